@@ -12,7 +12,9 @@ import (
 )
 
 // Adjust implements store.Overview.
-func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error) {
+func (s *Store) Adjust(
+	ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error,
+) (nixie.QueueSettings, error) {
 	var settings nixie.QueueSettings
 	if err := store.CheckOperator(queue, actor, reason); err != nil {
 		return settings, err
@@ -85,10 +87,10 @@ func (s *Store) Purge(ctx context.Context, queue string, filter nixie.Filter, mo
 	return n, err
 }
 
-// purgeable finds queued messages of a queue, the first by their place: those with a row of
-// their own, and new ones beyond the cursor, which is the one of this transaction.
+// purgeable finds queued messages of a queue, ordered by position: rows of pending, and new
+// messages beyond the cursor. The cursor is the one of this transaction.
 func (t *tx) purgeable(q *queueRow, f *nixie.Filter, most int) ([]nixie.ID, error) {
-	if err := t.flush(); err != nil { // what the view says of states has to be true
+	if err := t.flush(); err != nil { // the view current reads the tables
 		return nil, err
 	}
 	first, last := q.n<<seqBits, q.n<<seqBits|maxSeq

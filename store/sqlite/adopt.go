@@ -42,8 +42,8 @@ func (s *Store) Adopt(ctx context.Context, letters []nixie.Letter, actor, reason
 	return receipts, errs
 }
 
-// adopt takes one letter in, or answers with the one that is there. It answers
-// before it writes.
+// adopt writes one letter from elsewhere, or returns the receipt of the one that is here. Every
+// refusal comes before the first write.
 func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error) {
 	if old, err := t.cameBack(l); old != nil || err != nil {
 		if err == nil {
@@ -61,7 +61,8 @@ func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error)
 		return nixie.Receipt{}, err
 	}
 	if q.last >= maxSeq {
-		return nixie.Receipt{}, nixie.Errorf(nixie.CodeLimit, "queue %s has taken %d messages, the limit: use another queue", q.name, q.last)
+		return nixie.Receipt{}, nixie.Errorf(nixie.CodeLimit,
+			"queue %s has taken %d messages, the limit: use another queue", q.name, q.last)
 	}
 	pos := q.n<<seqBits | (q.last + 1)
 	if width(q.settings.DedupeScope) > 0 {
@@ -87,7 +88,7 @@ func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error)
 	q.ended[lifecycle.Dead]++
 	q.largest = max(q.largest, int64(len(m.Body)))
 	if q.fresh == 0 {
-		q.cursor = q.last // nothing before it for ranges, so no claim has to look
+		q.cursor = q.last // no new message lies before it, so claims start here
 	}
 	q.dirty = true
 	for _, on := range store.Adoption(l.Status) {
@@ -98,7 +99,7 @@ func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error)
 	return nixie.Receipt{ID: id}, nil
 }
 
-// known finds what was taken in before of a letter from elsewhere.
+// known finds a letter or message that was adopted before.
 func (t *tx) known(l *nixie.Letter, hash nixie.Hash) (*nixie.Receipt, error) {
 	type row struct {
 		letter, message nixie.ID
@@ -117,14 +118,16 @@ func (t *tx) known(l *nixie.Letter, hash nixie.Hash) (*nixie.Receipt, error) {
 		return nil, err
 	}
 	if id := l.Message.ID; there != nil && !id.IsZero() && id != there.message {
-		return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is here and belongs to message %s: it cannot be that of %s", l.ID, there.message, id)
+		return nil, nixie.Errorf(nixie.CodeConflict,
+			"letter %s is here and belongs to message %s: it cannot be that of %s", l.ID, there.message, id)
 	}
 	if there == nil {
 		if there, err = find("m.id = ?", l.Message.ID); err != nil {
 			return nil, err
 		}
 		if there != nil && !there.letter.IsZero() && !l.ID.IsZero() {
-			return nil, nixie.Errorf(nixie.CodeConflict, "message %s is here and has letter %s: it cannot have %s", there.message, there.letter, l.ID)
+			return nil, nixie.Errorf(nixie.CodeConflict,
+				"message %s is here and has letter %s: it cannot have %s", there.message, there.letter, l.ID)
 		}
 	}
 	if origin := l.Message.Origin; there == nil && origin != nil {
@@ -142,7 +145,8 @@ func (t *tx) known(l *nixie.Letter, hash nixie.Hash) (*nixie.Receipt, error) {
 	return &r, nil
 }
 
-// takeFreeKey takes a dedupe key that nobody else may hold.
+// takeFreeKey takes a dedupe key for the message at pos. It fails when another message holds the
+// key.
 func (t *tx) takeFreeKey(q *queueRow, key string, pos int64) error {
 	if key == "" {
 		return nil
@@ -153,10 +157,11 @@ func (t *tx) takeFreeKey(q *queueRow, key string, pos int64) error {
 	}
 	var at int64
 	var holder nixie.ID
-	if err := t.each("select m.pos, m.id from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(r rows) error {
-		at, holder = r.ColumnInt64(0), columnID(r, 1)
-		return nil
-	}, q.n, key); err != nil || at == pos {
+	if err := t.each("select m.pos, m.id from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?",
+		func(r rows) error {
+			at, holder = r.ColumnInt64(0), columnID(r, 1)
+			return nil
+		}, q.n, key); err != nil || at == pos {
 		return err
 	}
 	return &nixie.DuplicateError{Key: key, Existing: holder}
@@ -182,12 +187,12 @@ func (t *tx) adoptEnd(pos int64, l *nixie.Letter) error {
 		ended = l.DiedAt
 	}
 	return t.run(sqlText["adopt_log"],
-		pos, lifecycle.Dead, lifecycle.Nanos(ended), lifecycle.Nanos(m.FirstReceivedAt), m.Attempts, m.Deliveries, m.Crashes, max(m.Generation, 1), m.Redrives, m.Deliveries,
+		pos, lifecycle.Dead, lifecycle.Nanos(ended), lifecycle.Nanos(m.FirstReceivedAt), m.Attempts, m.Deliveries, m.Crashes,
+		max(m.Generation, 1), m.Redrives, m.Deliveries,
 		jsonText(len(m.Steps) == 0, m.Steps), m.OrderGap)
 }
 
-// adoptHistory writes the failures under ordinals that leave a gap for those
-// that were dropped.
+// adoptHistory writes the failures. Their ordinals leave a gap for those that were dropped.
 func (t *tx) adoptHistory(pos, queue int64, l *nixie.Letter) error {
 	dropped := int64(l.HistoryDropped)
 	for i := range l.History {
@@ -216,15 +221,18 @@ func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
 	}
 	m := &l.Message
 	facet, err := t.addToFacet(&facet{
-		queue: queue, mtype: m.Type, status: l.Status, cause: l.Cause, class: l.Class, reason: l.Reason, signature: l.Signature, fingerprint: l.Fingerprint,
-		redrivable: l.Redrivable, needsReview: l.NeedsReview, redrives: m.Redrives, attempts: m.Attempts, crashes: m.Crashes,
+		queue: queue, mtype: m.Type, status: l.Status, cause: l.Cause, class: l.Class, reason: l.Reason, signature: l.Signature,
+		fingerprint: l.Fingerprint,
+		redrivable:  l.Redrivable, needsReview: l.NeedsReview, redrives: m.Redrives, attempts: m.Attempts, crashes: m.Crashes,
 	}, lifecycle.Nanos(l.DiedAt), 1)
 	if err != nil {
 		return err
 	}
 	if err := t.run(sqlText["adopt_letter"],
-		id, pos, facet, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, last,
-		lifecycle.Nanos(l.FirstFailedAt), lifecycle.Nanos(l.LastFailedAt), lifecycle.Nanos(l.DiedAt), idOrNull(l.Operation), l.Note, max(l.Revision, 1), text(m.Stream), sumOf(l.Rule), sumOf(l.Note)); err != nil {
+		id, pos, facet, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint,
+		l.Redrivable, l.NeedsReview, l.Rule, last,
+		lifecycle.Nanos(l.FirstFailedAt), lifecycle.Nanos(l.LastFailedAt), lifecycle.Nanos(l.DiedAt), idOrNull(l.Operation), l.Note,
+		max(l.Revision, 1), text(m.Stream), sumOf(l.Rule), sumOf(l.Note)); err != nil {
 		return err
 	}
 	for i := range l.Notes {

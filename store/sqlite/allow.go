@@ -5,10 +5,11 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// allow says why a resolution cannot be applied to a letter, and reads the message as far as
-// that is about it. It changes nothing.
+// allow returns why a resolution cannot be applied to a letter, or nil, and the facts about the
+// message that it read. It changes nothing.
 func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessage, error) {
-	facts := lifecycle.Facts{ID: l.ID, Status: l.Status, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Revision: l.Revision, Planned: planned}
+	facts := lifecycle.Facts{ID: l.ID, Status: l.Status, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Revision: l.Revision,
+		Planned: planned}
 	m := &deadMessage{}
 	var err error
 	switch r.Event {
@@ -30,11 +31,12 @@ func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessa
 	return m, lifecycle.Refuse(facts, r)
 }
 
-// deadMessage is what a redrive, a restore and a confirmation know of the message of a letter.
+// deadMessage holds the facts about the message of a letter that a redrive, a restore and a
+// confirmation use.
 type deadMessage struct {
 	pendingRow
 	key, stream string
-	takenKey    string // key, if it needs that and another message holds it
+	takenKey    string // the key if the resolution needs it and another message holds it
 	q           *queueRow
 	edited      *edited // if it is to be edited
 }

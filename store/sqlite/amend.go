@@ -39,7 +39,7 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 	return errs
 }
 
-// amend changes one message. It answers before it writes.
+// amend changes one message. Every refusal comes before the first write.
 func (t *tx) amend(id nixie.ID, change *store.Change) error {
 	pos, err := t.number("select pos from message where id = ?", id)
 	if err != nil {
@@ -75,7 +75,7 @@ func (t *tx) amend(id nixie.ID, change *store.Change) error {
 	return t.audit(q.n, change.Actor, change.Event(), id, change.Note())
 }
 
-// cancel ends a message; a lease on it is void.
+// cancel ends a message and voids its lease.
 func (t *tx) cancel(q *queueRow, pos int64, id nixie.ID, st standing, change *store.Change) error {
 	h, err := t.anyHold(pos, st)
 	if err != nil {
@@ -110,7 +110,7 @@ func (t *tx) putOnHold(pos int64, st standing, change *store.Change) error {
 	return t.bury(h, change.Settlement(), change)
 }
 
-// anyHold takes a message from wherever it waits or from whoever has it.
+// anyHold takes a message out of the queue or away from the holder of its lease.
 func (t *tx) anyHold(pos int64, st standing) (*held, error) {
 	h := &held{}
 	var err error
@@ -127,7 +127,7 @@ func (t *tx) anyHold(pos int64, st standing) (*held, error) {
 	}
 	h.pendingRow = pendingRow{pos: pos, queue: h.q.n, Message: lifecycle.Fresh(0)}
 	if st.state == lifecycle.Queued {
-		// In the log and not handed out yet: ranges have to pass it by.
+		// Ranges must not hand it out any more.
 		h.q.fresh--
 		h.q.dirty = true
 		return h, t.run("update message set own = 1 where pos = ?", pos)
@@ -146,8 +146,8 @@ func (t *tx) anyHold(pos int64, st standing) (*held, error) {
 	return h, nil
 }
 
-// amendQueued changes a message that stays in its queue. A new one gets a row of its own only
-// if it is due at another time then.
+// amendQueued changes a message that stays in its queue. A new message gets a row of its own only
+// when its due time changes.
 func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, change *store.Change) error {
 	p := &pendingRow{}
 	if st.hasRow {
@@ -181,8 +181,8 @@ func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, chang
 	return t.insertPending(&h.pendingRow)
 }
 
-// move puts a message at the end of another queue: it gets a newPos there, and
-// whatever is kept by its newPos follows.
+// move appends a message to another queue. It gets a position there, and all rows that name the old
+// position follow.
 func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name string) error {
 	l, err := t.letter(sqlText["letter_at"], pos)
 	if err != nil {
@@ -241,7 +241,7 @@ func (t *tx) settleDown(to *queueRow, h *held, newPos int64) error {
 	if err := t.each("select stream, enqueued, length(body) from message where pos = ?", func(row rows) error {
 		stream = row.ColumnText(0)
 		to.largest = max(to.largest, row.ColumnInt64(2))
-		if h.Due == 0 { // it was new
+		if h.Due == 0 { // it had no row of pending
 			h.Due = row.ColumnInt64(1)
 		}
 		return nil
@@ -257,7 +257,7 @@ func (t *tx) settleDown(to *queueRow, h *held, newPos int64) error {
 	return t.insertPending(&p)
 }
 
-// moveKey takes the dedupe key in the new queue and gives it back in the old.
+// moveKey takes the dedupe key in the new queue and frees it in the old one.
 func (t *tx) moveKey(from, to *queueRow, pos, newPos int64) error {
 	key, err := t.dedupeKey(pos)
 	if err != nil || key == "" {

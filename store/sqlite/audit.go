@@ -11,12 +11,12 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// audit adds a link to the chain of a queue.
+// audit appends an entry to the chain of a queue.
 func (t *tx) audit(queue int64, actor string, event store.Event, subject nixie.ID, reason string) error {
 	return t.chain(queue, store.AuditEntry{Actor: actor, Event: event, Subject: subject, Reason: reason})
 }
 
-// auditResolved adds a link about what an operator did to a letter.
+// auditResolved appends an entry about an operator's resolution of a letter.
 func (t *tx) auditResolved(queue int64, r *store.Resolution) error {
 	return t.chain(queue, store.AuditEntry{Actor: r.Actor, Event: r.Event, Subject: r.Letter, Reason: r.Reason, Operation: r.Operation})
 }
@@ -43,14 +43,14 @@ func (t *tx) chain(queue int64, e store.AuditEntry) error {
 	return t.added.end(row)
 }
 
-// chainHead is the newest entry of a queue's chain.
+// chainHead holds number and hash of the newest entry of a queue's chain.
 type chainHead struct {
 	number int64
 	hash   nixie.Hash
 }
 
-// link returns the newest entry of a queue's chain, or the anchor that stands for
-// those that were pruned; zero when there is none. A transaction reads it once.
+// link returns the newest entry of a queue's chain, or the anchor that stands for pruned entries.
+// It returns zero when there is neither. A transaction reads it once.
 func (t *tx) link(queue int64) (*chainHead, error) {
 	if head := t.chains[queue]; head != nil {
 		return head, nil

@@ -10,17 +10,16 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// waiter is a claim that found nothing and waits: the transaction that brings
-// work to its queue runs it too, so that a message which an idle worker receives
-// costs one commit and not two.
+// waiter is a claim that found no message. The transaction that brings work to its queue also runs
+// this claim, so an idle worker receives a message at the cost of one commit instead of two.
 type waiter struct {
 	queue string
 	want  nixie.Want
 	got   claimed
-	done  chan error // answered by the transaction that took it, which let it into the gate
+	done  chan error // answered by the transaction that took the claim
 }
 
-// waiters are the waiting claims of this process, by queue, longest first.
+// waiters holds the waiting claims of this process by queue, the longest waiting first.
 type waiters struct {
 	mu      sync.Mutex
 	waiting map[string][]*waiter
@@ -35,8 +34,7 @@ func (all *waiters) add(c *waiter) {
 	all.waiting[c.queue] = append(all.waiting[c.queue], c)
 }
 
-// remove reports whether the claim still stood. Otherwise a transaction took it
-// and answers.
+// remove reports whether the claim still waited. If not, a transaction took it and answers on done.
 func (all *waiters) remove(c *waiter) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -48,7 +46,7 @@ func (all *waiters) remove(c *waiter) bool {
 	return at >= 0
 }
 
-// take takes out the claim that stands longest, unless the gate is shut.
+// take removes and returns the claim that has waited longest, unless the gate is shut.
 func (all *waiters) take(queue string, gate *gate) *waiter {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -61,14 +59,13 @@ func (all *waiters) take(queue string, gate *gate) *waiter {
 	return c
 }
 
-// serveError is the failure of a waiting claim, and of none of the calls that
-// brought it work.
+// serveError wraps an error of a waiting claim. It is no error of the calls that brought work.
 type serveError struct{ error }
 
 func (e *serveError) Unwrap() error { return e.error }
 
-// serve runs the claims that wait for work in the queues that the transaction
-// brought work to, until one finds less than it wants. All that it returns wait for an answer.
+// serve runs the waiting claims of all queues to which the transaction brought work. It ends with a
+// queue when a claim finds less than it wants. The caller answers all claims that serve returns.
 func (t *tx) serve() (served []*waiter, err error) {
 	for queue := range t.woken {
 		for {
@@ -88,7 +85,7 @@ func (t *tx) serve() (served []*waiter, err error) {
 	return served, nil
 }
 
-// await is Await of store.Features.
+// await implements Await of store.Features.
 func (s *Store) await(ctx context.Context, queue string, want nixie.Want, idle <-chan struct{}) (_ []*nixie.Delivery, err error) {
 	if err := store.CheckWant(queue, &want); err != nil {
 		return nil, err
@@ -104,7 +101,7 @@ func (s *Store) await(ctx context.Context, queue string, want nixie.Want, idle <
 	case <-ctx.Done():
 		err = stopped(ctx)
 	case <-end.C:
-	case <-idle: // there is work that this claim was not served with
+	case <-idle: // a queue has work, and no transaction served this claim
 		rung = true
 	}
 	switch {
@@ -116,7 +113,7 @@ func (s *Store) await(ctx context.Context, queue string, want nixie.Want, idle <
 	return s.Claim(ctx, queue, want)
 }
 
-// served reads what a waiting claim was given.
+// served reads the messages that a transaction claimed for a waiter.
 func (s *Store) served(ctx context.Context, c *waiter, err error) ([]*nixie.Delivery, error) {
 	defer s.gate.leave()
 	if err != nil {

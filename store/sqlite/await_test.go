@@ -38,7 +38,7 @@ func await(ctx context.Context, s *sqlite.Store) <-chan awaited {
 }
 
 // TestAwaitIsPartOfTheCommit has a message handed out by the commit that brings
-// it: nobody can see it queued.
+// it: no other process sees it queued.
 func TestAwaitIsPartOfTheCommit(t *testing.T) {
 	s := open(t, storePath(t), sqlite.Options{Reserve: -1})
 	got := await(t.Context(), s)
@@ -66,7 +66,7 @@ func TestAwaitFailsAlone(t *testing.T) {
 	_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "other"})
 	must(t, err)
 	got := await(t.Context(), s)
-	// A claim needs a file in this folder, by which others see that it lives.
+	// A claim needs a file in this folder, which shows other processes that it lives.
 	must(t, os.RemoveAll(path+"-owners"))
 	must(t, os.WriteFile(path+"-owners", nil, 0o600))
 	_, err = s.Enqueue(t.Context(), nixie.Message{Queue: "q"})

@@ -2,7 +2,7 @@ package sqlite
 
 import "os"
 
-// bootName names this life of the machine; empty when nobody can tell.
+// bootName identifies the boot of the machine; empty when the system does not tell.
 func bootName() string {
 	name, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

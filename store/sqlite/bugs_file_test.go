@@ -98,7 +98,8 @@ func TestB040_CanceledQueriesDoNotMixRows(t *testing.T) {
 	must(t, err)
 	execute(t, db, "create table app_row (side integer, n integer)")
 	for side := range 2 {
-		execute(t, db, "insert into app_row with recursive r(n) as (select 1 union all select n+1 from r where n < 50) select ?, n from r", side)
+		execute(t, db, "insert into app_row with recursive r(n) as (select 1 union all select n+1 from r where n < 50) select ?, n from r",
+			side)
 	}
 	together(4, func(i int) {
 		for n := range 200 {
@@ -197,7 +198,7 @@ func TestB061_WinnersThatRollBack(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// Places and numbers go on beyond 32 bits, up to the last that a queue has.
+// Positions and numbers go on beyond 32 bits, up to the last that a queue has.
 func TestB070_NumbersBeyond32Bits(t *testing.T) {
 	for _, last := range []int64{math.MaxInt32 - 1, math.MaxUint32 - 1, 1<<40 - 100} {
 		s := open(t, storePath(t), sqlite.Options{Reserve: -1})
@@ -223,7 +224,7 @@ func TestB070_NumbersBeyond32Bits(t *testing.T) {
 			}
 		}
 		if len(seen) == 0 || unfinished(t, s) != 0 {
-			t.Errorf("after place %d: %v ran, %d are left", last, seen, unfinished(t, s))
+			t.Errorf("after position %d: %v ran, %d are left", last, seen, unfinished(t, s))
 		}
 	}
 }

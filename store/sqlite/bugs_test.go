@@ -17,7 +17,7 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// The tests of this file and of those beside it are named after defects that
+// The tests of this file and of the files next to it are named after defects that
 // systems of this kind have had: docs/trust.md says where and what, by number, and
 // which other tests would find the rest.
 
@@ -116,7 +116,8 @@ func TestB039_WriteAndCheckpoint(t *testing.T) {
 	for i, s := range []*sqlite.Store{a, b} {
 		wg.Go(func() {
 			for n := range each {
-				if _, err := s.Enqueue(context.Background(), nixie.Message{Queue: "q", Key: fmt.Sprint(i, n), Body: make([]byte, 3000)}); err != nil {
+				if _, err := s.Enqueue(context.Background(),
+					nixie.Message{Queue: "q", Key: fmt.Sprint(i, n), Body: make([]byte, 3000)}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -15,14 +15,14 @@ import (
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// What a store carries that nobody can work on.
+// Messages in the store that no worker can handle.
 const (
 	followers = 100_000
 	scheduled = 1_000_000
 )
 
 // mostBurden is by how much the drain of other queues and streams may be slower
-// beside it.
+// next to it.
 const mostBurden = 1.10
 
 // A drain is measured this many times on each side, in rounds that are short and begin
@@ -78,10 +78,11 @@ func TestShow4BurdenCostsOthersNothing(t *testing.T) {
 		slices.Sort(ratios)
 		ratio := ratios[rounds/2] // a few rounds that others were in the way of say nothing
 		messages := float64(rounds * c.count)
-		t.Logf("drain of %s: %.0f per second of processor alone, %.0f beside %d followers and %d scheduled: by the median round %+.1f %%", c.name,
+		t.Logf("drain of %s: %.0f per second of processor alone, %.0f with %d followers and %d scheduled: by the median round %+.1f %%",
+			c.name,
 			messages/alone.Seconds(), messages/loaded.Seconds(), followers, scheduled, (ratio-1)*100)
 		if ratio > mostBurden {
-			t.Errorf("drain of %s takes %.2f times as long beside them, want at most %.2f", c.name, ratio, mostBurden)
+			t.Errorf("drain of %s takes %.2f times as long with them, want at most %.2f", c.name, ratio, mostBurden)
 		}
 	}
 }
@@ -98,7 +99,8 @@ func burden(t *testing.T, s *sqlite.Store) {
 	enqueueMany(t, s, 1, func(int) nixie.Message { return nixie.Message{Queue: "orders", Stream: "blocked"} })
 	ds, err := s.Claim(ctx, "orders", nixie.Want{Max: 1})
 	must(t, err)
-	must(t, s.Settle(ctx, []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Bury, Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen}}})[0])
+	must(t, s.Settle(ctx, []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Bury,
+		Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen}}})[0])
 	for range followers / 10_000 {
 		enqueueMany(t, s, 10_000, func(int) nixie.Message { return nixie.Message{Queue: "orders", Stream: "blocked"} })
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// letterOf is the letter of a message from an earlier life. A message in its
-// first one has none.
+// letterOf returns the letter of a message from an earlier generation, or nil. The first generation
+// has none.
 func (t *tx) letterOf(h *held) (*letterRow, error) {
 	if h.Generation <= 1 {
 		return nil, nil
@@ -15,9 +15,9 @@ func (t *tx) letterOf(h *held) (*letterRow, error) {
 	return t.letter(sqlText["letter_at"], h.pos)
 }
 
-// bury ends a message as dead and writes its letter, or moves on the one that
-// it has from an earlier life. An operator's change that holds it is by; a verdict has
-// none. Everything is in the transaction of the caller.
+// bury ends a message as dead. It adds a letter, or updates the one from an earlier generation. by
+// is the operator's change that holds the message, nil for a verdict. The caller's transaction
+// contains all of it.
 func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 	old, err := t.letterOf(h)
 	if err != nil {
@@ -74,31 +74,35 @@ func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 	return t.audit(h.queue, e.Actor, e.Event, l.ID, e.Reason)
 }
 
-// insertLetter writes a letter that is new, with the name of its message's stream.
+// insertLetter adds a letter, with the name of its message's stream.
 func (t *tx) insertLetter(l *letterRow, flow string) error {
 	row := t.added.add(toLetter)
-	row.num(l.pos).bytes(l.ID[:]).num(l.facet).num(l.queue).str(string(l.Status)).str(string(l.Cause)).str(string(l.Class)).str(string(l.Reason))
+	row.num(l.pos).bytes(l.ID[:]).num(l.facet).num(l.queue)
+	row.str(string(l.Status)).str(string(l.Cause)).str(string(l.Class)).str(string(l.Reason))
 	row.str(l.Signature).str(l.Fingerprint).flag(l.Redrivable).flag(l.NeedsReview).str(l.Rule).str(l.Text)
-	row.num(l.FirstFailed).num(l.LastFailed).num(l.Died).str(l.Note).numOrNull(l.stream).num(l.Rank).flag(l.Blocks).strOrNull(flow).num(sumOf(l.Rule)).num(sumOf(l.Note))
+	row.num(l.FirstFailed).num(l.LastFailed).num(l.Died).str(l.Note).numOrNull(l.stream).num(l.Rank).flag(l.Blocks)
+	row.strOrNull(flow).num(sumOf(l.Rule)).num(sumOf(l.Note))
 	return t.added.end(row)
 }
 
-// writeDeath writes what a letter says of another death of its message. The text of that
-// stands in it already, see appendFailure.
+// writeDeath writes another death of a message to its letter. appendFailure has written the text of
+// the failure already.
 func (t *tx) writeDeath(l *letterRow) error {
 	return t.run(sqlText["letter_dies_again"],
-		l.facet, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, sumOf(l.Rule),
-		l.FirstFailed, l.LastFailed, l.Died, l.Resolved, idOrNull(l.Operation), l.Note, sumOf(l.Note), l.Revision, orNull(l.stream), l.Rank, l.Blocks, l.pos)
+		l.facet, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable,
+		l.NeedsReview, l.Rule, sumOf(l.Rule),
+		l.FirstFailed, l.LastFailed, l.Died, l.Resolved, idOrNull(l.Operation), l.Note, sumOf(l.Note), l.Revision, orNull(l.stream), l.Rank,
+		l.Blocks, l.pos)
 }
 
-// writeMove writes what a letter says of a move that was no death.
+// writeMove writes a change of a letter that is no death.
 func (t *tx) writeMove(l *letterRow) error {
 	return t.run(sqlText["letter_moves"],
 		l.facet, string(l.Status), l.Resolved, l.Note, sumOf(l.Note), l.Revision, idOrNull(l.Operation), l.pos)
 }
 
-// typeAndStream are those of a message. A delivery that this store made says
-// them.
+// typeAndStream returns type and stream of a message. A delivery of this store has both, so no row
+// is read then.
 func (t *tx) typeAndStream(h *held) (mtype, stream string, err error) {
 	if h.d != nil && h.d.Lease.Handle.Pos != 0 {
 		return h.d.Type, h.d.Stream, nil
@@ -109,8 +113,8 @@ func (t *tx) typeAndStream(h *held) (mtype, stream string, err error) {
 	}, h.pos)
 }
 
-// failuresOf returns the first and the last failure of a message, nil if nothing of it has
-// failed. What was appended by the same settlement is not read again.
+// failuresOf returns the first and the last failure of a message, nil if it has none. It does not
+// read again what the same settlement appended.
 func (t *tx) failuresOf(h *held) (first, last *lifecycle.Failure, err error) {
 	if h.last == nil {
 		if h.last, err = t.failureOf(h.pos, "desc"); err != nil || h.last == nil {
@@ -123,7 +127,7 @@ func (t *tx) failuresOf(h *held) (first, last *lifecycle.Failure, err error) {
 	return h.first, h.last, err
 }
 
-// failureOf reads the first failure of a message, or with desc the last.
+// failureOf reads the first failure of a message in an order of ordinals: asc or desc.
 func (t *tx) failureOf(pos int64, order string) (f *lifecycle.Failure, err error) {
 	return f, t.each("select text, doc from failure where pos = +? order by ordinal "+order+" limit 1", func(row rows) error {
 		var doc failureDoc
@@ -135,8 +139,7 @@ func (t *tx) failureOf(pos int64, order string) (f *lifecycle.Failure, err error
 	}, pos)
 }
 
-// letterFollows moves the letter of a redriven message on when that has ended
-// well or is gone, as it ended.
+// letterFollows updates the letter of a redriven message when the message has succeeded or is gone.
 func (t *tx) letterFollows(h *held, e lifecycle.End) error {
 	l, err := t.letterOf(h)
 	if err != nil || l == nil || l.Status != nixie.StatusRedriving {
@@ -155,7 +158,7 @@ func (t *tx) letterFollows(h *held, e lifecycle.End) error {
 	return t.audit(l.queue, e.Actor, e.Event, l.ID, e.Reason)
 }
 
-// pause stops the handing out of a queue.
+// pause pauses a queue: claims get no messages.
 func (t *tx) pause(q *queueRow, note string) error {
 	q.paused, q.settings.Paused, q.settings.PausedNote = true, true, note
 	return t.saveSettings(q)
@@ -164,7 +167,8 @@ func (t *tx) pause(q *queueRow, note string) error {
 func (t *tx) saveSettings(q *queueRow) error {
 	q.paused = q.settings.Paused
 	settings := textOf(jsonText(false, q.settings))
-	return t.run("update queue set paused = ?, widest = max(widest, ?), settings = ?, texts = ? where n = ?", q.settings.Paused, width(q.settings.DedupeScope), settings, sumOf(settings), q.n)
+	return t.run("update queue set paused = ?, widest = max(widest, ?), settings = ?, texts = ? where n = ?", q.settings.Paused,
+		width(q.settings.DedupeScope), settings, sumOf(settings), q.n)
 }
 
 // width orders dedupe scopes: a wider one holds keys longer.

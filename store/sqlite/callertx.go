@@ -12,8 +12,8 @@ import (
 
 var _ store.Tx = (*Tx)(nil)
 
-// Tx does what it does inside a transaction of the caller: it happens if and
-// when that commits, together with the caller's own rows. See [Store.Tx].
+// Tx runs store calls inside a transaction of the caller. They take effect when the caller commits,
+// together with the caller's own rows. See [Store.Tx].
 type Tx struct {
 	store *Store
 	tx    *sql.Tx
@@ -90,8 +90,7 @@ func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
 	return nil
 }
 
-// open finds the transaction among the store's own and says what is wrong with
-// it.
+// open finds the session of the caller's transaction, or returns why the store cannot use it.
 func (x *Tx) open(ctx context.Context) (*sessionTx, error) {
 	if x.tx == nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "transaction is nil: begin one with the DB of the store")
@@ -104,15 +103,16 @@ func (x *Tx) open(ctx context.Context) (*sessionTx, error) {
 	case err != nil:
 		return nil, x.store.explain(ctx, err)
 	case open == nil || open.store != x.store:
-		return nil, nixie.Errorf(nixie.CodeInvalid, "transaction is not one of store %s: begin it with the DB of this very store", x.store.path)
+		return nil, nixie.Errorf(nixie.CodeInvalid,
+			"transaction is not one of store %s: begin it with the DB of this very store", x.store.path)
 	case !open.writes:
 		return nil, nixie.Errorf(nixie.CodeInvalid, "transaction is read-only: begin it without ReadOnly")
 	}
 	return open, nil
 }
 
-// between runs f as the whole of a transaction of the store, between a savepoint
-// and its release.
+// between runs f between a savepoint and its release, so that a failed call leaves the caller's
+// transaction as it was.
 func (t *tx) between(f func(*tx) error) error {
 	if err := t.run("savepoint nixie"); err != nil {
 		return err

@@ -102,7 +102,8 @@ func (c *callPlan) group(settlements []nixie.Settlement, refused []error) {
 		} else if this.batch != 0 {
 			c.ranges = append(c.ranges, settleRange{this.batch, this.pos, this.pos, 1})
 		}
-		if next := i + 1; next < len(all) && all[lo].plain && all[next].plain && all[next].batch == this.batch && all[next].pos == this.pos+1 {
+		if next := i + 1; next < len(all) && all[lo].plain && all[next].plain && all[next].batch == this.batch &&
+			all[next].pos == this.pos+1 {
 			continue
 		}
 		if i > lo {

@@ -11,7 +11,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// maxViolations is how many violations of one rule are listed.
+// maxViolations limits the list of violations of one rule.
 const maxViolations = 100
 
 // rules are the invariants between tables. The statement check_… of each returns what breaks it:
@@ -25,12 +25,14 @@ var rules = [...]string{
 	"note-orphan", "original-orphan", "attachment-orphan", "operation-item",
 }
 
-// Check implements store.Keeper: every invariant between the tables, every hash, sum and
-// chain, and the schema, in one snapshot.
+// Check implements store.Keeper. In one snapshot it checks every invariant between the tables,
+// every hash, sum and chain, and the schema.
 func (s *Store) Check(ctx context.Context) (store.Report, error) {
 	report := store.Report{Violations: []store.Violation{}}
 	err := s.read(ctx, func(c conn) error {
-		for _, check := range [...]func(conn, *store.Report) error{checkPages, s.checkSchema, checkRules, checkBodies, checkSums, checkChains} {
+		for _, check := range [...]func(conn, *store.Report) error{
+			checkPages, s.checkSchema, checkRules, checkBodies, checkSums, checkChains,
+		} {
 			if err := check(c, &report); err != nil {
 				return err
 			}
@@ -40,7 +42,7 @@ func (s *Store) Check(ctx context.Context) (store.Report, error) {
 	return report, err
 }
 
-// checkPages asks the engine about the file itself.
+// checkPages runs the engine's own check of the file.
 func checkPages(c conn, r *store.Report) error {
 	return c.each("pragma integrity_check(10)", func(row rows) error {
 		if found := row.ColumnText(0); found != "ok" {
@@ -50,8 +52,8 @@ func checkPages(c conn, r *store.Report) error {
 	})
 }
 
-// checkSchema compares tables, indexes and views with what the migrations make of them.
-// Tables of the caller lie in the same file.
+// checkSchema compares tables, indexes and views with those that the migrations make. The caller
+// may have further tables in the file.
 func (s *Store) checkSchema(c conn, r *store.Report) error {
 	m, err := NewSchema(s.path)
 	if err != nil {
@@ -86,7 +88,7 @@ func checkRules(c conn, r *store.Report) error {
 	return nil
 }
 
-// dashed writes the hex of an ID the usual way and leaves other names alone.
+// dashed writes the hexadecimal digits of an ID with dashes and returns other names unchanged.
 func dashed(s string) string {
 	if len(s) != 32 {
 		return s
@@ -102,7 +104,9 @@ func checkBodies(c conn, r *store.Report) error {
 		row.ColumnBytes(2, have[:])
 		if nixie.HashBody(columnBytes(row, 1)) != have && found < maxViolations {
 			found++
-			r.Violations = append(r.Violations, store.Violation{Rule: "body-hash", Subject: columnID(row, 0).String(), Text: "its body is not the one that was accepted"})
+			r.Violations = append(r.Violations, store.Violation{
+				Rule: "body-hash", Subject: columnID(row, 0).String(), Text: "its body is not the one that was accepted",
+			})
 		}
 		return nil
 	})
@@ -125,7 +129,10 @@ func checkChains(c conn, r *store.Report) error {
 		number++
 		if (e.Number != number || e.Sum(before) != e.Hash) && found < maxViolations {
 			found++
-			r.Violations = append(r.Violations, store.Violation{Rule: "audit-chain", Subject: queue, Text: "entry " + strconv.FormatInt(e.Number, 10) + " was changed, added or follows a removed one"})
+			r.Violations = append(r.Violations, store.Violation{
+				Rule: "audit-chain", Subject: queue,
+				Text: "entry " + strconv.FormatInt(e.Number, 10) + " was changed, added or follows a removed one",
+			})
 			number = e.Number
 		}
 		before = e.Hash

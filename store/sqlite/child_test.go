@@ -49,14 +49,14 @@ func play(role, path, seed string) error {
 	}
 	c.s = s
 	switch role {
-	case "life", "reopen":
-		err = c.life(n, 0, nil)
+	case "work", "reopen":
+		err = c.work(n, 0, nil)
 	case "redrive":
-		err = c.life(n, 3, (*liver).redriveTheDead)
+		err = c.work(n, 3, (*processWork).redriveTheDead)
 	case "prune":
-		err = c.life(n, 3, (*liver).prune)
+		err = c.work(n, 3, (*processWork).prune)
 	case "checkpoint":
-		err = c.life(n, 4, (*liver).checkpoint)
+		err = c.work(n, 4, (*processWork).checkpoint)
 	case "hold":
 		err = c.Hold(s, time.Duration(n)*time.Millisecond)
 	case "outbox":

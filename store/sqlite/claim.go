@@ -10,20 +10,20 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// claimed is what a transaction handed out: places, to be read afterwards.
+// claimed lists what a transaction handed out. The messages are read afterwards.
 type claimed struct {
-	rows   []*pendingRow // one lease each, in the order of their ranks
-	batch  *batchRow     // or one lease for a range
-	before []int         // how many members of the range come before the i-th row
-	size   int           // bytes of their bodies
+	rows   []*pendingRow // one lease each, ordered by due rank
+	batch  *batchRow     // one lease for a range of new messages
+	before []int         // number of members of the range that come before the i-th row
+	size   int           // bytes of all bodies
 
-	members []int64 // places of the range
+	members []int64 // positions of the members of the range
 }
 
-// errEnough ends a query that has found what it was after.
+// errEnough ends a query early: the caller has enough rows.
 var errEnough = errors.New("enough")
 
-// count is how many messages were handed out.
+// count returns the number of messages that were handed out.
 func (got *claimed) count() int {
 	if got.batch == nil {
 		return len(got.rows)
@@ -31,7 +31,8 @@ func (got *claimed) count() int {
 	return len(got.rows) + int(got.batch.left)
 }
 
-// fits counts one more body; the first one always fits.
+// fits adds the size of one more body and reports whether the call can carry it. It always carries
+// the first one.
 func (got *claimed) fits(size int) bool {
 	if got.size > 0 && got.size+size > nixie.MaxBatchBytes {
 		return false
@@ -40,7 +41,7 @@ func (got *claimed) fits(size int) bool {
 	return true
 }
 
-// chosen makes an end by errEnough an ordinary one.
+// chosen returns nil for errEnough.
 func chosen(err error) error {
 	if errors.Is(err, errEnough) {
 		return nil
@@ -48,8 +49,8 @@ func chosen(err error) error {
 	return err
 }
 
-// Claim implements store.Queue. The transaction only moves leases; bodies are
-// read afterwards by another connection, as what is leased stands still.
+// Claim implements store.Queue. The transaction only writes leases. Another connection reads the
+// bodies afterwards, since leased messages do not change.
 func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error) {
 	if err := store.CheckWant(queue, &want); err != nil {
 		return nil, err
@@ -72,10 +73,10 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 	return s.deliveries(ctx, queue, got)
 }
 
-// lend moves leases to this process.
+// lend leases messages to this process.
 func (s *Store) lend(ctx context.Context, queue string, want nixie.Want, dead []ownerRow) (*claimed, error) {
 	var got claimed
-	// A claim that nobody followed to its end would be a lease that nobody has.
+	// The caller has to wait for the outcome: it must know the leases that it holds.
 	err := s.submit(ctx, 0, true, func(t *tx) error {
 		got = claimed{}
 		if err := t.sweep(dead); err != nil {
@@ -104,7 +105,7 @@ func (s *Store) precheck(ctx context.Context, queue string) (dead []ownerRow, bu
 	return dead, busy || len(dead) > 0, err
 }
 
-// hasWork reports whether a claim could find anything, or a lease is over.
+// hasWork reports whether a message is due in a queue or a lease is over.
 func (s *Store) hasWork(c conn, queue string) (bool, error) {
 	now := s.now()
 	end, err := s.firstEnd(c)
@@ -115,21 +116,21 @@ func (s *Store) hasWork(c conn, queue string) (bool, error) {
 	return isOver(due, now), err
 }
 
-// isOver reports whether a moment has come; 0 is none.
+// isOver reports whether a moment has come. 0 never comes.
 func isOver(at, now int64) bool { return at != 0 && at <= now }
 
-// firstEnd is when the first lease ends, 0 if there is none.
+// firstEnd returns when the first lease ends, 0 if there is none.
 func (s *Store) firstEnd(c conn) (int64, error) {
 	return c.number(sqlText["first_lease_end"])
 }
 
-// firstDue is when the first message of a queue is due, 0 if nothing waits. New ones are
-// due from the beginning.
+// firstDue returns when the first message of a queue is due, 0 if the queue has none. A new message
+// is due at 1.
 func (s *Store) firstDue(c conn, queue string) (int64, error) {
 	return c.number(sqlText["first_due"], queue)
 }
 
-// claim hands out messages and notes that they wait, if that is wanted.
+// claim hands out messages and, if the worker asks for it, logs that they wait.
 func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 	err := t.handOut(got, queue, want)
 	if err == nil && want.LogProgress {
@@ -138,8 +139,9 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 	return err
 }
 
-// handOut leases what is to be judged, else a group of suspects, else up to want.Max of
-// those with a row of their own and new ones, both in the order of their ranks.
+// handOut leases the messages that a worker has to judge, or else a group of suspects, or else up
+// to want.Max other messages. The latter are rows of pending and new messages, both in the order of
+// their due ranks.
 func (t *tx) handOut(got *claimed, queue string, want nixie.Want) error {
 	q, err := t.queue(queue)
 	if err != nil || q == nil || q.paused {
@@ -188,28 +190,27 @@ func (t *tx) handOut(got *claimed, queue string, want nixie.Want) error {
 	return err
 }
 
-// evenly reports whether the next n messages beyond the cursor are all for
-// ranges and small enough for one call: then nobody has to look at them.
+// evenly reports whether ranges may hand out all of the next n messages beyond the cursor, and one
+// call can carry them. Then the claim does not read them.
 func (q *queueRow) evenly(n int) bool {
 	next := min(int64(n), q.fresh)
 	return next > 0 && q.last-q.cursor == q.fresh && q.small(next)
 }
 
-// small reports whether n messages fit into one call, whichever they are.
+// small reports whether one call carries n messages, whichever they are.
 func (q *queueRow) small(n int64) bool { return n*q.largest <= nixie.MaxBatchBytes }
 
 // pos returns the position of the message with a sequence number of the queue.
 func (q *queueRow) pos(seq int64) int64 { return q.n<<seqBits | seq }
 
-// freshOne is a message that ranges hand out.
+// freshOne is a new message, which a range can hand out.
 type freshOne struct {
 	pos, enqueued int64
 	size          int
 }
 
-// choose takes the first n by rank of rows, which are in no order of ranks over
-// the priorities, and of fresh ones, which are. It returns how many of the
-// latter it took.
+// choose takes the first n messages by due rank. rows may be in any order; fresh is sorted. It
+// returns the number of fresh messages that it took.
 func (got *claimed) choose(set *nixie.QueueSettings, rows []*pendingRow, fresh []freshOne, n int) (members int) {
 	rank := byDueRank(set, rows)
 	for len(got.rows)+members < n && len(rows)+len(fresh) > members {
@@ -230,15 +231,15 @@ func (got *claimed) choose(set *nixie.QueueSettings, rows []*pendingRow, fresh [
 	return members
 }
 
-// byDueRank sorts rows by their ranks, and returns what says it.
+// byDueRank sorts rows by due rank, and returns the function that computes it.
 func byDueRank(set *nixie.QueueSettings, rows []*pendingRow) (rank func(*pendingRow) int64) {
 	rank = func(r *pendingRow) int64 { return set.DueRank(r.Due, r.priority) }
 	slices.SortFunc(rows, func(a, b *pendingRow) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.pos, b.pos)) })
 	return rank
 }
 
-// regulars is the query for n rows. It asks for the size of each only where that
-// matters.
+// regulars returns the query for n rows. It reads the size of each body only when n bodies might be
+// too large for one call.
 func (q *queueRow) regulars(n int) string {
 	if q.small(int64(n)) {
 		return sqlText["claim_due"]
@@ -269,7 +270,7 @@ func (t *tx) dueRows(q *queueRow, query string, n int, more ...any) ([]*pendingR
 	return got, nil
 }
 
-// leaseRows leases rows, many of them by one statement.
+// leaseRows leases rows, rowsOnce of them by one statement.
 func (t *tx) leaseRows(q *queueRow, rs []*pendingRow, until int64) error {
 	for len(rs) >= rowsOnce && !q.settings.Ordered() {
 		if err := t.leaseMany(rs[:rowsOnce], until); err != nil {
@@ -285,7 +286,7 @@ func (t *tx) leaseRows(q *queueRow, rs []*pendingRow, until int64) error {
 	return nil
 }
 
-// leaseMany does what lease does, for rowsOnce rows without a stream.
+// leaseMany leases rowsOnce rows that have no stream.
 func (t *tx) leaseMany(rs []*pendingRow, until int64) error {
 	args := make([]any, firstPosition-1, firstPosition-1+rowsOnce)
 	args[0], args[1], args[2] = t.owner, until, t.now
@@ -314,30 +315,27 @@ func (t *tx) lease(q *queueRow, r *pendingRow, until int64) error {
 		r.Owner, r.Until, r.Number, r.Deliveries, r.Attempts, r.Alone, r.Received, r.Gap, r.Claimed, r.pos)
 }
 
-// freshOnes reads the first n messages beyond the queue's cursor that ranges
-// hand out.
+// freshOnes reads the first n new messages beyond the queue's cursor.
 func (t *tx) freshOnes(q *queueRow, n int) ([]freshOne, error) {
 	if q.fresh == 0 {
-		if q.cursor < q.last { // all that came since have a row of their own
+		if q.cursor < q.last { // all later messages have rows of pending
 			q.cursor, q.dirty = q.last, true
 		}
 		return nil, nil
 	}
-	// Rows of the queue that were added by this very transaction are found too:
-	// they are in the table already.
+	// The query also finds messages that this transaction has added.
 	got := make([]freshOne, 0, min(int64(n), q.fresh))
 	err := t.each(sqlText["claim_new"], func(row rows) error {
 		got = append(got, freshOne{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt(2)})
 		return nil
 	}, q.pos(q.cursor), q.pos(q.last), n)
-	if len(got) > 0 && got[0].pos&maxSeq-1 > q.cursor { // nobody looks at what ranges pass by again
+	if len(got) > 0 && got[0].pos&maxSeq-1 > q.cursor { // no claim reads again what ranges pass by
 		q.cursor, q.dirty = got[0].pos&maxSeq-1, true
 	}
 	return got, err
 }
 
-// leaseRange moves the queue's cursor past n new messages and leases them by one
-// row.
+// leaseRange moves the queue's cursor past n new messages and leases them by one row of batch.
 func (t *tx) leaseRange(q *queueRow, first, last, n, until int64) (*batchRow, error) {
 	q.cursor, q.dirty = last&maxSeq, true
 	q.fresh -= n

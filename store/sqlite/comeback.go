@@ -6,8 +6,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// cameBack finds the letter whose message died again with a foreign broker, if one from
-// elsewhere is that: a later death of a message that is not on its way here.
+// cameBack finds the letter that an adopted letter continues: its message went to a foreign broker
+// and died again there.
 func (t *tx) cameBack(given *nixie.Letter) (*letterRow, error) {
 	l, err := t.letter(sqlText["letter_with_id"], given.ID)
 	if l == nil || err != nil {
@@ -26,7 +26,8 @@ func (t *tx) cameBack(given *nixie.Letter) (*letterRow, error) {
 	return l, nil
 }
 
-// dieAgain moves the letter on. It answers before it writes.
+// dieAgain writes the new death to the letter that is here. Every refusal comes before the first
+// write.
 func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) error {
 	q, err := t.queueAt(l.pos)
 	if err != nil {
@@ -66,12 +67,12 @@ func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) e
 	return t.tellDeath(l, given, actor, reason)
 }
 
-// longer adds the failures of later generations than those that are here.
+// longer appends the failures of later generations than those that are stored.
 func (t *tx) longer(h *held, list []nixie.Failure) error {
 	had := 0
 	if err := t.each("select doc from failure where pos = +?", func(r rows) error {
 		var doc failureDoc
-		if fromJSON(r.ColumnText(0), &doc) == nil { // one that cannot be read says nothing
+		if fromJSON(r.ColumnText(0), &doc) == nil { // a damaged failure has no generation
 			had = max(had, doc.Generation)
 		}
 		return nil
@@ -88,8 +89,8 @@ func (t *tx) longer(h *held, list []nixie.Failure) error {
 	return nil
 }
 
-// tellDeath writes what a letter says of the last death. Its place in a stream ends: the
-// message went where our order does not hold.
+// tellDeath writes the last death to the letter and takes the letter out of its stream: the message
+// went to a broker where the order of this queue does not hold.
 func (t *tx) tellDeath(l *letterRow, given *nixie.Letter, actor, reason string) error {
 	k, err := t.leaveFacet(l)
 	if err != nil {

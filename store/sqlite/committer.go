@@ -18,14 +18,14 @@ const (
 
 // write is one caller's part of a transaction.
 type write struct {
-	do   func(*tx) error // may run again in a later transaction, so it starts its results afresh
+	do   func(*tx) error // may run again in a later transaction, so it resets its results first
 	size int
 	done chan error
 
-	mu     sync.Mutex // held while do runs: it reads what the caller gave and writes what the caller gets
+	mu     sync.Mutex // held while do runs, which reads and writes memory of the caller
 	ran    bool
-	left   bool // the caller has gone: do must not run any more
-	passed bool // it did not, in the transaction that was answered for
+	left   bool // the caller has left: do must not run any more
+	passed bool // a transaction was committed without do
 }
 
 // run runs the caller's part, unless the caller has gone.
@@ -40,9 +40,8 @@ func (w *write) run(t *tx) error {
 	return w.do(t)
 }
 
-// leave takes the caller's part back and reports whether it has run, so that it
-// may become durable. It does not return while the part runs. A part that has
-// run and is to be followed to its end is not taken back.
+// leave takes the caller's part back and reports whether it has run, so that it may become durable.
+// It waits while the part runs. With follow it does not take back a part that has run.
 func (w *write) leave(follow bool) (ran bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,8 +58,8 @@ func (s *Store) write(ctx context.Context, size int, do func(*tx) error) error {
 	return s.submit(ctx, size, false, do)
 }
 
-// submit is write for a call that is inside the gate. With follow it does not
-// leave once do has run, and so knows the outcome also when ctx ends.
+// submit does what write does, for a call inside the gate. With follow it waits for the outcome
+// once do has run, even if ctx ends.
 func (s *Store) submit(ctx context.Context, size int, follow bool, do func(*tx) error) error {
 	w := &write{do: do, size: size, done: make(chan error, 1)}
 	select {
@@ -76,8 +75,8 @@ func (s *Store) submit(ctx context.Context, size int, follow bool, do func(*tx) 
 	return s.leaveEarly(ctx, w, follow)
 }
 
-// leaveEarly is what a caller is told that leaves, as ctx has ended. A transaction
-// may have been answered for without its part, so that success means nothing then.
+// leaveEarly returns the error for a caller whose ctx has ended. The transaction may have been
+// committed without the caller's part, so a nil answer does not mean success then.
 func (s *Store) leaveEarly(ctx context.Context, w *write, follow bool) error {
 	if ran := w.leave(follow); !ran {
 		return stopped(ctx)
@@ -86,18 +85,19 @@ func (s *Store) leaveEarly(ctx context.Context, w *write, follow bool) error {
 		return s.explain(context.Background(), <-w.done)
 	}
 	select {
-	case err := <-w.done: // just in time
-		if err == nil && w.passed { // it ran in one that was undone
+	case err := <-w.done: // the commit has just ended
+		if err == nil && w.passed { // the transaction that ran it was rolled back
 			return stopped(ctx)
 		}
 		return s.explain(context.Background(), err)
 	default:
 	}
-	return nixie.Errorf(nixie.CodeOutcomeUnknown, "the caller left while the commit ran, so it may or may not have happened: repeat it with the same keys: %w", context.Cause(ctx))
+	return nixie.Errorf(nixie.CodeOutcomeUnknown,
+		"the caller left while the commit ran, so it may or may not have happened: repeat it with the same keys: %w", context.Cause(ctx))
 }
 
-// commitLoop is the committer: the only goroutine that writes. Calls that
-// arrive while one transaction runs form the next; there is no timer.
+// commitLoop is the committer: the only goroutine that writes. Calls that arrive during one
+// transaction form the next one; there is no timer.
 func (s *Store) commitLoop(c conn) {
 	defer close(s.idle)
 	defer func() { _ = c.Close() }()
@@ -113,13 +113,12 @@ func (s *Store) commitLoop(c conn) {
 			s.commitGroup(c, group)
 			s.wal.restrain(c)
 		}
-		clear(group) // what was written is not kept in memory
+		clear(group) // frees the memory of written messages
 	}
 }
 
-// waitForCallers gives those whom the last commit answered a turn to call again
-// before the next one begins. Otherwise who came during that commit goes alone,
-// the others wait for the next, and each commit serves half of the callers.
+// waitForCallers lets the callers that the last commit answered call again before the next commit
+// begins. Otherwise callers alternate: each commit serves only half of them.
 func waitForCallers(writes <-chan *write, answered int) {
 	come := len(writes)
 	all := come + answered
@@ -154,20 +153,21 @@ func answer(group []*write, err error) {
 	}
 }
 
-// maxAlone is how many failing calls are taken out of a group one by one.
+// maxAlone limits the failing calls that are taken out of a group one by one.
 const maxAlone = 8
 
-// commitGroup commits all calls together. A call that fails is taken out and
-// tried again in a transaction of its own after the others: what it was told
-// may have come from a call that was not durable yet. If the transaction fails
-// for another reason, each call gets its own.
+// commitGroup commits all calls in one transaction. It takes a failing call out and runs it again
+// in a transaction of its own, after the others: its error may come from a call that was not
+// durable yet. If the transaction fails for another reason, each call gets a transaction of its
+// own.
 func (s *Store) commitGroup(c conn, group []*write) {
 	rest := slices.Clone(group)
 	var alone []*write
 	for len(rest) > 0 {
 		failed, err := s.commit(c, rest)
 		var begin *beginError
-		if err == nil || len(group) == 1 || errors.As(err, &begin) || s.broken.Load() != nil || nixie.CodeOf(err) == nixie.CodeOutcomeUnknown {
+		if err == nil || len(group) == 1 || errors.As(err, &begin) || s.broken.Load() != nil ||
+			nixie.CodeOf(err) == nixie.CodeOutcomeUnknown {
 			answer(rest, err)
 			break
 		}
@@ -184,14 +184,14 @@ func (s *Store) commitGroup(c conn, group []*write) {
 	}
 }
 
-// beginError says that no transaction could be begun, which is nobody's fault.
+// beginError wraps an error of begin, which no call has caused.
 type beginError struct{ error }
 
 func (e *beginError) Unwrap() error { return e.error }
 
-// commit runs the calls in one transaction, again without the waiting claims
-// that fail in it. Its error means that none of them happened, unless it has the
-// code outcome-unknown; failed is the call that caused it, or −1.
+// commit runs the calls in one transaction. It runs them again without those waiting claims that
+// fail. After an error none of the calls has happened, unless the error has the code
+// outcome-unknown. failed is the index of the call that caused it, or −1.
 func (s *Store) commit(c conn, calls []*write) (failed int, err error) {
 	for {
 		failed, err = s.transact(c, calls)
@@ -211,7 +211,7 @@ func (s *Store) transact(c conn, calls []*write) (failed int, err error) {
 	}
 	defer func() {
 		if e := s.writerQueue.leave(); e != nil && err == nil {
-			_ = s.giveUp(nixie.CodeUnavailable, e) // what was committed stays; nobody else gets a turn while this file is open
+			_ = s.giveUp(nixie.CodeUnavailable, e) // the commit stays; other processes wait while this file is open
 		}
 	}()
 	t := newTx(s, &s.added, c)
@@ -243,9 +243,8 @@ func (s *Store) transact(c conn, calls []*write) (failed int, err error) {
 	return -1, nil
 }
 
-// begin waits for the turn of this process and begins a transaction. If the
-// turn does not come, whoever has it stands still: then the store's own lock is
-// asked once.
+// begin waits in the writer queue and begins a transaction. If the wait ends without the seat, the
+// process that has it is stuck: begin then tries the store's own lock once.
 func (s *Store) begin(c conn) error {
 	in, err := s.writerQueue.take(context.Background())
 	if err != nil {

@@ -71,7 +71,7 @@ func TestLeavingWaitsForTheRun(t *testing.T) {
 	}
 }
 
-// TestProbesAlternate looks at every owner in time, at a few at once.
+// TestProbesAlternate probes every owner in time, a few at once.
 func TestProbesAlternate(t *testing.T) {
 	for _, n := range []int{0, 1, maxProbes, maxProbes + 1, 100, 1000} {
 		var o ownership
@@ -90,7 +90,7 @@ func TestProbesAlternate(t *testing.T) {
 			}
 		}
 		if len(seen) != n {
-			t.Errorf("of %d owners %d were looked at", n, len(seen))
+			t.Errorf("of %d owners %d were probed", n, len(seen))
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestStoreTime(t *testing.T) {
 	} {
 		clock := func() time.Time {
 			if st.mu.TryLock() {
-				t.Errorf("%s: the clock is read before its turn", c.name)
+				t.Errorf("%s: the clock is read without the lock", c.name)
 				st.mu.Unlock()
 			}
 			return time.Unix(0, c.machine)
@@ -125,7 +125,7 @@ func TestStoreTime(t *testing.T) {
 	}
 }
 
-// FuzzCursor reads whatever comes back as a cursor of letters and entries.
+// FuzzCursor reads any text as a cursor of letters and entries.
 func FuzzCursor(f *testing.F) {
 	for _, seed := range []string{"", "1.2", "1", ".", "1.", ".1", "-1.-1", "9223372036854775808.1", "1.2.3", "x'.--"} {
 		f.Add(seed)

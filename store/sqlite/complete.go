@@ -13,7 +13,8 @@ import (
 // its first attempt. One short row of log records it.
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
-	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Handle.Batch != 0 && d.Lease.Number == 1 && len(d.Steps) == 0
+	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Handle.Batch != 0 && d.Lease.Number == 1 &&
+		len(d.Steps) == 0
 }
 
 // completeMember writes a plain settlement. The primary key of log refuses a second one.
@@ -173,7 +174,8 @@ func (t *tx) holdRows(settlements []nixie.Settlement, at []int, args []any) ([]p
 			State: lifecycle.Leased, Number: row.ColumnInt64(1), Attempts: row.ColumnInt(2), Due: row.ColumnInt64(3),
 		}}
 		p.queue = p.pos >> seqBits
-		i, found := slices.BinarySearchFunc(at, p.pos, func(i int, pos int64) int { return cmp.Compare(settlements[i].Delivery.Lease.Handle.Pos, pos) })
+		i, found := slices.BinarySearchFunc(at, p.pos,
+			func(i int, pos int64) int { return cmp.Compare(settlements[i].Delivery.Lease.Handle.Pos, pos) })
 		if found && settlements[at[i]].Delivery.Lease.Number == p.Number {
 			held = append(held, p)
 		}

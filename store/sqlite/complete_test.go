@@ -159,7 +159,7 @@ func TestTransactionsWaitInTheWriterQueue(t *testing.T) {
 		after, err := s.SeatIsTaken()
 		must(t, err)
 		if inside != c.queued || after {
-			t.Errorf("%+v: in turn inside %t, after it %t", c.opts, inside, after)
+			t.Errorf("%+v: has the seat inside %t, after it %t", c.opts, inside, after)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func TestLongTransaction(t *testing.T) {
 	tx := begin(t, s)
 	_, err = s.Enqueue(t.Context(), nixie.Message{Queue: "q"})
 	if nixie.CodeOf(err) != nixie.CodeUnavailable {
-		t.Errorf("enqueue beside it: %v", err)
+		t.Errorf("enqueue at the same time: %v", err)
 	}
 	if _, err := db.Begin(); nixie.CodeOf(err) != nixie.CodeUnavailable {
 		t.Errorf("another transaction: %v", err)

@@ -122,9 +122,9 @@ func TestB060_ALockedStoreAnswersAll(t *testing.T) {
 	fill(t, s, "q", 1)
 }
 
-// TestCloseLeavesNobody closes a store that holds something: nobody is a holder any
-// more, before anybody looked after what was left.
-func TestCloseLeavesNobody(t *testing.T) {
+// TestCloseLeavesNoHolder closes a store that holds messages. No process holds them any more,
+// before another process sweeps.
+func TestCloseLeavesNoHolder(t *testing.T) {
 	path := storePath(t)
 	s, err := sqlite.Open(path, sqlite.Options{Reserve: -1})
 	must(t, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// confirmOnItsWay resolves a letter whose message a foreign broker took while it was on its
-// way here: it must not run here as well.
+// confirmOnItsWay resolves a letter whose message a foreign broker took although it was queued or
+// leased here. The message must not run here as well.
 func (t *tx) confirmOnItsWay(l *letterRow, r *store.Resolution) error {
 	st, err := t.stateOf(l.pos)
 	if err != nil {
@@ -41,8 +41,7 @@ func (q *queueRow) handedOver() {
 	q.dirty = true
 }
 
-// handOver writes that the next life of a dead message ended as it began, without a queue in
-// between.
+// handOver writes that a broker took a dead message: its next generation ends at once.
 func (t *tx) handOver(l *letterRow, m *deadMessage) error {
 	if n, err := t.change(sqlText["hand_over_message"], m.State, m.Ended, brokerTook, l.pos, lifecycle.Dead); err != nil || n != 1 {
 		return orDefect(err, "message of letter %s is not dead: run nixie verify", l.ID)
@@ -51,9 +50,9 @@ func (t *tx) handOver(l *letterRow, m *deadMessage) error {
 	return t.freeKeyOf(l.pos, m.State)
 }
 
-// confirmMany does with few statements what most of a redrive to a broker is: letters
-// of one operation that are open, hold up nobody and have no key. It returns which they
-// are, for the audit; the others go one by one.
+// confirmMany confirms many letters of one operation with few statements: those that are open, hold
+// up no message and have no dedupe key. It returns them for the audit; the caller confirms the
+// others one by one.
 func (t *tx) confirmMany(resolutions []store.Resolution, errs []error) (map[nixie.ID]*letterRow, error) {
 	all := alike(resolutions, errs)
 	if len(all) < confirmOnce {
@@ -65,7 +64,7 @@ func (t *tx) confirmMany(resolutions []store.Resolution, errs []error) (map[nixi
 		return nil, err
 	}
 	var positions []int64
-	facets := map[int64][]int64{} // positions by what their letters become
+	facets := map[int64][]int64{} // positions of letters by their new facet
 	for _, l := range found {
 		facet, err := t.moveFacet(l, nixie.StatusResolved, false)
 		if err != nil {
@@ -78,7 +77,8 @@ func (t *tx) confirmMany(resolutions []store.Resolution, errs []error) (map[nixi
 		return nil, err
 	}
 	for facet, positions := range facets {
-		if err := t.run(sqlText["letters_resolved"], facet, string(nixie.StatusResolved), t.now, sumOf(""), by.Operation, listed(positions)); err != nil {
+		if err := t.run(sqlText["letters_resolved"], facet, string(nixie.StatusResolved), t.now, sumOf(""), by.Operation,
+			listed(positions)); err != nil {
 			return nil, err
 		}
 	}
@@ -88,17 +88,18 @@ func (t *tx) confirmMany(resolutions []store.Resolution, errs []error) (map[nixi
 	return found, nil
 }
 
-// confirmOnce is from how many letters on it pays to do them together.
+// confirmOnce is the number of letters from which confirmMany is cheaper.
 const confirmOnce = 8
 
-// alike are the letters of resolutions that all confirm for one operation, each once:
-// none if one of them does something else, whose order might matter.
+// alike returns the letters of resolutions that all confirm for one operation, each letter once. It
+// returns none if one resolution differs, because their order might matter then.
 func alike(resolutions []store.Resolution, errs []error) (ids []nixie.ID) {
 	by := &resolutions[0]
 	seen := map[nixie.ID]bool{}
 	for i := range resolutions {
 		r := &resolutions[i]
-		if r.Event != store.OnConfirm || r.Operation.IsZero() || r.Operation != by.Operation || r.Actor != by.Actor || r.Reason != by.Reason || seen[r.Letter] {
+		if r.Event != store.OnConfirm || r.Operation.IsZero() || r.Operation != by.Operation || r.Actor != by.Actor ||
+			r.Reason != by.Reason || seen[r.Letter] {
 			return nil
 		}
 		seen[r.Letter] = true
@@ -109,8 +110,8 @@ func alike(resolutions []store.Resolution, errs []error) (ids []nixie.ID) {
 	return ids
 }
 
-// confirmable reads those of letters that are pending items of an operation and can be
-// confirmed together.
+// confirmable reads those letters that are pending items of an operation and that confirmMany can
+// handle.
 func (t *tx) confirmable(ids []nixie.ID, operation nixie.ID) (found map[nixie.ID]*letterRow, n int64, err error) {
 	texts := make([]string, len(ids))
 	for i, id := range ids {
@@ -133,7 +134,7 @@ func (t *tx) confirmable(ids []nixie.ID, operation nixie.ID) (found map[nixie.ID
 	return found, n, err
 }
 
-// handOverAll is handOver for messages without keys and streams.
+// handOverAll does what handOver does, for messages without keys and streams.
 func (t *tx) handOverAll(letters map[nixie.ID]*letterRow, positions []int64) error {
 	if err := t.run(sqlText["hand_over_messages"], lifecycle.Canceled, t.now, brokerTook, listed(positions)); err != nil {
 		return err
@@ -148,8 +149,8 @@ func (t *tx) handOverAll(letters map[nixie.ID]*letterRow, positions []int64) err
 	return nil
 }
 
-// listed is numbers as JSON.
+// listed returns numbers as JSON.
 func listed(numbers []int64) string {
-	data, _ := json.Marshal(numbers) // they always have a form
+	data, _ := json.Marshal(numbers) // numbers always encode
 	return string(data)
 }

@@ -20,10 +20,10 @@ import (
 // It belongs to one goroutine at a time.
 type conn struct{ *sqlite.Conn }
 
-// settings are those of every connection. FULL makes each commit durable against power
-// loss before it is acknowledged; the WAL may grow to 4000 pages before it is
-// checkpointed, which spreads that cost, and a file that a long reader made grow
-// is cut afterwards. Seven connections share memory, so the caches are small.
+// settings returns the pragmas of every connection. FULL makes each commit durable against power
+// loss before it is acknowledged. A checkpoint runs when the WAL has 4000 pages, which spreads its
+// cost; afterwards a file that a long reader made large is cut. Seven connections share memory, so
+// the caches are small.
 func settings() []string {
 	return []string{
 		"pragma journal_mode = wal",
@@ -37,7 +37,7 @@ func settings() []string {
 	}
 }
 
-// fileURI names the file to SQLite, whatever characters are in its path.
+// fileURI returns the URI of the file, whatever characters are in its path.
 func fileURI(path string, options url.Values, vfs string) string {
 	if vfs != "" {
 		options.Set("vfs", vfs)
@@ -46,7 +46,8 @@ func fileURI(path string, options url.Values, vfs string) string {
 	return uri.String()
 }
 
-// openConn opens the file in WAL mode. It waits for locks of others for wait.
+// openConn opens the file in WAL mode. The connection waits for locks of other connections for
+// wait.
 func openConn(path, vfs string, create bool, wait time.Duration) (conn, error) {
 	flags := sqlite.OpenReadWrite | sqlite.OpenURI
 	if create {
@@ -57,7 +58,8 @@ func openConn(path, vfs string, create bool, wait time.Duration) (conn, error) {
 		return conn{}, explain(path, err)
 	}
 	c := conn{raw}
-	if err := c.CreateFunction("contains", &sqlite.FunctionImpl{NArgs: 2, Deterministic: true, AllowIndirect: false, Scalar: containsFold}); err != nil {
+	if err := c.CreateFunction("contains",
+		&sqlite.FunctionImpl{NArgs: 2, Deterministic: true, AllowIndirect: false, Scalar: containsFold}); err != nil {
 		return conn{}, errors.Join(err, c.Close())
 	}
 	c.SetBusyTimeout(wait)
@@ -69,9 +71,8 @@ func openConn(path, vfs string, create bool, wait time.Duration) (conn, error) {
 	return c, nil
 }
 
-// containsFold is contains(text, part) in SQL: whether a text has a part, which is
-// given in small letters. SQLite's lower() knows those of ASCII alone, filters know
-// all of Unicode.
+// containsFold implements contains(text, part) in SQL. part is in lower case. SQLite's lower()
+// knows only ASCII, but filters know all of Unicode.
 func containsFold(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
 	found := int64(0)
 	if strings.Contains(strings.ToLower(args[0].Text()), args[1].Text()) {
@@ -80,9 +81,9 @@ func containsFold(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
 	return sqlite.IntegerValue(found), nil
 }
 
-// patiently runs a statement again while another process locks it out, for wait.
-// Of two that turn a new file to WAL at once, SQLite refuses one without regard
-// to its busy timeout: both hold the read lock that the other waits for.
+// patiently runs a statement again for wait while another process locks the file. If two processes
+// switch a new file to WAL at the same moment, SQLite refuses one of them without waiting for its
+// busy timeout: both hold the read lock that the other needs.
 func (c conn) patiently(query string, wait time.Duration) error {
 	patience, stop := context.WithTimeout(context.Background(), wait)
 	defer stop()
@@ -109,8 +110,8 @@ func (c conn) prep(query string, args ...any) (*sqlite.Stmt, error) {
 	return st, nil
 }
 
-// prepare returns the cached statement, reset, for a caller that binds its
-// arguments one by one, which costs no memory.
+// prepare returns the cached statement, reset. The caller binds the arguments one by one, which
+// allocates no memory.
 func (c conn) prepare(query string) (stmt, error) { return c.Prepare(query) }
 
 func bind(st stmt, i int, arg any) {
@@ -188,7 +189,7 @@ func stopped(ctx context.Context) error {
 	return nixie.Errorf(nixie.CodeUnavailable, "stopped before anything was done: %w", context.Cause(ctx))
 }
 
-// text is null for the empty string.
+// text returns null for the empty string.
 func text(s string) any {
 	if s == "" {
 		return nil
@@ -196,7 +197,7 @@ func text(s string) any {
 	return s
 }
 
-// jsonText is null for an empty list or nil pointer.
+// jsonText returns v as JSON, or null if it is empty.
 func jsonText[T any](empty bool, v T) any {
 	if empty {
 		return nil

@@ -5,25 +5,25 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// counting is what a row of the table counter counts. Views of the schema name each.
+// counting says what a row of the table counter counts. The schema has a view for each value.
 type counting int
 
 const (
 	ofWaiting  counting = iota // by queue, state and slot of the time when it is due
-	ofRetrying                 // by queue, attempts, reason of the newest failure, and whether it is leased
+	ofRetrying                 // by queue, attempts, reason of the newest failure, and leased or not
 	ofDeaths                   // by facet and hour
 	ofPruned                   // by queue and state, as the next
 	ofPurged
 	ofDiscards // by queue and reason
 )
 
-// slotBits is how many bits of a moment a slot of ofWaiting leaves out: a slot is about
-// 69 s long.
+// slotBits is the number of low bits of a moment that a slot of ofWaiting leaves out: a slot is
+// about 69 s long.
 const slotBits = 36
 
-// counter is a row of the table counter without its number. Whoever changes what is counted
-// says what it was and what it is; a transaction writes the sums once, at its end, so that
-// overviews need not look at each message or letter.
+// counter is the key of a row of the table counter. Code that changes a counted row subtracts the
+// old row and adds the new one. The transaction writes the sums once, at its end, so that overviews
+// do not read each message or letter.
 type counter struct {
 	what         counting
 	subject      int64 // a queue, or a facet of letters
@@ -39,7 +39,7 @@ func (t *tx) add(c counter, n int64) {
 	t.counters[c] += n
 }
 
-// count adds n rows like this one to the counters.
+// count adds n rows like p to the counters.
 func (t *tx) count(p *pendingRow, n int64) {
 	leased := int64(0)
 	if p.State == lifecycle.Leased {
@@ -52,13 +52,14 @@ func (t *tx) count(p *pendingRow, n int64) {
 	}
 }
 
-// countAgain takes a row that was one thing for another.
+// countAgain counts a row that changed: it subtracts was and adds is.
 func (t *tx) countAgain(was, is *pendingRow) {
 	t.count(was, -1)
 	t.count(is, 1)
 }
 
-// flip changes the state of queued rows of a stream and counts them again.
+// flip runs a statement that changes the state of queued rows of a stream and returns their due
+// times, and counts them again.
 func (t *tx) flip(queue int64, from, to int, query string, args ...any) error {
 	return t.each(query, func(row rows) error {
 		was := pendingRow{queue: queue, Message: lifecycle.Message{State: from, Due: row.ColumnInt64(0)}}
@@ -69,14 +70,15 @@ func (t *tx) flip(queue int64, from, to int, query string, args ...any) error {
 	}, args...)
 }
 
-// flushCounters writes the sums.
+// flushCounters adds the sums to the rows of counter.
 func (t *tx) flushCounters() error {
 	for c, n := range t.counters {
 		if n == 0 {
 			continue
 		}
 		if err := t.addTo(sqlText["add_to_counter"],
-			"delete from counter where what = ? and subject = ? and number = ? and slot = ? and name = ?", n, int64(c.what), c.subject, c.number, c.slot, c.name); err != nil {
+			"delete from counter where what = ? and subject = ? and number = ? and slot = ? and name = ?", n, int64(c.what), c.subject,
+			c.number, c.slot, c.name); err != nil {
 			return err
 		}
 	}
@@ -84,7 +86,7 @@ func (t *tx) flushCounters() error {
 	return t.flushFacets()
 }
 
-// addTo adds to one sum, and removes it when nothing is left.
+// addTo adds to one sum, and deletes its row at 0.
 func (t *tx) addTo(add, remove string, n int64, key ...any) error {
 	left, err := t.number(add, append(key[:len(key):len(key)], n)...)
 	if err != nil {

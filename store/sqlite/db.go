@@ -14,21 +14,20 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// DB is a handle on the store's file for tables of your own and for
-// transactions that enqueue, complete and remember messages together with your
-// rows; see [Store.Tx]. It is made at the first call, always the same, safe for
-// concurrent use, and closed with the store. Its connections have the settings
-// of the store's own: WAL, synchronous FULL, [Options.LockWait] as busy timeout.
+// DB returns a handle on the store's file for tables of your own and for transactions that enqueue,
+// complete and remember messages together with your rows; see [Store.Tx]. The first call makes it
+// and later calls return the same one. It is safe for concurrent use and closed with the store. Its
+// connections have the settings of the store's own: WAL, synchronous FULL, [Options.LockWait] as
+// busy timeout.
 //
-// A transaction begins IMMEDIATE, unless it is read-only, and takes its turn
-// among all writers. While it is open nobody else writes: no other transaction,
-// no enqueue, claim or settlement and no renewal of a lease, in any process. So
-// keep it far shorter than a lease, call nothing slow inside, and inside use Tx
-// only: the store's own methods would wait for the transaction and fail after
-// LockWait. Readers are not held up. End your transactions before Close.
+// A transaction begins IMMEDIATE, unless it is read-only, and waits in the queue of all writers.
+// While it is open no process writes anything else: no transaction, no enqueue, claim or settlement
+// and no renewal of a lease. So keep it far shorter than a lease, call nothing slow inside, and use
+// only Tx inside: the store's own methods would wait for the transaction and fail after LockWait.
+// Readers do not wait for it. End your transactions before Close.
 //
-// Tables of your own lie in the same file; a prefix keeps their names apart from
-// those of later versions of the store. Leave the store's own tables alone.
+// Tables of your own lie in the same file; a prefix keeps their names apart from those of later
+// versions of the store. Leave the store's own tables alone.
 func (s *Store) DB() (*sql.DB, error) {
 	if err := s.enter(context.Background()); err != nil {
 		return nil, err
@@ -47,20 +46,20 @@ func (s *Store) DB() (*sql.DB, error) {
 	return c.db, nil
 }
 
-// callers is how transactions of the caller come to the file.
+// callers holds the file handle for transactions of the caller.
 type callers struct {
 	mu    sync.Mutex
 	db    *sql.DB
-	next  chan struct{} // holds a token of who may take the turn: one of this process waits for others
+	next  chan struct{} // one token: a single transaction of this process waits for other processes
 	queue writerQueue
 }
 
-// take waits for the turn, as [turn.take] does.
+// take waits in the writer queue, as [writerQueue.take] does.
 func (c *callers) take(ctx context.Context) (bool, error) {
 	patience, stop := context.WithTimeout(ctx, c.queue.wait)
 	defer stop()
 	select {
-	case c.next <- struct{}{}: // what is free is had, however late it is
+	case c.next <- struct{}{}: // a free token is taken even if ctx has ended
 	default:
 		select {
 		case c.next <- struct{}{}:
@@ -68,7 +67,8 @@ func (c *callers) take(ctx context.Context) (bool, error) {
 			if ctx.Err() != nil {
 				return false, stopped(ctx)
 			}
-			return false, nixie.Errorf(nixie.CodeUnavailable, "another transaction of this process has been open for %s: keep transactions short", c.queue.wait)
+			return false, nixie.Errorf(nixie.CodeUnavailable,
+				"another transaction of this process has been open for %s: keep transactions short", c.queue.wait)
 		}
 	}
 	in, err := c.queue.take(patience)
@@ -110,7 +110,8 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	inner, ok := raw.(driverConn)
 	if !ok {
-		return nil, errors.Join(nixie.Errorf(nixie.CodeInternal, "SQLite driver lacks what a transaction needs: use another version"), raw.Close())
+		return nil, errors.Join(nixie.Errorf(nixie.CodeInternal,
+			"SQLite driver lacks what a transaction needs: use another version"), raw.Close())
 	}
 	s := &session{driverConn: inner, store: c.store}
 	for _, p := range append([]string{s.busyTimeout()}, settings()...) {
@@ -122,7 +123,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return s, nil
 }
 
-// driverConn is what the driver's connections can do, as far as it is needed.
+// driverConn lists the abilities of the driver's connections that a session uses.
 type driverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -140,15 +141,15 @@ type session struct {
 	driverConn
 	store  *Store
 	open   *sessionTx
-	spoilt bool // nobody knows whether it is in a transaction: it is not used again
+	spoilt bool // it may be inside a transaction: it is not used again
 }
 
-// sessionTx is a transaction of the caller. It takes part in the writers' turns
-// and does, once it is durable, what must not happen before.
+// sessionTx is a transaction of the caller. It holds the seat of the writer queue, and runs the
+// functions in after once it is durable.
 type sessionTx struct {
 	*session
 	writes bool
-	undone bool       // SQLite rolled it back by itself
+	undone bool       // SQLite has rolled it back by itself
 	calls  sync.Mutex // of [Tx], one at a time
 
 	mu    sync.Mutex
@@ -187,8 +188,8 @@ func (c *session) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx
 	return c.open, nil
 }
 
-// begin waits for the turn and begins. If the turn does not come, whoever has
-// it stands still: then the store's own lock is asked once.
+// begin waits in the writer queue and begins. If the wait ends without the seat, the process that
+// has it is stuck: begin then tries the store's own lock once.
 func (c *session) begin(ctx context.Context) error {
 	in, err := c.store.callers.take(ctx)
 	if err != nil {
@@ -205,12 +206,12 @@ func (c *session) begin(ctx context.Context) error {
 	return nil
 }
 
-// start begins a transaction with some statements, or leaves none and is not used again:
-// the driver tells that ctx has ended also when a statement had taken effect by then.
+// start begins a transaction with some statements. After an error the session is not used again:
+// the driver returns an error when ctx has ended, even if a statement took effect before.
 func (c *session) start(ctx context.Context, queries ...string) error {
 	for _, q := range queries {
 		if err := c.exec(ctx, q); err != nil {
-			_ = c.exec(context.WithoutCancel(ctx), "rollback") // mostly there is nothing to undo, which is an error too
+			_ = c.exec(context.WithoutCancel(ctx), "rollback") // there may be nothing to undo, which is an error too
 			c.spoilt = true
 			return err
 		}
@@ -221,8 +222,8 @@ func (c *session) start(ctx context.Context, queries ...string) error {
 // IsValid implements driver.Validator.
 func (c *session) IsValid() bool { return !c.spoilt && c.driverConn.IsValid() }
 
-// Commit implements driver.Tx. It is not interrupted: an answer that is not the
-// disk's would hide what became of the transaction.
+// Commit implements driver.Tx. ctx cannot interrupt it: the caller has to learn what the disk
+// answered.
 func (t *sessionTx) Commit() error {
 	if err := t.whole(); err != nil {
 		return errors.Join(err, t.end(false))
@@ -250,7 +251,8 @@ func (t *sessionTx) Rollback() error {
 	return errors.Join(err, t.end(false))
 }
 
-// end gives the turn back and does what waited for the transaction.
+// end leaves the writer queue and, if the transaction is durable, runs the functions that waited
+// for that.
 func (t *sessionTx) end(durable bool) error {
 	t.open = nil
 	var err error
@@ -270,17 +272,18 @@ func (t *sessionTx) end(durable bool) error {
 	return err
 }
 
-// whole refuses to go on with a transaction that SQLite rolled back by itself:
-// each further statement would be durable alone.
+// whole returns an error if SQLite has rolled the transaction back by itself: each further
+// statement would be durable alone.
 func (c *session) whole() error {
 	if c.open != nil && c.open.undone {
-		return nixie.Errorf(nixie.CodeUnavailable, "transaction was rolled back by SQLite, because a statement was interrupted or the disk failed it: roll back and begin again")
+		return nixie.Errorf(nixie.CodeUnavailable,
+			"transaction was rolled back by SQLite, because a statement was interrupted or the disk failed it: roll back and begin again")
 	}
 	return nil
 }
 
-// greeting is the key of a context by which [Store.Tx] asks the connection for
-// its open transaction: package sql hides it.
+// greeting is the key of a context by which [Store.Tx] asks the connection for its open
+// transaction, which package sql hides.
 type greeting struct{}
 
 // ExecContext implements driver.ExecerContext.

@@ -9,15 +9,15 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// deliveries reads what was claimed. The rows of a batch stand still while it is there:
-// its range is behind the cursor and own does not change there.
+// deliveries reads the claimed messages. The rows of a batch do not change while the batch exists:
+// its range is behind the cursor, and own stays 0 there.
 func (s *Store) deliveries(ctx context.Context, queue string, got *claimed) ([]*nixie.Delivery, error) {
 	var out []*nixie.Delivery
 	if len(got.rows) == 0 && got.batch == nil {
 		return nil, nil
 	}
-	// The leases are ours whatever happens to ctx: read to the end, so that
-	// the caller can settle them.
+	// This process has the leases even if ctx has ended. Read to the end, so that the caller can
+	// settle them.
 	err := s.view(context.WithoutCancel(ctx), s.claimers, func(c conn) error {
 		rows, err := s.readRows(c, queue, got.rows)
 		if err != nil || got.batch == nil {
@@ -31,7 +31,7 @@ func (s *Store) deliveries(ctx context.Context, queue string, got *claimed) ([]*
 	return out, err
 }
 
-// merge puts the i-th row before the member that it came before by turn.
+// merge inserts the i-th row before the member that has a later due rank.
 func merge(rows, members []*nixie.Delivery, before []int) []*nixie.Delivery {
 	if len(rows) == 0 {
 		return members
@@ -80,14 +80,14 @@ func (s *Store) readRows(c conn, queue string, rs []*pendingRow) ([]*nixie.Deliv
 	}
 	out := make([]*nixie.Delivery, 0, len(rs))
 	for i := range all {
-		if all[i].Lease.Number > 0 { // a row whose message is gone must not keep the others back
+		if all[i].Lease.Number > 0 { // skips a row whose message is gone
 			out = append(out, &all[i])
 		}
 	}
 	return out, nil
 }
 
-// describe says of a delivery what its row says.
+// describe copies the columns of a row to its delivery.
 func (s *Store) describe(d *nixie.Delivery, queue string, r *pendingRow) {
 	if r.damage != "" {
 		d.Damage = append(d.Damage, r.damage)
@@ -98,7 +98,9 @@ func (s *Store) describe(d *nixie.Delivery, queue string, r *pendingRow) {
 	d.LastReason = nixie.Reason(r.reason)
 	d.FirstReceivedAt, d.OrderGap = lifecycle.Moment(r.Received), r.Gap
 	d.Abandoned, d.AbandonedBy, d.AbandonedAlone = r.Abandoned != "", r.Abandoned, r.Abandoned != "" && r.Alone
-	d.Lease = nixie.Lease{Number: r.Number, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(r.Until), Handle: nixie.LeaseHandle{Pos: r.pos}}
+	d.Lease = nixie.Lease{
+		Number: r.Number, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(r.Until), Handle: nixie.LeaseHandle{Pos: r.pos},
+	}
 	lease.Ready(d)
 }
 
@@ -116,13 +118,16 @@ func (s *Store) readBatch(c conn, queue string, b *batchRow) ([]*nixie.Delivery,
 		d.Queue, d.State = queue, nixie.Leased
 		d.Attempts, d.Deliveries, d.Generation = 1, 1, 1
 		d.FirstReceivedAt = lifecycle.Moment(b.claimed)
-		d.Lease = nixie.Lease{Number: 1, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(b.until), Handle: nixie.LeaseHandle{Pos: row.ColumnInt64(0), Batch: b.n}}
+		d.Lease = nixie.Lease{
+			Number: 1, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(b.until),
+			Handle: nixie.LeaseHandle{Pos: row.ColumnInt64(0), Batch: b.n},
+		}
 		lease.Ready(d)
 		return nil
 	}, b.first, b.last)
 	if err == nil && len(out) < len(all) {
-		// Who was slow to read may have lost the lease, and others have moved on: what
-		// is left is handed out, and its settlement refused.
+		// If this process was slow to read, it may have lost the lease, and other processes have
+		// taken members since. It hands out what is left, and the store refuses its settlements.
 		var there int64
 		there, err = c.number("select count(*) from batch where n = ?", b.n)
 		if err == nil && there == 0 {
@@ -130,18 +135,19 @@ func (s *Store) readBatch(c conn, queue string, b *batchRow) ([]*nixie.Delivery,
 		}
 	}
 	if err == nil && len(out) < len(all) || errors.Is(err, errEnough) {
-		err = nixie.Errorf(nixie.CodeInternal, "batch %d does not have the %d messages that it should have: run nixie verify", b.n, len(all))
+		err = nixie.Errorf(nixie.CodeInternal,
+			"batch %d does not have the %d messages that it should have: run nixie verify", b.n, len(all))
 	}
 	return out, err
 }
 
-// slab gives out memory for the bodies of one batch. A body that is kept keeps
-// its neighbours, at most bodyPoolSize.
+// bodyPool allocates the bodies of one batch in large pieces. A handler that keeps one body keeps
+// at most bodyPoolSize bytes of other bodies in memory.
 type bodyPool struct{ free []byte }
 
 const bodyPoolSize = 32 << 10
 
-// take returns n bytes, for a large body from memory of its own.
+// take returns n bytes. A large body gets memory of its own.
 func (s *bodyPool) take(n int) []byte {
 	if n > bodyPoolSize/8 {
 		return make([]byte, n)
@@ -154,8 +160,8 @@ func (s *bodyPool) take(n int) []byte {
 	return b
 }
 
-// scanMessage reads the columns of message_columns. What cannot be read of them is left out and
-// named: one damaged message must not keep the others from being handed out.
+// scanMessage reads the columns of message_columns. It leaves out and names damaged columns: one
+// damaged message must not keep the others from being handed out.
 func scanMessage(row rows, d *nixie.Delivery, bodies *bodyPool) {
 	m := &d.Message
 	row.ColumnBytes(1, m.ID[:])

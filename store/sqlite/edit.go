@@ -6,13 +6,13 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// edited is a message that is to be edited.
+// edited holds what an edit compares and replaces in a message.
 type edited struct {
 	nixie.Message
 	headers, origin string
 }
 
-// readEdited reads what an edit is about.
+// readEdited reads the message that an edit changes.
 func (t *tx) readEdited(pos int64) (*edited, error) {
 	m := &edited{}
 	return m, t.each("select hash, headers, type, key, stream, dedupe, origin from message where pos = +?", func(row rows) error {
@@ -23,7 +23,7 @@ func (t *tx) readEdited(pos int64) (*edited, error) {
 	}, pos)
 }
 
-// edit gives a redriven message what an operator made of it, and keeps what it was.
+// edit writes an operator's edit to a redriven message, and keeps the original.
 func (t *tx) edit(l *letterRow, m *edited, r *store.Resolution) error {
 	if m == nil {
 		return nil
@@ -48,7 +48,7 @@ func (t *tx) edit(l *letterRow, m *edited, r *store.Resolution) error {
 	return t.chain(l.queue, store.AuditEntry{Actor: r.Actor, Event: store.OnAmend, Subject: r.Letter, Reason: what, Operation: r.Operation})
 }
 
-// original reads what the message of a letter said before it was edited.
+// original reads what the message of a letter said before its first edit.
 func original(c conn, l *nixie.Letter, pos int64) error {
 	return c.each("select body, hash, headers, at, by from original where pos = ?", func(row rows) error {
 		o := &nixie.Original{Body: columnBytes(row, 0), At: lifecycle.Moment(row.ColumnInt64(3)), By: row.ColumnText(4)}

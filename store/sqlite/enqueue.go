@@ -9,7 +9,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// A place is a queue number and a sequence number in one integer.
+// A position contains a queue number and a sequence number in one integer.
 const (
 	seqBits   = 40
 	maxSeq    = 1<<seqBits - 1
@@ -36,7 +36,7 @@ func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie
 	return receipts, nil
 }
 
-// admit checks messages before any transaction.
+// admit checks messages before the transaction.
 func (s *Store) admit(messages []nixie.Message) (size int, hashes []nixie.Hash, err error) {
 	if size, err = store.CheckMessages(messages); err != nil {
 		return 0, nil, err
@@ -60,7 +60,7 @@ func (t *tx) enqueueAll(messages []nixie.Message, hashes []nixie.Hash) ([]nixie.
 	return receipts, nil
 }
 
-// enqueue adds one message, or answers with the holder of its dedupe key.
+// enqueue adds one message, or returns the receipt of the message that holds its dedupe key.
 func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 	q, err := t.openQueue(m.Queue)
 	if err != nil {
@@ -70,7 +70,8 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 		return nixie.Receipt{}, err
 	}
 	if q.last >= maxSeq {
-		return nixie.Receipt{}, nixie.Errorf(nixie.CodeLimit, "queue %s has taken %d messages, the limit: use another queue", q.name, q.last)
+		return nixie.Receipt{}, nixie.Errorf(nixie.CodeLimit,
+			"queue %s has taken %d messages, the limit: use another queue", q.name, q.last)
 	}
 	pos := q.n<<seqBits | (q.last + 1)
 	if m.DedupeKey != "" {
@@ -111,7 +112,7 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 	case !own:
 		q.fresh++
 	case q.fresh == 0:
-		q.cursor = q.last // nothing before it for ranges, so no claim has to look
+		q.cursor = q.last // no new message lies before it, so claims start here
 	}
 	q.dirty = true
 	if due <= t.now {
@@ -153,12 +154,13 @@ func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, h
 		return err
 	}
 	if t.Changes() == 0 {
-		return nixie.Errorf(nixie.CodeConflict, "message %s exists already: leave the ID empty, or use a dedupe key to enqueue safely twice", id)
+		return nixie.Errorf(nixie.CodeConflict,
+			"message %s exists already: leave the ID empty, or use a dedupe key to enqueue safely twice", id)
 	}
 	return nil
 }
 
-// addMessage is insertMessage for an ID of ours, which is new, and without origin.
+// addMessage does what insertMessage does, for an ID that the store made, and without origin.
 func (t *tx) addMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash nixie.Hash) error {
 	headers := textOf(jsonText(len(m.Headers) == 0, m.Headers))
 	row := t.added.add(toMessage)
@@ -168,8 +170,8 @@ func (t *tx) addMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash
 	return t.added.end(row)
 }
 
-// takeKey takes the dedupe key for the message at pos. When another message
-// holds it, it returns what the caller asked for in that case.
+// takeKey takes the dedupe key for the message at pos. When another message holds the key, it does
+// what OnConflict asks for.
 func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) (*nixie.Receipt, error) {
 	added, err := t.change("insert into dedupe (queue, key, pos) values (?, ?, ?) on conflict do nothing", q.n, m.DedupeKey, pos)
 	if err != nil || added == 1 {
@@ -190,7 +192,7 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 	case err != nil:
 		return nil, err
 	case r.ID.IsZero():
-		return nil, nixie.Errorf(nixie.CodeInternal, "dedupe key %q of queue %s is held by nobody: run nixie verify", m.DedupeKey, q.name)
+		return nil, nixie.Errorf(nixie.CodeInternal, "dedupe key %q of queue %s has no holder: run nixie verify", m.DedupeKey, q.name)
 	case m.OnConflict == nixie.FailOnConflict:
 		return nil, &nixie.DuplicateError{Key: m.DedupeKey, Existing: r.ID}
 	case m.OnConflict == nixie.ReplaceExisting:
@@ -202,8 +204,8 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 	return &r, nil
 }
 
-// replace gives a queued message that nobody has claimed in this life what a
-// newer one says. Its ID, place and origin stay, and its key when the newer has none.
+// replace overwrites a queued message that has not been claimed in its generation. It keeps ID,
+// position and origin, and the old key if the new message has none.
 func (t *tx) replace(q *queueRow, was, m *nixie.Message, hash nixie.Hash, origin string, holder int64, id nixie.ID) error {
 	st, err := t.stateOf(holder)
 	if err != nil {
@@ -222,8 +224,8 @@ func (t *tx) replace(q *queueRow, was, m *nixie.Message, hash nixie.Hash, origin
 	return t.changeFacet(holder, func(k *facet) { k.mtype = m.Type })
 }
 
-// freeKey releases the dedupe key of the message at pos if it holds it and the
-// queue's scope says that a message in the given state no longer does.
+// freeKey releases the dedupe key of the message at pos, unless the queue's scope keeps it in the
+// given state.
 func (t *tx) freeKey(q *queueRow, pos int64, key string, state int) error {
 	if key == "" {
 		return nil
@@ -239,7 +241,7 @@ func (t *tx) freeKey(q *queueRow, pos int64, key string, state int) error {
 	return t.run("delete from dedupe where queue = ? and key = ? and pos = ?", q.n, key, pos)
 }
 
-// standing is where a message stands now.
+// standing holds the state of a message and where that is stored.
 type standing struct {
 	state, deliveries int
 	hasRow            bool
@@ -248,7 +250,7 @@ type standing struct {
 
 func (t *tx) stateOf(pos int64) (standing, error) {
 	var st standing
-	// The row of queue may not be flushed yet, so the cursor comes from it.
+	// The cursor comes from memory: the row of queue may not be written yet.
 	q, err := t.queueAt(pos)
 	if err != nil {
 		return st, err

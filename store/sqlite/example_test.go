@@ -68,7 +68,7 @@ func (s *shop) claim(ctx context.Context) (*nixie.Delivery, error) {
 var errSoldOut = errors.New("sold out")
 
 // An order and the message about it are there together or not at all: no
-// message about an order that was rolled back, no order that nobody hears of.
+// message about an order that was rolled back, no order without a message.
 func ExampleStore_Tx() {
 	shop, err := openShop()
 	if err != nil {
@@ -147,7 +147,7 @@ func ExampleTx_Once() {
 	// <nil>
 }
 
-// A handler completes its message together with its own rows. Whoever has lost
+// A handler completes its message together with its own rows. A handler that has lost
 // the lease by then is refused, and what it did is rolled back.
 func ExampleTx_Complete() {
 	shop, err := openShop()
@@ -173,7 +173,8 @@ func ExampleTx_Complete() {
 		fmt.Println(err)
 		return
 	}
-	if errs := shop.st.Amend(ctx, []nixie.ID{d.ID}, store.Change{Verb: store.Cancel, Actor: "ann", Reason: "not wanted any more"}); errs[0] != nil {
+	if errs := shop.st.Amend(ctx, []nixie.ID{d.ID},
+		store.Change{Verb: store.Cancel, Actor: "ann", Reason: "not wanted any more"}); errs[0] != nil {
 		fmt.Println(errs[0])
 	}
 	err = handle(ctx, d)

@@ -23,7 +23,7 @@ func (s *Store) Inside() int {
 	return s.gate.inside
 }
 
-// SeatIsTaken reports whether some process has its turn to write.
+// SeatIsTaken reports whether a process has the seat of the writer queue.
 func (s *Store) SeatIsTaken() (bool, error) {
 	f, err := os.OpenFile(filepath.Join(s.path+lockFolder, "seat"), os.O_RDWR, 0)
 	if err != nil {
@@ -67,7 +67,7 @@ func ProgressFile(pos, number int64, progress lease.Progress) []byte {
 	return file
 }
 
-// ReadProgress reads the file of an owner in the same life of the machine.
+// ReadProgress reads the file of an owner in the same boot of the machine.
 func ReadProgress(r io.Reader) map[[2]int64]lease.Progress {
 	found := map[[2]int64]lease.Progress{}
 	for lease, progress := range readProgress(r, "boot") {

@@ -29,9 +29,8 @@ func (s *Store) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Dur
 	return errs
 }
 
-// extend moves the end of leases. A batch of which all members are extended
-// keeps its one row; otherwise those that are extended get rows of their own,
-// so that the others end when they should.
+// extend renews leases. If it renews all members of a batch, the batch keeps its one row. Otherwise
+// the renewed members get rows of their own, so that the leases of the others end in time.
 func (t *tx) extend(ds []*nixie.Delivery, until int64, errs []error) error {
 	members := map[*batchRow][]*held{}
 	seen := make(map[int64]bool, len(ds))
@@ -51,7 +50,8 @@ func (t *tx) extend(ds []*nixie.Delivery, until int64, errs []error) error {
 			members[h.batch] = append(members[h.batch], h)
 			continue
 		}
-		if err := t.run("update pending set until = ?, steps = ? where pos = ?", until, jsonText(len(h.Steps) == 0, h.Steps), h.pos); err != nil {
+		if err := t.run("update pending set until = ?, steps = ? where pos = ?", until, jsonText(len(h.Steps) == 0, h.Steps),
+			h.pos); err != nil {
 			return err
 		}
 	}

@@ -33,8 +33,10 @@ type facets struct {
 func scanFacet(row rows) facet {
 	return facet{
 		queue: row.ColumnInt64(0), mtype: row.ColumnText(1), status: nixie.Status(row.ColumnText(2)), cause: nixie.Cause(row.ColumnText(3)),
-		class: nixie.Class(row.ColumnText(4)), reason: nixie.Reason(row.ColumnText(5)), signature: row.ColumnText(6), fingerprint: row.ColumnText(7),
-		redrivable: row.ColumnBool(8), needsReview: row.ColumnBool(9), redrives: row.ColumnInt(10), attempts: row.ColumnInt(11), crashes: row.ColumnInt(12),
+		class: nixie.Class(row.ColumnText(4)), reason: nixie.Reason(row.ColumnText(5)), signature: row.ColumnText(6),
+		fingerprint: row.ColumnText(7),
+		redrivable:  row.ColumnBool(8), needsReview: row.ColumnBool(9), redrives: row.ColumnInt(10), attempts: row.ColumnInt(11),
+		crashes: row.ColumnInt(12),
 	}
 }
 
@@ -107,8 +109,9 @@ func (t *tx) leaveFacet(l *letterRow) (f facet, err error) {
 // type of its message name.
 func (t *tx) joinFacet(l *letterRow, mtype string, m *lifecycle.Message) (err error) {
 	l.facet, err = t.addToFacet(&facet{
-		queue: l.queue, mtype: mtype, status: l.Status, cause: l.Cause, class: l.Class, reason: l.Reason, signature: l.Signature, fingerprint: l.Fingerprint,
-		redrivable: l.Redrivable, needsReview: l.NeedsReview, redrives: m.Redrives, attempts: m.Attempts, crashes: m.Crashes,
+		queue: l.queue, mtype: mtype, status: l.Status, cause: l.Cause, class: l.Class, reason: l.Reason, signature: l.Signature,
+		fingerprint: l.Fingerprint,
+		redrivable:  l.Redrivable, needsReview: l.NeedsReview, redrives: m.Redrives, attempts: m.Attempts, crashes: m.Crashes,
 	}, l.Died, 1)
 	return err
 }
@@ -160,7 +163,8 @@ func (t *tx) changeFacet(pos int64, change func(*facet)) error {
 // flushFacets adds the sums to the rows of facet.
 func (t *tx) flushFacets() error {
 	for n, by := range t.facets.letters {
-		if err := t.addTo("update facet set letters = letters + ?2 where n = ?1 returning letters", "delete from facet where n = ?", by, n); err != nil {
+		if err := t.addTo("update facet set letters = letters + ?2 where n = ?1 returning letters", "delete from facet where n = ?", by,
+			n); err != nil {
 			return err
 		}
 	}

@@ -13,11 +13,12 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// fullPatience is how long those who work wait for room on a full disk: as long as
-// for a server that is started again.
+// fullPatience is the time that workers wait for room on a full disk, the same as for a server that
+// restarts.
 const fullPatience = 15 * time.Minute
 
-// patience is that of store.Features: time to make room on a full disk.
+// patience implements Patience of store.Features: how long a worker repeats a call after an error
+// that says the disk is full.
 func (s *Store) patience(err error) time.Duration {
 	if s.broken.Load() == nil && (isFull(err) || resultOf(err) == sqlite.ResultIOErrWrite) {
 		return fullPatience
@@ -25,16 +26,16 @@ func (s *Store) patience(err error) time.Duration {
 	return 0
 }
 
-// commitFailed decides what a failed COMMIT means, of ours or of a caller; undo is
-// how rolling back went.
+// commitFailed decides what a failed COMMIT means, of the store or of a caller; undo is the error
+// of the rollback. A COMMIT writes frames to the WAL, of which the last makes them a transaction,
+// then syncs the WAL, then updates its index.
 //
-// A COMMIT writes frames to the log, of which the last makes them a transaction,
-// then syncs it, then brings its index up to date. A write that was refused leaves
-// no transaction, neither to readers nor to who recovers the log after a crash. If
-// the index cannot grow, the transaction is in the log and nobody sees it: a crash
-// would bring it back, until the next commit lies over it. After a sync that failed
-// nobody knows what is on the disk, and the next one may succeed without having
-// written that: this process must not go on with the file.
+//	failed   transaction                             this process
+//	write    absent, also after a crash              goes on
+//	sync     unknown: a later sync may succeed       stops using the file
+//	         without having written it
+//	index    in the WAL, invisible: a crash brings   goes on, outcome unknown
+//	         it back until the next commit
 func (s *Store) commitFailed(cause, undo error) error {
 	unknown := fmt.Errorf("commit failed, so it may or may not have happened: %w", cause)
 	if undo != nil {
@@ -42,7 +43,8 @@ func (s *Store) commitFailed(cause, undo error) error {
 	}
 	result := resultOf(cause)
 	if result == sqlite.ResultIOErrSHMSize {
-		return nixie.Errorf(nixie.CodeOutcomeUnknown, "disk of store %s is full: free some space and repeat with the same keys: %w", s.path, unknown)
+		return nixie.Errorf(nixie.CodeOutcomeUnknown,
+			"disk of store %s is full: free some space and repeat with the same keys: %w", s.path, unknown)
 	}
 	switch result.ToPrimary() {
 	case sqlite.ResultFull, sqlite.ResultBusy, sqlite.ResultConstraint:
@@ -54,7 +56,7 @@ func (s *Store) commitFailed(cause, undo error) error {
 	return s.giveUp(nixie.CodeOutcomeUnknown, unknown)
 }
 
-// rollback undoes the open transaction; SQLite may have done so by itself.
+// rollback undoes the open transaction, unless SQLite has done so by itself.
 func (s *Store) rollback(c conn) error {
 	if c.AutocommitEnabled() {
 		return nil
@@ -65,8 +67,7 @@ func (s *Store) rollback(c conn) error {
 	return nil
 }
 
-// giveUp ends all use of the file by this process: it has to be opened again,
-// which recovers it.
+// giveUp makes this process stop using the file. Opening it again recovers it.
 func (s *Store) giveUp(code nixie.Code, cause error) error {
 	why := fmt.Errorf("%w after an error of its file: start again: %w", nixie.ErrClosed, cause)
 	later := nixie.Errorf(nixie.CodeUnavailable, "store %s is %w", s.path, why)
@@ -74,15 +75,15 @@ func (s *Store) giveUp(code nixie.Code, cause error) error {
 	return nixie.Errorf(code, "store %s is %w", s.path, why)
 }
 
-// isFull reports whether something failed for want of room on the disk: a write, the
-// index of the log, or the file of a lock.
+// isFull reports whether an error means that the disk is full: for a write, the index of the WAL or
+// a lock file.
 func isFull(err error) bool {
 	result := resultOf(err)
 	return result.ToPrimary() == sqlite.ResultFull || result == sqlite.ResultIOErrSHMSize ||
 		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// explain gives driver errors a code and says what to do.
+// explain adds a code and advice to a driver's error.
 func (s *Store) explain(ctx context.Context, err error) error {
 	var ours *nixie.Error
 	if err == nil || errors.As(err, &ours) {
@@ -94,7 +95,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	return explain(s.path, err)
 }
 
-// resultOf is SQLite's code for an error of either driver.
+// resultOf returns SQLite's code of an error of either driver.
 func resultOf(err error) sqlite.ResultCode {
 	if theirs := (*modernc.Error)(nil); errors.As(err, &theirs) {
 		return sqlite.ResultCode(theirs.Code())
@@ -108,21 +109,26 @@ func explain(path string, err error) error {
 		return err
 	}
 	if isFull(err) {
-		return nixie.Errorf(nixie.CodeUnavailable, "disk of store %s is full: free some space and repeat, nothing was changed: %w", path, err)
+		return nixie.Errorf(nixie.CodeUnavailable,
+			"disk of store %s is full: free some space and repeat, nothing was changed: %w", path, err)
 	}
 	result := resultOf(err)
 	if result == sqlite.ResultIOErrWrite {
-		return nixie.Errorf(nixie.CodeUnavailable, "disk of store %s refused to be written: look for a quota that is used up and for a failing disk, nothing was changed: %w", path, err)
+		return nixie.Errorf(nixie.CodeUnavailable,
+			"disk of store %s refused to be written: look for a quota that is used up and for a failing disk, nothing was changed: %w",
+			path, err)
 	}
 	switch result.ToPrimary() {
 	case sqlite.ResultReadOnly:
 		return nixie.Errorf(nixie.CodeUnavailable, "store %s cannot be written: make file and folder writable: %w", path, err)
 	case sqlite.ResultCantOpen, sqlite.ResultPerm, sqlite.ResultAuth:
-		return nixie.Errorf(nixie.CodeUnavailable, "store %s cannot be opened: check that folder and file exist and may be written: %w", path, err)
+		return nixie.Errorf(nixie.CodeUnavailable,
+			"store %s cannot be opened: check that folder and file exist and may be written: %w", path, err)
 	case sqlite.ResultNotADB:
 		return nixie.Errorf(nixie.CodeInvalid, "%s is not a Nixie store: name another file: %w", path, err)
 	case sqlite.ResultCorrupt:
-		return nixie.Errorf(nixie.CodeInternal, "store %s is damaged: stop all writers, copy the file and run nixie verify on the copy: %w", path, err)
+		return nixie.Errorf(nixie.CodeInternal,
+			"store %s is damaged: stop all writers, copy the file and run nixie verify on the copy: %w", path, err)
 	case sqlite.ResultBusy, sqlite.ResultLocked:
 		return nixie.Errorf(nixie.CodeUnavailable, "store %s is locked by another program: %w", path, err)
 	}

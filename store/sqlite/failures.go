@@ -10,13 +10,13 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// failureDoc is a failure as it is kept, without what has columns of its own.
+// failureDoc is the JSON of a failure, without the fields that have columns.
 type failureDoc struct {
 	nixie.Failure
 	Took time.Duration `json:"took_ns"`
 }
 
-// json is what encoding/json makes of it.
+// json returns what encoding/json would return, faster.
 func (d *failureDoc) json() (string, error) {
 	var room [1 << 10]byte
 	text, err := failurejson.Append(room[:0], &d.Failure)
@@ -27,8 +27,7 @@ func (d *failureDoc) json() (string, error) {
 	return string(append(strconv.AppendInt(text, int64(d.Took), 10), '}')), nil
 }
 
-// encodeFailure makes the JSON of a failure that took place in an attempt which
-// knew of the given steps.
+// encodeFailure encodes a failure of an attempt that knew the given steps.
 func encodeFailure(f *nixie.Failure, verb nixie.Verb, steps []string) (string, error) {
 	kept := failureDoc{*f, f.Took}
 	kept.Text, kept.Attachments, kept.Decision = "", nil, verb
@@ -36,9 +35,8 @@ func encodeFailure(f *nixie.Failure, verb nixie.Verb, steps []string) (string, e
 	return kept.json()
 }
 
-// appendFailure adds a failure to the history of a message and drops the oldest
-// but the first when there are too many. doc is what encodeFailure made of it, or
-// empty.
+// appendFailure adds a failure to the history of a message. When there are too many it drops the
+// oldest but the first. doc is the result of encodeFailure, or empty.
 func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc string) error {
 	var err error
 	if doc == "" {
@@ -46,7 +44,7 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc strin
 			return err
 		}
 	}
-	if h.ordinal == 0 && h.batch == nil { // a member of a batch is new: nothing has failed before
+	if h.ordinal == 0 && h.batch == nil { // a member of a batch has no earlier failure
 		if h.ordinal, err = t.number("select coalesce(max(ordinal), 0) from failure where pos = ?", h.pos); err != nil {
 			return err
 		}
@@ -60,7 +58,7 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc strin
 	if h.ordinal == 1 {
 		h.first = h.last
 	}
-	if h.Redrives > 0 { // its letter shows the newest failure, also while it is on its way
+	if h.Redrives > 0 { // its letter shows the newest failure even while the message is queued or leased
 		if err := t.run("update letter set text = ? where pos = ?", f.Text, h.pos); err != nil {
 			return err
 		}
@@ -68,7 +66,7 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc strin
 	if h.ordinal <= nixie.MaxHistory {
 		return nil
 	}
-	// An adopted history can have gaps, so that the ordinal is not the length.
+	// An adopted history can have gaps, so the ordinal is not the length.
 	old, err := t.number(sqlText["oldest_droppable_failure"], h.pos, nixie.MaxHistory)
 	if err != nil || old == 0 {
 		return err
@@ -79,11 +77,11 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc strin
 	return t.run("delete from failure where pos = ? and ordinal = ?", h.pos, old)
 }
 
-// insertFailure writes a row of the table failure with its attachments; doc is
-// what has no columns.
+// insertFailure writes a row of failure with its attachments. doc has the fields without columns.
 func (t *tx) insertFailure(pos, queue, ordinal, at int64, f *nixie.Failure, doc string, verb nixie.Verb) error {
 	row := t.added.add(toFailure)
-	row.num(pos).num(ordinal).num(queue).num(at).str(string(verb)).str(string(f.Reason)).str(f.Text).str(doc).num(sumOf(string(verb), string(f.Reason), f.Text, doc))
+	row.num(pos).num(ordinal).num(queue).num(at).str(string(verb)).str(string(f.Reason)).str(f.Text).str(doc)
+	row.num(sumOf(string(verb), string(f.Reason), f.Text, doc))
 	if err := t.added.end(row); err != nil {
 		return err
 	}
@@ -96,8 +94,8 @@ func (t *tx) insertFailure(pos, queue, ordinal, at int64, f *nixie.Failure, doc 
 	return nil
 }
 
-// history reads the failures of a message, oldest first. One that cannot be read
-// keeps its place, with what has columns of its own, and is named in damage.
+// history reads the failures of a message, oldest first. A damaged failure keeps its position in
+// the list, has only the fields with columns, and is named in damage.
 func history(c conn, pos int64, damage *[]string) (list []nixie.Failure, dropped int, err error) {
 	var numbers []int
 	highest := 0
@@ -106,7 +104,8 @@ func history(c conn, pos int64, damage *[]string) (list []nixie.Failure, dropped
 		highest = row.ColumnInt(0)
 		if err := fromJSON(row.ColumnText(3), &doc); err != nil {
 			*damage = append(*damage, fmt.Sprintf("failure %d: %s", highest, err))
-			doc = failureDoc{Failure: nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonUnknown, FailedAt: lifecycle.Moment(row.ColumnInt64(4))}}
+			doc = failureDoc{Failure: nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonUnknown,
+				FailedAt: lifecycle.Moment(row.ColumnInt64(4))}}
 		}
 		f := doc.Failure
 		f.Took, f.Decision, f.Text = doc.Took, nixie.Verb(row.ColumnText(1)), row.ColumnText(2)
@@ -117,12 +116,13 @@ func history(c conn, pos int64, damage *[]string) (list []nixie.Failure, dropped
 		return list, highest - len(list), err
 	}
 	for i, n := range numbers {
-		if err := c.each("select name, data, truncated from attachment where pos = +? and failure = +? order by ordinal", func(row rows) error {
-			list[i].Attachments = append(list[i].Attachments, nixie.Attachment{
-				Name: row.ColumnText(0), Data: columnBytes(row, 1), Truncated: row.ColumnInt64(2),
-			})
-			return nil
-		}, pos, n); err != nil {
+		if err := c.each("select name, data, truncated from attachment where pos = +? and failure = +? order by ordinal",
+			func(row rows) error {
+				list[i].Attachments = append(list[i].Attachments, nixie.Attachment{
+					Name: row.ColumnText(0), Data: columnBytes(row, 1), Truncated: row.ColumnInt64(2),
+				})
+				return nil
+			}, pos, n); err != nil {
 			return nil, 0, err
 		}
 	}

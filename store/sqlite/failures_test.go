@@ -15,8 +15,10 @@ func TestFailuresAreThoseOfEncodingJSON(t *testing.T) {
 	for _, f := range []nixie.Failure{
 		{},
 		{
-			Generation: 2, Attempt: 3, StartedAt: at, FailedAt: at.Add(time.Second), Took: time.Second, Class: nixie.ClassTransient, Reason: nixie.ReasonTimeout, Type: "*x",
-			Text: "left out", Context: []string{"a", "<b> & \"c\""}, Stack: "main.f()\n\tx.go:1\n", Step: "pay", Worker: "w", Node: "n", ExitCode: &code, LogLocation: "/x",
+			Generation: 2, Attempt: 3, StartedAt: at, FailedAt: at.Add(time.Second), Took: time.Second, Class: nixie.ClassTransient,
+			Reason: nixie.ReasonTimeout, Type: "*x",
+			Text: "left out", Context: []string{"a", "<b> & \"c\""}, Stack: "main.f()\n\tx.go:1\n", Step: "pay", Worker: "w", Node: "n",
+			ExitCode: &code, LogLocation: "/x",
 			Steps: []string{"one"}, NextAt: at, Attachments: []nixie.Attachment{{Name: "left out"}}, Err: errors.New("left out"),
 		},
 	} {
@@ -33,7 +35,8 @@ func TestFailuresAreThoseOfEncodingJSON(t *testing.T) {
 			t.Errorf("got  %s, %v\nwant %s", got, err, want)
 		}
 	}
-	if _, err := encodeFailure(&nixie.Failure{FailedAt: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}, nixie.Retry, nil); nixie.CodeOf(err) != nixie.CodeInternal {
+	if _, err := encodeFailure(&nixie.Failure{FailedAt: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}, nixie.Retry,
+		nil); nixie.CodeOf(err) != nixie.CodeInternal {
 		t.Errorf("a time that has no form: %v", err)
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// where collects the conditions of a query with their arguments. Values only
-// ever travel as arguments.
+// where collects the conditions of a query with their arguments. Values travel only as arguments.
 type where struct {
 	terms []string
 	args  []any
@@ -31,7 +30,7 @@ func (w *where) String() string {
 	return strings.Join(w.terms, " and ")
 }
 
-// oneOf adds "column is any of the values", if there are values.
+// oneOf adds the condition that a column has one of the values. It adds none for an empty list.
 func oneOf[T ~string](w *where, column string, values []T) {
 	if len(values) == 0 {
 		return
@@ -39,7 +38,7 @@ func oneOf[T ~string](w *where, column string, values []T) {
 	args := make([]any, len(values))
 	for i, v := range values {
 		args[i] = string(v)
-		if v == "" { // kept as null
+		if v == "" { // the empty text is stored as null
 			column = "coalesce(" + column + ", '')"
 		}
 	}
@@ -70,7 +69,7 @@ func (w *where) times(column string, b nixie.Times) {
 	}
 }
 
-// age bounds the time since a moment.
+// age adds bounds of the time since a moment.
 func (w *where) age(column string, s nixie.Durations, now time.Time) {
 	if s.Min != 0 {
 		w.add(column+" <= ?", lifecycle.Nanos(now.Add(-s.Min)))
@@ -80,8 +79,8 @@ func (w *where) age(column string, s nixie.Durations, now time.Time) {
 	}
 }
 
-// common adds what letters and messages share; c is the view current and began
-// the moment that ages are counted from.
+// common adds the conditions that letters and messages share. c is the view current; ages count
+// from the column began.
 func (w *where) common(f *nixie.Filter, began string, now time.Time) {
 	oneOf(w, "c.key", f.Keys)
 	oneOf(w, "c.stream", f.Streams)
@@ -103,7 +102,7 @@ func (w *where) common(f *nixie.Filter, began string, now time.Time) {
 	}
 }
 
-// facetWhere is what a filter says of facet f.
+// facetWhere returns the conditions of a filter on facet f.
 func facetWhere(f *nixie.Filter) *where {
 	w := &where{}
 	if len(f.Queues) > 0 {
@@ -132,14 +131,12 @@ func facetWhere(f *nixie.Filter) *where {
 	return w
 }
 
-// restWhere is what a filter says beyond its facets and the time of death, over
-// letter l and current c.
+// restWhere returns the conditions of a filter on letter l and current c that are neither about
+// facets nor about the time of death.
 func restWhere(f *nixie.Filter, now time.Time) *where {
 	w := &where{}
 	if len(f.IDs) > 0 {
-		marks := "?" + strings.Repeat(", ?", len(f.IDs)-1)
-		w.add("l.pos in (select pos from letter where id in ("+marks+") union all select h.pos from message m join letter h on h.pos = m.pos where m.id in ("+marks+"))",
-			append(idArgs(f.IDs), idArgs(f.IDs)...)...)
+		w.add("l."+hasID(len(f.IDs)), append(idArgs(f.IDs), idArgs(f.IDs)...)...)
 	}
 	w.contains("l.text", f.Text)
 	w.times("l.first_failed", f.FirstFailed)
@@ -153,7 +150,7 @@ func restWhere(f *nixie.Filter, now time.Time) *where {
 	return w
 }
 
-// letterWhere is a filter over letter l and current c.
+// letterWhere returns all conditions of a filter on letter l and current c.
 func letterWhere(f *nixie.Filter, now time.Time) *where {
 	w := restWhere(f, now)
 	w.age("l.died", f.Age, now)
@@ -162,15 +159,15 @@ func letterWhere(f *nixie.Filter, now time.Time) *where {
 	return w
 }
 
-// ofFacets adds that letters l are of some facets.
+// ofFacets adds the condition that letter l has one of some facets.
 func (w *where) ofFacets(facets *where) {
 	if len(facets.terms) > 0 {
 		w.add("l.facet in (select f.n from facet f where "+facets.String()+")", facets.args...)
 	}
 }
 
-// messageWhere is a filter over current c. What only letters have matches no
-// message, as in filter.MatchMessage.
+// messageWhere returns the conditions of a filter on current c. A property that only letters have
+// matches no message, as in filter.MatchMessage.
 func messageWhere(f *nixie.Filter, now time.Time) *where {
 	w := &where{}
 	if len(f.Statuses)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||
@@ -188,6 +185,14 @@ func messageWhere(f *nixie.Filter, now time.Time) *where {
 	w.bounds("c.redrives", f.Redrives)
 	w.common(f, "c.enqueued", now)
 	return w
+}
+
+// hasID returns the condition that a letter or its message has one of n IDs, without the alias of
+// letter.
+func hasID(n int) string {
+	marks := "(?" + strings.Repeat(", ?", n-1) + ")"
+	ofMessages := "select h.pos from message m join letter h on h.pos = m.pos where m.id in " + marks
+	return "pos in (select pos from letter where id in " + marks + " union all " + ofMessages + ")"
 }
 
 func idArgs(ids []nixie.ID) []any {

@@ -17,17 +17,20 @@ import (
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// told makes a store with a row of each kind that people read, as full as it can be.
+// told makes a store with a row of each table that people read, as full as it can be.
 func told(t *testing.T, path string) {
 	t.Helper()
 	ctx := context.Background()
 	now := time.Date(2026, 5, 4, 12, 0, 0, 123456789, time.UTC)
 	s := open(t, path, sqlite.Options{Clock: func() time.Time { now = now.Add(987654321); return now }})
-	must(t, store.Configure(ctx, s, "q", nixie.QueueSettings{PriorityAge: 77 * time.Minute, DedupeScope: nixie.DedupeUnresolved}, "test", ""))
+	must(t, store.Configure(ctx, s, "q", nixie.QueueSettings{PriorityAge: 77 * time.Minute, DedupeScope: nixie.DedupeUnresolved}, "test",
+		""))
 	for _, key := range []string{"dead", "edited", "retried", "discarded", "done", "leased", "new"} {
 		_, err := s.Enqueue(ctx, nixie.Message{
-			Queue: "q", Type: "type of " + key, Key: key, Stream: "stream of " + key, DedupeKey: "dedupe of " + key, Body: []byte("body of " + key),
-			Headers: []nixie.Header{{Name: "header", Value: "value of " + key}}, Origin: &nixie.Origin{System: "system of " + key}, ExpiresAt: now.Add(time.Hour),
+			Queue: "q", Type: "type of " + key, Key: key, Stream: "stream of " + key, DedupeKey: "dedupe of " + key,
+			Body:    []byte("body of " + key),
+			Headers: []nixie.Header{{Name: "header", Value: "value of " + key}}, Origin: &nixie.Origin{System: "system of " + key},
+			ExpiresAt: now.Add(time.Hour),
 		})
 		must(t, err)
 	}
@@ -41,7 +44,9 @@ func told(t *testing.T, path string) {
 		case "retried":
 			st.Verb, st.Delay = nixie.Retry, time.Hour
 		case "dead", "edited":
-			st.Verb, st.Burial = nixie.Bury, &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Signature: "signature", Fingerprint: "fingerprint", Redrivable: true, Rule: "rule of it"}
+			st.Verb, st.Burial = nixie.Bury,
+				&nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Signature: "signature", Fingerprint: "fingerprint",
+					Redrivable: true, Rule: "rule of it"}
 		case "discarded":
 			st.Verb = nixie.Discard
 		case "leased":
@@ -56,15 +61,17 @@ func told(t *testing.T, path string) {
 	for _, l := range letters {
 		r := store.Resolution{Letter: l.ID, Event: store.OnNote, Actor: "writer", Reason: "what was written"}
 		if l.Message.Key == "edited" {
-			r.Event, r.Edit = store.OnRedrive, &store.Edit{Body: []byte("mended"), Headers: []nixie.Header{{Name: "header", Value: "mended"}}, Revision: l.Revision}
+			r.Event, r.Edit = store.OnRedrive,
+				&store.Edit{Body: []byte("repaired"), Headers: []nixie.Header{{Name: "header", Value: "repaired"}}, Revision: l.Revision}
 		}
 		must(t, s.Resolve(ctx, []store.Resolution{r})[0])
 	}
-	claim(t, s, 2, func(*nixie.Delivery) nixie.Settlement { return nixie.Settlement{} }) // a batch, as the redrive has dissolved the one before
+	// The redrive has dissolved the first batch.
+	claim(t, s, 2, func(*nixie.Delivery) nixie.Settlement { return nixie.Settlement{} })
 	s.Crash()
 }
 
-// read are the columns that people see of each kind of row. Those that say where something
+// read are the columns that people see of each table. Those that say where something
 // is found by are told by the indexes and rules.
 var read = map[string][]string{
 	"message":    {"id", "type", "key", "stream", "dedupe", "priority", "body", "hash", "headers", "origin", "enqueued", "expires"},
@@ -75,7 +82,8 @@ var read = map[string][]string{
 	"attachment": {"name", "data", "truncated"},
 	"note":       {"at", "by", "text"},
 	"original":   {"body", "hash", "headers", "at", "by"},
-	"letter": {"id", "status", "cause", "class", "reason", "signature", "fingerprint", "redrivable", "needs_review", "rule", "text", "first_failed", "last_failed",
+	"letter": {"id", "status", "cause", "class", "reason", "signature", "fingerprint", "redrivable", "needs_review", "rule", "text",
+		"first_failed", "last_failed",
 		"died", "note", "revision"},
 	"audit": {"at", "actor", "event", "subject", "reason", "hash"},
 	"queue": {"name", "last", "succeeded", "discarded", "dead", "settings"},
@@ -83,10 +91,11 @@ var read = map[string][]string{
 
 // keys name one row of a table without numbers of rows.
 var keys = map[string]string{
-	"failure": "printf('%d.%d', pos, ordinal)", "attachment": "printf('%d.%d', pos, ordinal)", "note": "ordinal", "audit": "printf('%d.%d', queue, number)",
+	"failure": "printf('%d.%d', pos, ordinal)", "attachment": "printf('%d.%d', pos, ordinal)", "note": "ordinal",
+	"audit": "printf('%d.%d', queue, number)",
 }
 
-// TestFlippedBitsAreFound flips a bit in each value of each kind of row that people see,
+// TestFlippedBitsAreFound flips a bit in each value of each row that people see,
 // behind the back of indexes and sums, and wants verify to find each.
 func TestFlippedBitsAreFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -95,10 +104,10 @@ func TestFlippedBitsAreFound(t *testing.T) {
 	r, err := s.Check(t.Context())
 	must(t, err)
 	if len(r.Violations) != 0 {
-		t.Fatalf("nobody touched it: %+v", r.Violations)
+		t.Fatalf("no process touched it: %+v", r.Violations)
 	}
 	must(t, s.Close())
-	bare(t, path)
+	withoutIndexes(t, path)
 	file, err := os.ReadFile(path)
 	must(t, err)
 	same := filepath.Join(t.TempDir(), "store.db")
@@ -140,9 +149,9 @@ func keyOf(table string) string {
 	return "rowid"
 }
 
-// bare takes the indexes and sums of a store off their tables, and keeps what the schema
+// withoutIndexes takes the indexes and sums of a store off their tables, and keeps what the schema
 // said of them.
-func bare(t *testing.T, path string) {
+func withoutIndexes(t *testing.T, path string) {
 	t.Helper()
 	script(t, path, `pragma writable_schema = on;
 		create table saved as select rowid as n, type, name, tbl_name, rootpage, sql from sqlite_schema where sql is not null;
@@ -151,7 +160,7 @@ func bare(t *testing.T, path string) {
 		delete from sqlite_schema where type = 'view'`)
 }
 
-// dress changes one value of a bare store and puts everything back on.
+// dress changes one value of such a store and puts everything back on.
 func dress(t *testing.T, path, change string, args ...any) {
 	t.Helper()
 	c, err := zs.OpenConn(path, zs.OpenReadWrite)
@@ -161,8 +170,10 @@ func dress(t *testing.T, path, change string, args ...any) {
 		t.Fatalf("%s %v changed %d rows", change, args, c.Changes())
 	}
 	must(t, sqlitex.ExecuteScript(c, `pragma writable_schema = on;
-		update sqlite_schema set sql = (select s.sql from saved s where s.name = sqlite_schema.name) where type = 'table' and name in (select name from saved);
-		insert into sqlite_schema (type, name, tbl_name, rootpage, sql) select type, name, tbl_name, rootpage, sql from saved where type <> 'table' order by n`, nil))
+		update sqlite_schema set sql = (select s.sql from saved s where s.name = sqlite_schema.name)
+		where type = 'table' and name in (select name from saved);
+		insert into sqlite_schema (type, name, tbl_name, rootpage, sql)
+		select type, name, tbl_name, rootpage, sql from saved where type <> 'table' order by n`, nil))
 	must(t, c.Close())
 	script(t, path, "drop table saved")
 }
@@ -173,28 +184,29 @@ func valuesOf(t *testing.T, path, table, column string) map[any]any {
 	c, err := zs.OpenConn(path, zs.OpenReadOnly)
 	must(t, err)
 	values := map[any]any{}
-	must(t, sqlitex.Execute(c, "select "+keyOf(table)+", "+column+" from "+table+" where "+column+" is not null and "+column+" <> ''", &sqlitex.ExecOptions{ResultFunc: func(st *zs.Stmt) error {
-		var key any = st.ColumnText(0)
-		if st.ColumnType(0) == zs.TypeInteger {
-			key = st.ColumnInt64(0)
-		}
-		switch st.ColumnType(1) {
-		case zs.TypeInteger:
-			values[key] = st.ColumnInt64(1)
-		case zs.TypeBlob:
-			blob := make([]byte, st.ColumnLen(1))
-			st.ColumnBytes(1, blob)
-			values[key] = blob
-		default:
-			values[key] = st.ColumnText(1)
-		}
-		return nil
-	}}))
+	must(t, sqlitex.Execute(c, "select "+keyOf(table)+", "+column+" from "+table+" where "+column+" is not null and "+column+" <> ''",
+		&sqlitex.ExecOptions{ResultFunc: func(st *zs.Stmt) error {
+			var key any = st.ColumnText(0)
+			if st.ColumnType(0) == zs.TypeInteger {
+				key = st.ColumnInt64(0)
+			}
+			switch st.ColumnType(1) {
+			case zs.TypeInteger:
+				values[key] = st.ColumnInt64(1)
+			case zs.TypeBlob:
+				blob := make([]byte, st.ColumnLen(1))
+				st.ColumnBytes(1, blob)
+				values[key] = blob
+			default:
+				values[key] = st.ColumnText(1)
+			}
+			return nil
+		}}))
 	must(t, c.Close())
 	return values
 }
 
-// flippedIn are a value with one bit changed, in two places.
+// flippedIn are a value with one bit changed, at two positions.
 func flippedIn(value any) []any {
 	switch v := value.(type) {
 	case int64:
@@ -227,7 +239,9 @@ func verifyFinds(t *testing.T, path string) bool {
 func TestChangedViewIsFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	told(t, path)
-	script(t, path, "pragma writable_schema = on; update sqlite_schema set sql = replace(sql, 'm.headers', 'm.dedupe as headers') where name = 'current'; create table mine (n int)")
+	script(t, path, `pragma writable_schema = on;
+		update sqlite_schema set sql = replace(sql, 'm.headers', 'm.dedupe as headers') where name = 'current';
+		create table mine (n int)`)
 	s := open(t, path, sqlite.Options{Reserve: -1})
 	r, err := s.Check(t.Context())
 	must(t, err)

@@ -144,14 +144,14 @@ func TestSmallDisk(t *testing.T) {
 	if left := unfinished(t, s); left != int64(len(l.taken)-settled) && len(l.unknown) == 0 {
 		t.Errorf("%d messages are left of %d, %d were settled", left, len(l.taken), settled)
 	}
-	t.Logf("%d rounds: %d messages taken, %d of which nobody knew", rounds, len(l.taken), len(l.unknown))
+	t.Logf("%d rounds: %d messages taken, %d of which no call told", rounds, len(l.taken), len(l.unknown))
 	if len(l.taken) < rounds {
 		t.Errorf("only %d messages were taken", len(l.taken))
 	}
 }
 
 // What could not be noted for want of room does not spoil the notes that come after: who
-// looks at a killed process once there was room knows what had not begun.
+// sweeps a killed process once there was room knows what had not begun.
 func TestProgressAfterAFullDisk(t *testing.T) {
 	s := open(t, filepath.Join(smallDisk(t, "size=8m"), "store.db"), sqlite.Options{Reserve: -1})
 	fill(t, s, "q", 3)

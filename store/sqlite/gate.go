@@ -2,17 +2,17 @@ package sqlite
 
 import "sync"
 
-// gate counts the calls inside and is shut once.
+// gate counts the calls inside, and is shut once.
 type gate struct {
 	mu     sync.Mutex
 	inside int
 	shut   bool
-	empty  chan struct{} // closed when it is shut and nobody is inside
+	empty  chan struct{} // closed when the gate is shut and all calls have left
 }
 
 func newGate() *gate { return &gate{empty: make(chan struct{})} }
 
-// enter reports whether the call may go in; it has to leave then.
+// enter reports whether the call may go in. A call that went in has to leave.
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -32,8 +32,7 @@ func (g *gate) leave() {
 	}
 }
 
-// close shuts the gate, waits until nobody is inside, and reports whether this
-// was the call that shut it.
+// close shuts the gate, waits until all calls have left, and reports whether this call shut it.
 func (g *gate) close() bool {
 	g.mu.Lock()
 	first := !g.shut

@@ -10,8 +10,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// groupings names what letters are grouped by: columns of facet f, as all letters of a
-// facet are in one group. Hours are not of facets.
+// groupings maps a property to a column of facet f: all letters of a facet are in one group. Only
+// the hour of death is no column of facet.
 var groupings = map[store.GroupBy]string{
 	store.ByFingerprint: "f.fingerprint",
 	store.ByReason:      "f.reason",
@@ -26,7 +26,9 @@ var groupings = map[store.GroupBy]string{
 }
 
 // Count implements store.DeadLetters.
-func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) (lists [][]store.Group, covered store.Coverage, err error) {
+func (s *Store) Count(
+	ctx context.Context, filter nixie.Filter, of store.Counting,
+) (lists [][]store.Group, covered store.Coverage, err error) {
 	if err := of.Check(); err != nil {
 		return nil, covered, err
 	}
@@ -52,8 +54,8 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 	return lists, covered, err
 }
 
-// described counts letters by one property. What facets know is summed up from them,
-// with three letters of each: how many letters there are does not matter then.
+// described counts letters by one property and describes each group by three letters. It sums up
+// facets where the filter allows it; then its cost does not depend on the number of letters.
 func described(p *picker, scan store.Scan, by store.GroupBy) (_ []store.Group, covered store.Coverage, err error) {
 	g := &grouper{c: p.c, by: by, facets: map[int64]*facetRow{}, groups: map[string]*groupSum{}}
 	if p.counted() {
@@ -72,17 +74,17 @@ func described(p *picker, scan store.Scan, by store.GroupBy) (_ []store.Group, c
 type grouper struct {
 	c      conn
 	by     store.GroupBy
-	within interval            // the times of death that are asked for
-	facets map[int64]*facetRow // that the filter chooses, by number
+	within interval            // times of death that the filter asks for
+	facets map[int64]*facetRow // chosen by the filter, by number
 	groups map[string]*groupSum
 }
 
-// groupSum is a group while it grows.
+// groupSum is a group under construction.
 type groupSum struct {
 	store.Group
 	first, last int64
 	newest      []example // latest death first
-	mixed       bool      // several reasons
+	mixed       bool      // it has several reasons
 }
 
 type example struct {
@@ -109,8 +111,8 @@ func (g *grouper) add(s *groupSum, letters int64, signature string, reason nixie
 	s.mixed = s.mixed || s.Reason != reason
 }
 
-// meets takes a letter for an end of the group's time, and for an example if it is
-// one of the newest.
+// meets updates the group's times with a letter, and its examples if the letter is one of the
+// newest.
 func (s *groupSum) meets(e example) {
 	s.first, s.last = min(s.first, e.died), max(s.last, e.died)
 	if len(s.newest) == store.Examples && s.newest[store.Examples-1].compare(e.deathPos) < 0 {
@@ -147,11 +149,12 @@ type facetRow struct {
 	reason         nixie.Reason
 }
 
-// counted sums up what facets and times of death say all of.
+// counted sums up facets. The filter asks only for their properties and the time of death.
 func (g *grouper) counted(facets *where) error {
 	query := "select f.n, f.letters, " + groupings[g.by] + ", f.signature, f.reason from facet f where " + facets.String()
 	if err := g.c.each(query, func(row rows) error {
-		g.facets[row.ColumnInt64(0)] = &facetRow{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnText(2), row.ColumnText(3), nixie.Reason(row.ColumnText(4))}
+		g.facets[row.ColumnInt64(0)] = &facetRow{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnText(2), row.ColumnText(3),
+			nixie.Reason(row.ColumnText(4))}
 		return nil
 	}, facets.args...); err != nil {
 		return err
@@ -182,7 +185,7 @@ func (g *grouper) counted(facets *where) error {
 	return nil
 }
 
-// ends meets the newest of so many letters of a facet, and the oldest.
+// ends meets the newest letters of a facet, and the oldest one. letters is their number.
 func (g *grouper) ends(s *groupSum, f *facetRow, within interval, letters int64) error {
 	args := []any{f.n, within.below.died, within.below.pos, within.least.died, within.least.pos, store.Examples}
 	meet := func(row rows) error {
@@ -196,8 +199,8 @@ func (g *grouper) ends(s *groupSum, f *facetRow, within interval, letters int64)
 	return g.c.each(sqlText["letters_oldest"], meet, args...)
 }
 
-// each goes through letters that match, latest death first, and says how many were
-// looked at if those were not all.
+// each scans matching letters, latest death first, and returns how many it scanned if those were
+// not all.
 func (g *grouper) each(p *picker, scan store.Scan) (store.Coverage, error) {
 	return p.through(groupings[g.by]+", f.signature, f.reason, l.died, l.pos, l.id", scan, func(row rows) error {
 		e := example{deathPos{row.ColumnInt64(3), row.ColumnInt64(4)}, columnID(row, 5)}
@@ -212,7 +215,7 @@ func (g *grouper) each(p *picker, scan store.Scan) (store.Coverage, error) {
 	})
 }
 
-// nameExamples reads the IDs of examples that an index gave.
+// nameExamples reads the IDs of examples that came from an index.
 func (g *grouper) nameExamples() error {
 	for _, s := range g.groups {
 		for i := range s.newest {

@@ -10,13 +10,13 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// durability lists what a commit's promise rests on, as the engine answers it.
+// durability lists the settings that make a commit durable, with the queries that read them.
 var durability = [...]struct{ name, query, want string }{
 	{"journal_mode", "pragma journal_mode", "wal"},
 	{"synchronous", sqlText["synchronous"], "full"},
 }
 
-// Inspect is that of store.Features.
+// Inspect implements Inspect of store.Features.
 func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 	h := store.Health{Place: s.Name(), KnownSchema: schemaVersion, Reserve: s.opts.Reserve, Now: s.opts.Clock().UTC()}
 	for _, file := range [...]string{s.path, s.path + "-wal"} {
@@ -81,11 +81,12 @@ func (s *Store) inspectOwners(c conn, h *store.Health) error {
 	}
 	return c.each(sqlText["owners"], func(row rows) error {
 		h.Owners = append(h.Owners, store.Owner{
-			Name: row.ColumnText(1), StartedAt: lifecycle.Moment(row.ColumnInt64(2)), Alive: !gone[row.ColumnInt64(0)], Leases: row.ColumnInt64(3),
+			Name: row.ColumnText(1), StartedAt: lifecycle.Moment(row.ColumnInt64(2)), Alive: !gone[row.ColumnInt64(0)],
+			Leases: row.ColumnInt64(3),
 		})
 		return nil
 	})
 }
 
-// EngineVersion is the version of SQLite in this program.
+// EngineVersion returns the version of SQLite in this program.
 func EngineVersion() string { return lib.SQLITE_VERSION }

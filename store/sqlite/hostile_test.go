@@ -57,7 +57,8 @@ func TestLocksRemoved(t *testing.T) {
 	if len(again) != 1 || again[0].AbandonedBy != "a" {
 		t.Fatalf("%+v", again)
 	}
-	if err := a.Settle(t.Context(), []nixie.Settlement{{Delivery: first[0], Verb: nixie.Complete}})[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+	if err := a.Settle(t.Context(),
+		[]nixie.Settlement{{Delivery: first[0], Verb: nixie.Complete}})[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
 		t.Errorf("settling what was taken away: %v", err)
 	}
 	must(t, b.Settle(t.Context(), []nixie.Settlement{{Delivery: again[0], Verb: nixie.Complete}})[0])
@@ -82,7 +83,9 @@ func TestR27_DamagedMessageIsHandedOut(t *testing.T) {
 	path := storePath(t)
 	s := open(t, path, sqlite.Options{Reserve: -1})
 	for i := range 8 {
-		_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(i), Priority: i % 2, Body: []byte("body"), Headers: []nixie.Header{{Name: "a", Value: "b"}}})
+		_, err := s.Enqueue(t.Context(),
+			nixie.Message{Queue: "q", Key: fmt.Sprint(i), Priority: i % 2, Body: []byte("body"),
+				Headers: []nixie.Header{{Name: "a", Value: "b"}}})
 		must(t, err)
 	}
 	damage(t, path, "update message set headers = '{' where key = '0'")
@@ -100,7 +103,8 @@ func TestR27_DamagedMessageIsHandedOut(t *testing.T) {
 		}
 		st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
 		if len(d.Damage) > 0 {
-			st = nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: &nixie.Failure{Text: d.Damage[0]}, Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}}
+			st = nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: &nixie.Failure{Text: d.Damage[0]},
+				Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}}
 		}
 		must(t, s.Settle(t.Context(), []nixie.Settlement{st})[0])
 	}

@@ -12,8 +12,8 @@ const hour = int64(time.Hour)
 
 func hourName(h int64) string { return time.Unix(h*3600, 0).UTC().Format("2006-01-02T15") }
 
-// hours are the whole hours within a interval, from first to before end, and what is
-// left of it at its ends, each within one hour.
+// hours returns the whole hours within an interval, from first to before end, and the rest at its
+// ends, each part within one hour.
 func (s interval) hours() (first, end int64, rest []interval) {
 	from, till := s.least.died, s.below.died
 	first, end = lifecycle.Hour(from), lifecycle.Hour(till)
@@ -27,8 +27,8 @@ func (s interval) hours() (first, end int64, rest []interval) {
 	return first, end, rest
 }
 
-// eachDeath calls f with how many letters of a facet died within an hour, for facets and
-// a stretch of time. Whole hours are counted; what is left at the ends is looked at.
+// eachDeath calls f with the number of letters that died within an hour, for each of some facets
+// and each hour of an interval. It reads counters for whole hours and counts letters at the ends.
 func eachDeath(c conn, facets *where, s interval, f func(facet, hour, n int64)) error {
 	meet := func(row rows) error {
 		if n := row.ColumnInt64(2); n > 0 {
@@ -43,26 +43,28 @@ func eachDeath(c conn, facets *where, s interval, f func(facet, hour, n int64)) 
 	}
 	for _, r := range rest {
 		if err := c.each(sqlText["deaths_within"]+" "+facets.String(),
-			meet, append([]any{lifecycle.Hour(r.least.died), r.below.died, r.below.pos, r.least.died, r.least.pos}, facets.args...)...); err != nil {
+			meet, append([]any{lifecycle.Hour(r.least.died), r.below.died, r.below.pos, r.least.died, r.least.pos},
+				facets.args...)...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hourSum is the group of an hour while it grows.
+// hourSum is the group of an hour under construction.
 type hourSum struct {
 	*groupSum
 	facets []*facetRow // of its letters
-	sums   []int64     // how many of each
+	sums   []int64     // number of letters of each facet
 }
 
-// hoursKnow is how many of all letters have to be asked for to make it cheaper to
-// look for some in each hour than to look at each letter.
-const hoursKnow = 8
+// countHoursFrom decides how byHour works. Use hourly counters when the filter selects at least 1/8
+// of all letters; otherwise scan each letter.
+const countHoursFrom = 8
 
-// byHour groups letters of facets by the hour of death. Of few letters it looks at each;
-// of many it takes the counters, and looks for the newest of each hour and the oldest.
+// byHour groups letters of some facets by the hour of death. It scans them when they are few.
+// Otherwise it reads the hourly counters, and looks up the newest letters of each hour and the
+// oldest.
 func (g *grouper) byHour(facets *where) error {
 	all, err := g.c.number("select sum(letters) from facet")
 	if err != nil {
@@ -72,7 +74,7 @@ func (g *grouper) byHour(facets *where) error {
 	for _, f := range g.facets {
 		chosen += f.letters
 	}
-	if chosen*hoursKnow < all {
+	if chosen*countHoursFrom < all {
 		for _, f := range g.facets {
 			if err := g.hoursOf(f); err != nil {
 				return err
@@ -83,7 +85,7 @@ func (g *grouper) byHour(facets *where) error {
 	hours := map[int64]*hourSum{}
 	f := &facetRow{}
 	if err := eachDeath(g.c, facets, g.within, func(facet, hour, n int64) {
-		if facet != f.n { // those of a facet come together
+		if facet != f.n { // rows of one facet follow each other
 			f = g.facets[facet]
 		}
 		h := hours[hour]
@@ -104,7 +106,7 @@ func (g *grouper) byHour(facets *where) error {
 	return nil
 }
 
-// within is the part of a interval that is in an hour.
+// inHour returns the part of an interval that is in an hour.
 func (s interval) inHour(h int64) interval {
 	s.from(h * hour)
 	s.till((h + 1) * hour)
@@ -126,9 +128,8 @@ func (g *grouper) hoursOf(f *facetRow) error {
 	}, f.n, g.within.below.died, g.within.below.pos, g.within.least.died, g.within.least.pos)
 }
 
-// probed is at how many letters of an hour to look before its facets are asked one by
-// one.
-const probed = hoursKnow * (store.Examples + 1)
+// maxProbed limits the letters of an hour that endsOf scans before it asks each facet for its ends.
+const maxProbed = countHoursFrom * (store.Examples + 1)
 
 // endsOf meets the newest letters of an hour, and its oldest.
 func (g *grouper) endsOf(h *hourSum, within interval) error {
@@ -136,9 +137,9 @@ func (g *grouper) endsOf(h *hourSum, within interval) error {
 		query string
 		want  int
 	}{{"letters_within_newest", store.Examples}, {"letters_within_oldest", 1}} {
-		found, looked := 0, 0
+		found, scanned := 0, 0
 		err := g.c.each(sqlText[end.query], func(row rows) error {
-			looked++
+			scanned++
 			if g.facets[row.ColumnInt64(2)] == nil {
 				return nil
 			}
@@ -147,11 +148,11 @@ func (g *grouper) endsOf(h *hourSum, within interval) error {
 				return errEnough
 			}
 			return nil
-		}, within.least.died, within.below.died, probed)
+		}, within.least.died, within.below.died, maxProbed)
 		if err = chosen(err); err != nil {
 			return err
 		}
-		if found == end.want || looked < probed {
+		if found == end.want || scanned < maxProbed {
 			continue
 		}
 		for i, f := range h.facets {

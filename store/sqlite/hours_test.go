@@ -18,7 +18,7 @@ import (
 )
 
 // TestCountersSayWhatTheLettersSay compares groups and counts, which come from counters
-// of facets and hours and look at some letters only, with those of a store that looks at
+// of facets and hours and read only some letters, with those of a store that reads
 // each. The hours differ: in some a facet is most of the letters, in others it is
 // hidden between many of another.
 func TestCountersSayWhatTheLettersSay(t *testing.T) {
@@ -83,7 +83,8 @@ func deadOf(g, i int, at time.Time) nixie.Letter {
 	binary.BigEndian.PutUint64(l.ID[8:], uint64(i)+1)
 	l.Message.ID = l.ID
 	l.Message.ID[0] = 1
-	l.History = []nixie.Failure{{Generation: 1, Attempt: 1, StartedAt: at, FailedAt: at, Class: l.Class, Reason: l.Reason, Text: fmt.Sprint("call ", g, " of ", i%10)}}
+	l.History = []nixie.Failure{{Generation: 1, Attempt: 1, StartedAt: at, FailedAt: at, Class: l.Class, Reason: l.Reason,
+		Text: fmt.Sprint("call ", g, " of ", i%10)}}
 	return l
 }
 
@@ -93,15 +94,19 @@ func compareGroups(t *testing.T, s, ref store.Store, began time.Time) {
 	two, three := int64(2), int64(3)
 	yes := true
 	filters := []nixie.Filter{
-		{}, {Fingerprint: "v1:2"}, {Fingerprint: "v1:4"}, {Queues: []string{"q0"}}, {Redrivable: &yes}, {Statuses: []nixie.Status{nixie.StatusOpen}}, {Signature: "CALL"},
+		{}, {Fingerprint: "v1:2"}, {Fingerprint: "v1:4"}, {Queues: []string{"q0"}}, {Redrivable: &yes},
+		{Statuses: []nixie.Status{nixie.StatusOpen}}, {Signature: "CALL"},
 		{Attempts: nixie.Range{Min: &two, Max: &three}}, {Text: "of 3"}, {Types: []string{"t2"}}, {Types: []string{"t9"}},
 	}
-	for _, span := range []nixie.Times{
-		{After: at(3 * time.Hour)}, {Before: at(5 * time.Hour)}, {After: at(90 * time.Minute), Before: at(30*time.Hour + 1)}, {After: at(9*time.Hour + 1), Before: at(10 * time.Hour)},
-		{After: at(9 * time.Hour), Before: at(10*time.Hour - 1)}, {After: at(9*time.Hour + time.Minute), Before: at(9*time.Hour + 2*time.Minute)}, {After: at(9*time.Hour + 30*time.Minute), Before: at(11 * time.Hour)}, {After: at(99 * time.Hour)},
+	for _, died := range []nixie.Times{
+		{After: at(3 * time.Hour)}, {Before: at(5 * time.Hour)}, {After: at(90 * time.Minute), Before: at(30*time.Hour + 1)},
+		{After: at(9*time.Hour + 1), Before: at(10 * time.Hour)},
+		{After: at(9 * time.Hour), Before: at(10*time.Hour - 1)},
+		{After: at(9*time.Hour + time.Minute), Before: at(9*time.Hour + 2*time.Minute)},
+		{After: at(9*time.Hour + 30*time.Minute), Before: at(11 * time.Hour)}, {After: at(99 * time.Hour)},
 	} {
 		for _, f := range filters[:7] {
-			f.Died = span
+			f.Died = died
 			filters = append(filters, f)
 		}
 	}
@@ -132,8 +137,8 @@ func compareGroups(t *testing.T, s, ref store.Store, began time.Time) {
 	}
 }
 
-// TestCountsSayWhatTheyAreAbout asks for more letters than are looked at, all of which
-// match: what was counted is what was looked at, also where many died at one moment.
+// TestCountsSayWhatTheyAreAbout asks for more letters than are scanned, all of which
+// match: what was counted is what was scanned, also where many died at one moment.
 func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "nixie.db"), sqlite.Options{})
 	must(t, err)
@@ -164,10 +169,12 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 		{"most of them", nixie.Filter{Types: []string{"t0", "t1"}, Deliveries: any}, 10_125},
 		{"a third of them", nixie.Filter{Types: []string{"t0"}, Deliveries: any}, 5_250},
 		{"some of several facets", nixie.Filter{Types: []string{"t0"}, Queues: []string{"q0"}, Deliveries: any}, 2_625},
-		{"in a time", nixie.Filter{Types: []string{"t0"}, Deliveries: any, Died: nixie.Times{After: at.Add(time.Minute), Before: at.Add(210 * time.Minute)}}, 3_150},
+		{"in a time", nixie.Filter{Types: []string{"t0"}, Deliveries: any,
+			Died: nixie.Times{After: at.Add(time.Minute), Before: at.Add(210 * time.Minute)}}, 3_150},
 	} {
 		for _, scan := range []store.Scan{store.ScanRecent, store.ScanAll} {
-			described, covered, err := s.Count(t.Context(), c.filter, store.Counting{By: []store.GroupBy{store.ByHour}, Scan: scan, Described: true})
+			described, covered, err := s.Count(t.Context(), c.filter,
+				store.Counting{By: []store.GroupBy{store.ByHour}, Scan: scan, Described: true})
 			must(t, err)
 			groups := described[0]
 			n := int64(0)
@@ -183,7 +190,7 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 				}
 			}
 			if n != 0 || same != covered {
-				t.Errorf("%s: groups say that they looked at %v, counts at %v, and differ by %d letters", c.name, covered, same, n)
+				t.Errorf("%s: groups say that they scanned %v, counts %v, and differ by %d letters", c.name, covered, same, n)
 			}
 			for _, g := range counts[0] {
 				n += g.Count
@@ -193,7 +200,7 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 				want = store.Coverage{}
 			}
 			if covered != want || scan == store.ScanAll && n != c.of || scan == store.ScanRecent && n >= c.of {
-				t.Errorf("%s: %d letters were counted, and it says that it looked at %+v of %d", c.name, n, covered, c.of)
+				t.Errorf("%s: %d letters were counted, and it says that it scanned %+v of %d", c.name, n, covered, c.of)
 			}
 		}
 	}

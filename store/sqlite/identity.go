@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// identity knows which files a store has open. Whoever deletes or replaces one of them
-// leaves us with a file that nobody else can find, and what is written there is lost.
+// identity knows which files a store has open. If a program deletes or replaces one of them, this
+// process goes on with a file that no other process can find, and what it writes there is lost.
 type identity struct {
 	files []openFile
 }
@@ -20,11 +20,11 @@ type openFile struct {
 	info os.FileInfo
 }
 
-// learn notes the files that SQLite has opened for a store.
+// learn stores the identity of the files that SQLite has opened for a store.
 func (id *identity) learn(path string) error {
 	named := path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // the log lies beside the file that a link leads to
+		path = real // SQLite puts the WAL next to the file that a link leads to
 	}
 	for i, p := range []string{named, path + "-wal", path + "-shm"} {
 		info, err := os.Stat(p)
@@ -37,7 +37,8 @@ func (id *identity) learn(path string) error {
 	return nil
 }
 
-// check says what happened to the files. One that cannot be looked at is taken to be there.
+// check returns an error if one of the files was deleted or replaced. A file that cannot be
+// inspected counts as present.
 func (id *identity) check() error {
 	for _, f := range id.files {
 		now, err := os.Stat(f.path)

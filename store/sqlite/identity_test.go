@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// Somebody takes the file of a store away, or one that belongs to it, while the store is
-// open: no call that comes after is answered as if it were done, and nobody goes on trying.
+// A program takes the file of a store away, or one that belongs to it, while the store is
+// open: no call that comes after is answered as if it were done, and no caller goes on trying.
 func TestFileTakenAway(t *testing.T) {
 	ways := map[string]func(path string) error{
 		"deleted":          os.Remove,
@@ -52,7 +52,8 @@ func TestFileTakenAway(t *testing.T) {
 				must(t, enqueueInTx(t, s, nil))
 				must(t, take(s.Path()))
 				err = do(t, s, d)
-				if code := nixie.CodeOf(err); code != nixie.CodeUnavailable && code != nixie.CodeOutcomeUnknown || !errors.Is(err, nixie.ErrClosed) || !strings.Contains(err.Error(), "while it was in use") {
+				if code := nixie.CodeOf(err); code != nixie.CodeUnavailable && code != nixie.CodeOutcomeUnknown ||
+					!errors.Is(err, nixie.ErrClosed) || !strings.Contains(err.Error(), "while it was in use") {
 					t.Fatalf("%v (code %q)", err, code)
 				}
 				_, err = s.Enqueue(t.Context(), nixie.Message{Queue: "q"})
@@ -64,7 +65,7 @@ func TestFileTakenAway(t *testing.T) {
 	}
 }
 
-// replace puts a copy of the file in its place, as a restored backup is.
+// replace replaces the file by a copy, as a restored backup is.
 func replace(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -8,15 +8,14 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Once reports whether a key is new to a scope, and remembers it: true the first
-// time and false after that, until [Store.Prune] forgets it at an age of
-// [store.InboxRetention], or [Store.PruneInbox] sooner. If the transaction is
-// rolled back, the key was never there. So work that is done in the transaction
-// only when Once says true happens once, however often its message is delivered
-// in that time and by however many.
+// Once reports whether a key is new to a scope, and remembers it: true the first time and false
+// after that. [Store.Prune] forgets it at an age of [store.InboxRetention], [Store.PruneInbox]
+// sooner. If the transaction is rolled back, the key was never there. So work inside the
+// transaction that runs only when Once returns true happens once, however often and to however many
+// consumers its message is delivered in that time.
 //
-// Scope says whose keys they are, a consumer's name for example. Both are 1 to
-// 255 bytes, see [nixie.CheckName].
+// Scope says whose keys they are, a consumer's name for example. Both are 1 to 255 bytes, see
+// [nixie.CheckName].
 func (x *Tx) Once(ctx context.Context, scope, key string) (first bool, err error) {
 	for _, f := range [...]struct{ what, value string }{{"inbox scope", scope}, {"inbox key", key}} {
 		if f.value == "" {
@@ -34,13 +33,13 @@ func (x *Tx) Once(ctx context.Context, scope, key string) (first bool, err error
 	return first && err == nil, err
 }
 
-// prunePart is how many keys one transaction forgets, so that others have their
-// turn in between.
+// prunePart limits the keys that one transaction forgets, so that other calls run in between.
 const prunePart = 10_000
 
-// PruneInbox forgets the keys that [Tx.Once] was told at least olderThan ago,
-// and returns how many, for those who want that sooner than [Store.Prune]. It has to be longer than a message can come again: its
-// retries, its time in the dead letter office, and what brokers deliver twice.
+// PruneInbox forgets the keys that [Tx.Once] got at least olderThan ago, and returns their number.
+// Use it to forget keys sooner than [Store.Prune] does. olderThan has to be longer than a message
+// can come again: its retries, its time in the dead letter office, and repeated deliveries by
+// brokers.
 func (s *Store) PruneInbox(ctx context.Context, olderThan time.Duration) (pruned int64, err error) {
 	if olderThan < 0 {
 		return 0, nixie.Errorf(nixie.CodeInvalid, "inbox age is %s: give one from 0", olderThan)
@@ -57,12 +56,12 @@ func (s *Store) PruneInbox(ctx context.Context, olderThan time.Duration) (pruned
 	return pruned, nil
 }
 
-// forget removes up to limit keys that were told at the moment cutoff or before.
+// forget deletes up to limit keys that Once got at the moment cutoff or before.
 func (t *tx) forget(cutoff int64, limit int) (int, error) {
 	return t.change("delete from inbox where (scope, key) in (select scope, key from inbox where at <= ? limit ?)", cutoff, limit)
 }
 
-// inbox prunes keys; one that counts only passes by those that it has counted.
+// inbox prunes keys. A dry run counts them, and skips those that it has counted.
 func (p *pruner) inbox() (over bool, err error) {
 	n := 0
 	if p.t != nil {

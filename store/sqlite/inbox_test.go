@@ -23,7 +23,7 @@ const (
 // TestR46_InboxStoresADuplicateOnce lets sixteen consumers, half of them with
 // another handle on the file as in another process, get the same message at
 // once in each round. Three in ten roll back after they did their work. The work
-// is done once if anybody commits, and whoever rolled back leaves nothing.
+// is done once if any transaction commits, and a transaction that rolled back leaves nothing.
 func TestR46_InboxStoresADuplicateOnce(t *testing.T) {
 	path := storePath(t)
 	stores := [2]*sqlite.Store{open(t, path, sqlite.Options{Reserve: -1}), open(t, path, sqlite.Options{Reserve: -1})}
@@ -38,10 +38,10 @@ func TestR46_InboxStoresADuplicateOnce(t *testing.T) {
 	empty := 0
 	for round := range rounds {
 		var rollsBack, committed [inboxPeers]bool
-		anybody := false
+		anyCommits := false
 		for i := range rollsBack {
 			rollsBack[i] = rng.IntN(10) < 3 || round%50 == 49
-			anybody = anybody || !rollsBack[i]
+			anyCommits = anyCommits || !rollsBack[i]
 		}
 		together(inboxPeers, func(i int) {
 			var err error
@@ -57,20 +57,20 @@ func TestR46_InboxStoresADuplicateOnce(t *testing.T) {
 				winners++
 			}
 		}
-		if !anybody {
+		if !anyCommits {
 			empty++
 		}
-		if (effects == 1) != anybody || effects != winners || by >= 0 && !committed[by] {
-			t.Fatalf("round %d: %d effects, the last by %d, %d committed, somebody was to commit: %t", round, effects, by, winners, anybody)
+		if (effects == 1) != anyCommits || effects != winners || by >= 0 && !committed[by] {
+			t.Fatalf("round %d: %d effects, the last by %d, %d committed, one was to commit: %t", round, effects, by, winners, anyCommits)
 		}
 	}
 	if empty == rounds {
-		t.Error("nobody ever committed")
+		t.Error("no transaction ever committed")
 	}
 	storetest.Invariants(t, stores[0])
 }
 
-// consume does the work of a round unless somebody did, and reports whether its
+// consume does the work of a round unless it is done, and reports whether its
 // work was committed.
 func consume(s *sqlite.Store, round, by int, rollBack bool) (did bool, err error) {
 	db, err := s.DB()
@@ -106,7 +106,9 @@ func TestPruneInbox(t *testing.T) {
 	first("old")
 	db, err := s.DB()
 	must(t, err)
-	execute(t, db, "insert into inbox (scope, key, at) with recursive r(n) as (select 1 union all select n + 1 from r where n < 25000) select 'bulk', 'k' || n, ? from r", clock.Now().UnixNano())
+	execute(t, db, `insert into inbox (scope, key, at)
+		with recursive r(n) as (select 1 union all select n + 1 from r where n < 25000)
+		select 'bulk', 'k' || n, ? from r`, clock.Now().UnixNano())
 	clock.Advance(time.Hour)
 	first("new")
 	if n, err := s.PruneInbox(t.Context(), time.Hour+time.Millisecond); n != 0 || err != nil {

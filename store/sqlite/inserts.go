@@ -2,8 +2,8 @@ package sqlite
 
 import "strings"
 
-// target is a table whose rows a transaction adds many at a time: most of what
-// a row costs in a statement of its own is the statement.
+// target is a table to which a transaction adds many rows by one statement: a statement for each
+// row costs several times as much.
 type target int
 
 const (
@@ -16,11 +16,10 @@ const (
 	targets
 )
 
-// together is how many rows one statement adds.
+// rowsAtOnce lists how many rows one statement adds.
 var rowsAtOnce = [...]int{32, 8, 1}
 
-// addition is the columns of a target and the statements that add rows to it, one
-// for each number in rowsAtOnce.
+// addition has the number of columns of a target, and a statement for each number in rowsAtOnce.
 type addition struct {
 	columns    int
 	statements [len(rowsAtOnce)]string
@@ -46,9 +45,8 @@ func adding(name string) addition {
 	return a
 }
 
-// inserts are the rows that a transaction has added and not yet written. It is
-// the statements of its transaction: whatever is asked, they are written first,
-// so nobody can tell that they waited.
+// inserts collects the rows that a transaction adds. It implements statements for its transaction:
+// every query writes the collected rows first, so no query can miss them.
 type inserts struct {
 	statements
 	waiting [targets]newRows
@@ -56,17 +54,17 @@ type inserts struct {
 	given   []byte // copies of bytes in cells
 }
 
-// maxGiven is how many bytes wait before they are written.
+// maxGiven limits the bytes that wait to be written.
 const maxGiven = 256 << 10
 
-// newRows are rows for one target, cell after cell.
+// newRows holds rows for one target, cell after cell.
 type newRows struct {
 	of    *inserts
 	to    target
 	cells []cell
 }
 
-// cell is the value of one column; the zero one is null.
+// cell holds the value of one column; the zero cell is null.
 type cell struct {
 	is   cellType
 	n    int64
@@ -83,19 +81,19 @@ const (
 	cellBytes
 )
 
-// reset forgets what waits and turns to the statements of a transaction.
+// reset discards the rows that wait and takes the statements of a new transaction.
 func (in *inserts) reset(on statements) {
 	in.statements = on
 	in.forget()
 	for to := range in.waiting {
 		rows := &in.waiting[to]
 		rows.of, rows.to = in, target(to)
-		clear(rows.cells) // what was written is not kept in memory
+		clear(rows.cells) // frees the memory of written rows
 		rows.cells = rows.cells[:0]
 	}
 }
 
-// add begins a row: its columns are told in their order, and then written.
+// add begins a row. The caller adds its columns in order and calls end.
 func (in *inserts) add(to target) *newRows {
 	in.any = true
 	return &in.waiting[to]
@@ -118,7 +116,7 @@ func (r *newRows) str(s string) *newRows {
 	return r
 }
 
-// bytes adds a copy: a caller that left may change what it gave.
+// bytes adds a copy: a caller that has left may change its bytes.
 func (r *newRows) bytes(b []byte) *newRows {
 	at := len(r.of.given)
 	r.of.given = append(r.of.given, b...)
@@ -147,7 +145,7 @@ func (r *newRows) numOrNull(n int64) *newRows {
 	return r.num(n)
 }
 
-// end ends a row. As many as one statement adds are written at once.
+// end ends a row, and writes the rows once they fill a statement.
 func (in *inserts) end(rows *newRows) error {
 	switch {
 	case len(in.given) > maxGiven:
@@ -158,7 +156,7 @@ func (in *inserts) end(rows *newRows) error {
 	return in.write(rows)
 }
 
-// flush writes all that waits.
+// flush writes all rows that wait.
 func (in *inserts) flush() error {
 	if !in.any {
 		return nil
@@ -172,7 +170,7 @@ func (in *inserts) flush() error {
 	return nil
 }
 
-// forget is called when nothing waits. Memory for a few large bodies is given back.
+// forget is called when no row waits. It gives back the memory of a few large bodies.
 func (in *inserts) forget() {
 	in.any = false
 	if in.given = in.given[:0]; cap(in.given) > 4*maxGiven {

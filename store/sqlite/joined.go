@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// joined runs statements inside a transaction of the caller, each prepared once
-// in a call.
+// joined runs statements inside a transaction of the caller. It prepares each statement once in a
+// call.
 type joined struct {
 	ctx      context.Context
 	tx       *sql.Tx
@@ -97,7 +97,7 @@ func (j *joined) count(of func(sql.Result) (int64, error)) int64 {
 	}
 	n, err := of(j.result)
 	if err != nil {
-		panic("sqlite: the driver does not count: " + err.Error()) // ours always does
+		panic("sqlite: the driver does not count: " + err.Error()) // the driver of the store always does
 	}
 	return n
 }

@@ -29,7 +29,7 @@ func TestKills(t *testing.T) {
 		name string
 		run  func(*killing)
 	}{
-		{"one process", func(k *killing) { k.again("life", "") }},
+		{"one process", func(k *killing) { k.again("work", "") }},
 		{"one of three at once", (*killing).oneOfThree},
 		{"during recovery", func(k *killing) { k.again("reopen", "opening") }},
 		{"during redrive", func(k *killing) { k.again("redrive", "redriving") }},
@@ -60,7 +60,7 @@ type killing struct {
 	kills   int
 }
 
-// start starts a process whose dice are new.
+// start starts a process with a new seed.
 func (k *killing) start(role string) *child.Process {
 	k.Helper()
 	k.started++
@@ -100,7 +100,7 @@ func (k *killing) again(role, at string) {
 	for k.kills < killsOfOne {
 		lines := 1 + k.rng.IntN(80)
 		if role == "reopen" {
-			k.kill(k.start("life"), lines, "")
+			k.kill(k.start("work"), lines, "")
 			lines = 0
 		}
 		k.kill(k.start(role), lines, at)
@@ -115,15 +115,15 @@ func (k *killing) again(role, at string) {
 	finish(k.T, k.path, k.heard)
 }
 
-// oneOfThree kills three processes in turn that work on one store at once.
+// oneOfThree kills alternately three processes that work on one store at once.
 func (k *killing) oneOfThree() {
 	var running [3]*child.Process
 	for i := range running {
-		running[i] = k.start("life")
+		running[i] = k.start("work")
 	}
 	for i := 0; k.kills < killsOfOne-len(running); i++ {
 		k.kill(running[i%3], 1+k.rng.IntN(60), "")
-		running[i%3] = k.start("life")
+		running[i%3] = k.start("work")
 	}
 	for _, p := range running {
 		k.kill(p, 0, "")
@@ -198,11 +198,11 @@ func (p *promises) hear(words []string) {
 }
 
 func (p *promises) end(id, generation, how string) {
-	life := id + " " + generation
-	if before := p.ends[life]; before != "" {
-		p.broken = append(p.broken, fmt.Sprintf("life %s ended by %s and by %s", life, before, how))
+	ended := id + " " + generation
+	if before := p.ends[ended]; before != "" {
+		p.broken = append(p.broken, fmt.Sprintf("message and generation %s ended by %s and by %s", ended, before, how))
 	}
-	p.ends[life] = how
+	p.ends[ended] = how
 }
 
 // kept compares what was promised with what a store holds.
@@ -237,10 +237,10 @@ func (p *promises) kept(t *testing.T, s *sqlite.Store) {
 		_, there := records[id]
 		return p.prunes && !there
 	}
-	for life, how := range p.ends {
+	for ended, how := range p.ends {
 		var id string
 		var generation int
-		if _, err := fmt.Sscan(life, &id, &generation); err != nil {
+		if _, err := fmt.Sscan(ended, &id, &generation); err != nil {
 			t.Fatal(err)
 		}
 		if gone(id) {
@@ -276,8 +276,8 @@ func (p *promises) kept(t *testing.T, s *sqlite.Store) {
 	})
 }
 
-// endKept says whether an end of one life of a message is still there, or has
-// led to a later life.
+// endKept says whether the end of a generation of a message is still there, or has
+// led to a later generation.
 func (p *promises) endKept(t *testing.T, r store.Record, generation int, how string) {
 	t.Helper()
 	want := map[string]nixie.State{
@@ -288,7 +288,7 @@ func (p *promises) endKept(t *testing.T, r store.Record, generation int, how str
 	if r.Generation == generation && r.State == want || again {
 		return
 	}
-	t.Errorf("message %s ended life %d by %s and is %s in life %d", r.ID, generation, how, r.State, r.Generation)
+	t.Errorf("message %s ended generation %d by %s and is %s in generation %d", r.ID, generation, how, r.State, r.Generation)
 }
 
 func eachPage(t *testing.T, list func(store.Page) (next string, err error)) {
@@ -304,7 +304,7 @@ func eachPage(t *testing.T, list func(store.Page) (next string, err error)) {
 	}
 }
 
-// finish works off what the killed ones left, and looks once more.
+// finish works off what the killed ones left, and reads once more.
 func finish(t *testing.T, path string, heard *promises) {
 	t.Helper()
 	s := open(t, path, sqlite.Options{Reserve: -1})
@@ -323,7 +323,8 @@ func finish(t *testing.T, path string, heard *promises) {
 		}
 		for i, err := range s.Settle(t.Context(), sts) {
 			must(t, err)
-			heard.hear([]string{"settled", ds[i].ID.String(), fmt.Sprint(ds[i].Lease.Number), fmt.Sprint(ds[i].Generation), string(nixie.Complete)})
+			heard.hear([]string{"settled", ds[i].ID.String(), fmt.Sprint(ds[i].Lease.Number), fmt.Sprint(ds[i].Generation),
+				string(nixie.Complete)})
 		}
 	}
 	heard.kept(t, s)

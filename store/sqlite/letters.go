@@ -16,8 +16,7 @@ import (
 // currentWidth is the number of columns that scanCurrent reads.
 const currentWidth = 30
 
-// scanCurrent reads the columns of current_columns. What cannot be read of them is left out and
-// named.
+// scanCurrent reads the columns of current_columns. It leaves out and names damaged columns.
 func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string, err error) {
 	m.ID, m.Queue = columnID(row, 1), row.ColumnText(2)
 	m.Type, m.Key, m.Stream, m.DedupeKey = row.ColumnText(3), row.ColumnText(4), row.ColumnText(5), row.ColumnText(6)
@@ -63,9 +62,9 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 	}, owner)
 }
 
-// Letters implements store.DeadLetters. What a page costs depends on its size and
-// on how many facets of letters there are, not on how many letters: one that finds
-// too little among those that it looked at ends early, with a cursor.
+// Letters implements store.DeadLetters. The cost of a page depends on its size and on the number of
+// facets, not on the number of letters. A page that finds too few letters among those that it scans
+// ends early, with a cursor.
 func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Page) ([]nixie.Letter, string, error) {
 	var after *deathPos
 	if page.Cursor != "" {
@@ -110,8 +109,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 	return list, fmt.Sprintf("%d.%d", next.died, next.pos), nil
 }
 
-// maxPageSize is at how many bytes of bodies and histories a page ends, however
-// few rows it has.
+// maxPageSize limits the bytes of bodies and histories on a page.
 const maxPageSize = 16 << 20
 
 // fullPage ends a page that is large enough.
@@ -178,8 +176,7 @@ func (s *Store) scanLetter(c conn, row rows, page store.Page) (nixie.Letter, err
 
 const bodyDamage = "body: it is not the one that was accepted, its hash differs"
 
-// story reads what is kept of a message beside its row: the body, checked, and
-// the history.
+// story reads the body of a message, checked, and its history.
 func story(c conn, pos int64, m *nixie.Message, damage *[]string) (list []nixie.Failure, dropped int, err error) {
 	if err := bodyOf(c, pos, m, damage); err != nil {
 		return nil, 0, err

@@ -4,8 +4,7 @@ package sqlite
 
 import "os"
 
-// tryLock cannot tell on this system: every owner counts as alive, and its
-// leases end by time.
+// tryLock takes no lock on this system: every owner counts as alive, and its leases end by time.
 func tryLock(*os.File) (bool, error) { return false, nil }
 
 const canLock = false

@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// tryLock takes the kernel lock of an open file if nobody has it. The lock
-// belongs to the open file, is not inherited by commands that are run, and goes
-// when the process goes, however it ends.
+// tryLock takes the kernel lock of an open file if it is free. The lock belongs to the open file,
+// is not inherited by child processes, and ends with the process.
 func tryLock(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

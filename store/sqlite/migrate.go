@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Migrations are numbered pairs of files, applied in order, each in one
-// transaction together with the schema number that it leads to.
+// migrations holds numbered pairs of files. Each is applied in one transaction, together with its
+// schema number.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -23,8 +23,8 @@ const schemaVersion = 1
 // applicationID marks a SQLite file as a Nixie store ("Nixi").
 const applicationID = 0x4e697869
 
-// leastVersion is the first SQLite without the WAL-reset race, which could lose
-// committed transactions when two connections wrote and checkpointed at once.
+// leastVersion is the first SQLite without the WAL reset race, which could lose committed
+// transactions when two connections wrote and checkpointed at once.
 const leastVersion = 3_051_003
 
 // checkEngine refuses a SQLite library that cannot keep our promises.
@@ -51,8 +51,8 @@ func versionNumber(version string) int {
 	return major*1_000_000 + minor*1_000 + patch
 }
 
-// migrate brings the schema up to schemaVersion, or refuses a newer or foreign
-// one without touching it.
+// migrate brings the schema up to schemaVersion. It refuses a newer or foreign schema without a
+// change.
 func migrate(c conn, path string) error {
 	have, err := schemaOf(c, path)
 	if err != nil || have == schemaVersion {
@@ -66,9 +66,9 @@ func migrate(c conn, path string) error {
 	return err
 }
 
-// move applies or undoes migrations in one transaction, after a look at what is
-// there, and returns them. It reads the schema number under the write lock:
-// another process may have been faster.
+// move applies or undoes migrations in one transaction and returns them. It calls check first, if
+// there is something to do. It reads the schema number under the write lock, since another process
+// may migrate at the same time.
 func move(c conn, path string, list []store.Migration, version int, down bool, check func() error) (steps []store.Migration, err error) {
 	if err := c.run("begin immediate"); err != nil {
 		return nil, err
@@ -111,7 +111,8 @@ func moveNow(c conn, path string, list []store.Migration, version int, down bool
 	return steps, nil
 }
 
-// numbered is the script that notes the schema number. A file with none is nobody's.
+// numbered returns the script that writes the schema number. Number 0 also removes the application
+// ID.
 func numbered(version int) string {
 	owner := applicationID
 	if version == 0 {
@@ -120,7 +121,7 @@ func numbered(version int) string {
 	return fmt.Sprintf("pragma application_id = %d;\npragma user_version = %d;\n", owner, version)
 }
 
-// applied is the list with what a file of a schema number has.
+// applied marks the migrations that a file with a schema number has.
 func applied(list []store.Migration, have int) []store.Migration {
 	list = slices.Clone(list)
 	for i := range list {
@@ -131,7 +132,6 @@ func applied(list []store.Migration, have int) []store.Migration {
 
 // schemaOf returns the schema number of the file, 0 for an empty one.
 func schemaOf(c conn, path string) (int, error) {
-	// One statement is one snapshot: another process may be making the store.
 	var version, app, tables int64
 	err := c.each(sqlText["schema_number"], func(row rows) error {
 		version, app, tables = row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)

@@ -6,7 +6,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// annotate writes a note on a letter, whatever its status.
+// annotate writes a note on a letter of any status.
 func (t *tx) annotate(l *letterRow, r *store.Resolution) error {
 	if err := t.run(sqlText["add_note"], l.pos, t.now, r.Actor, r.Reason, sumOf(r.Actor, r.Reason)); err != nil {
 		return err

@@ -44,7 +44,7 @@ func ExampleOpen() {
 			fmt.Println(err)
 			return
 		}
-		if err := st.Close(); err != nil { // waits for calls in flight
+		if err := st.Close(); err != nil { // waits for running calls
 			fmt.Println(err)
 			return
 		}

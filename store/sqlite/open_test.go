@@ -28,7 +28,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"no database", func(t *testing.T, p string) {
 			must(t, os.WriteFile(p, []byte(strings.Repeat("no database at all ", 100)), 0o600))
 		}, sqlite.Options{}, nixie.CodeInvalid, "not a Nixie store"},
-		{"other program", func(t *testing.T, p string) { script(t, p, "create table theirs (x)") }, sqlite.Options{}, nixie.CodeInvalid, "another program"},
+		{"other program", func(t *testing.T, p string) { script(t, p, "create table theirs (x)") }, sqlite.Options{}, nixie.CodeInvalid,
+			"another program"},
 		{"newer schema", func(t *testing.T, p string) {
 			s, err := sqlite.Open(p, sqlite.Options{})
 			must(t, err)

@@ -27,7 +27,8 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 		planned = op
 		planned.ID, planned.CreatedAt = t.store.ids.New(lifecycle.Moment(t.now)), lifecycle.Moment(t.now)
 		if err := t.run(sqlText["add_operation"],
-			planned.ID, string(op.Event), op.Actor, op.Reason, op.Filter, op.Force, t.now, op.Destination, statusText(op.Statuses), op.Reviewed, op.Guarded); err != nil {
+			planned.ID, string(op.Event), op.Actor, op.Reason, op.Filter, op.Force, t.now, op.Destination, statusText(op.Statuses),
+			op.Reviewed, op.Guarded); err != nil {
 			return err
 		}
 		n := t.LastInsertRowID()
@@ -40,7 +41,7 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	return planned, err
 }
 
-// statusText writes statuses as one text, which statusesOf reads.
+// statusText joins statuses to one text, which statusesOf reads.
 func statusText(list []nixie.Status) string {
 	texts := make([]string, len(list))
 	for i, status := range list {
@@ -61,8 +62,9 @@ func statusesOf(text string) (list []nixie.Status) {
 func scanOperation(row rows) store.Operation {
 	op := store.Operation{
 		ID: columnID(row, 1), Event: store.Event(row.ColumnText(2)), Actor: row.ColumnText(3), Reason: row.ColumnText(4),
-		Filter: row.ColumnText(5), Force: row.ColumnBool(6), CreatedAt: lifecycle.Moment(row.ColumnInt64(7)), Destination: row.ColumnText(8),
-		Statuses: statusesOf(row.ColumnText(9)), Reviewed: row.ColumnBool(10), Guarded: row.ColumnBool(11),
+		Filter: row.ColumnText(5), Force: row.ColumnBool(6), CreatedAt: lifecycle.Moment(row.ColumnInt64(7)),
+		Destination: row.ColumnText(8),
+		Statuses:    statusesOf(row.ColumnText(9)), Reviewed: row.ColumnBool(10), Guarded: row.ColumnBool(11),
 		Pending: row.ColumnInt64(12), Done: row.ColumnInt64(13), Skipped: row.ColumnInt64(14), Failed: row.ColumnInt64(15),
 	}
 	op.Selected = op.Pending + op.Done + op.Skipped + op.Failed
@@ -70,7 +72,9 @@ func scanOperation(row rows) store.Operation {
 }
 
 // Operations implements store.Operations.
-func (s *Store) Operations(ctx context.Context, query store.OperationQuery, page store.Page) (list []store.Operation, next string, err error) {
+func (s *Store) Operations(
+	ctx context.Context, query store.OperationQuery, page store.Page,
+) (list []store.Operation, next string, err error) {
 	if !query.ID.IsZero() {
 		return s.readOperation(ctx, query)
 	}
@@ -130,7 +134,7 @@ func operationNumber(each func(query string, f func(row rows) error, args ...any
 	return n, err
 }
 
-// planAgain makes items of letters that died again pending again.
+// planAgain makes items pending again whose letters died again.
 func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, error) {
 	if err := s.write(ctx, 0, func(t *tx) error {
 		op, err := operationNumber(t.each, id)

@@ -12,7 +12,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 	w := messageWhere(&filter, s.Now())
 	order := "c.id"
 	if w.near(&filter) {
-		order = "+c.id" // from where to look, not from the newest message on
+		order = "+c.id" // start from those positions instead of the newest message
 	}
 	if page.Cursor != "" {
 		before, err := nixie.ParseID(page.Cursor)

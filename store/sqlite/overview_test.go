@@ -28,16 +28,21 @@ func crowd(t testing.TB, s *sqlite.Store, n int) {
 		_, err := s.Enqueue(ctx, nixie.Message{Queue: queue, Body: []byte("first")})
 		errs = append(errs, err)
 	}
-	message := "insert into message (pos, id, own, priority, body, hash, enqueued, expires) select (%d << 40) + 1 + i, randomblob(16), 1, 0, x'00', zeroblob(32), i, 0 from s"
+	message := `insert into message (pos, id, own, priority, body, hash, enqueued, expires)
+		select (%d << 40) + 1 + i, randomblob(16), 1, 0, x'00', zeroblob(32), i, 0 from s`
 	now := time.Now().UnixNano()
 	errs = append(errs, s.Run(ctx,
 		fmt.Sprintf(series+message, n, 1), fmt.Sprintf(series+message, n, 2), fmt.Sprintf(series+message, n, 3),
-		fmt.Sprintf(series+`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, rank, may_pass, gap)
+		fmt.Sprintf(series+`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes,
+			generation, redrives, number, owner, until, received, rank, may_pass, gap)
 			select (1 << 40) + 1 + i, 1, 0, 0, %d + i * 1000000000, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 from s`, n, now+int64(time.Hour)),
 		fmt.Sprintf(series+`insert into failure (pos, ordinal, queue, at, decision, reason, text, doc)
-			select (2 << 40) + 1 + i, 1, 2, %d, 'retry', case i %% 3 when 0 then 'timeout' when 1 then 'handler' else 'dependency' end, 'x', '{}' from s`, n, now-int64(2*time.Hour)),
-		fmt.Sprintf(series+`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, rank, may_pass, gap, reason)
-			select (2 << 40) + 1 + i, 2, 0, 0, %d + i * 1000000, i %% 5 + 1 + (i %% %d = 0) * 10, 11, 0, 1, 0, 11, 0, 0, 1, 0, 0, 0, case i %% 3 when 0 then 'timeout' when 1 then 'handler' else 'dependency' end from s`, n, now+int64(time.Hour), n/10),
+			select (2 << 40) + 1 + i, 1, 2, %d, 'retry',
+				case i %% 3 when 0 then 'timeout' when 1 then 'handler' else 'dependency' end, 'x', '{}' from s`, n, now-int64(2*time.Hour)),
+		fmt.Sprintf(series+`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes,
+			generation, redrives, number, owner, until, received, rank, may_pass, gap, reason)
+			select (2 << 40) + 1 + i, 2, 0, 0, %d + i * 1000000, i %% 5 + 1 + (i %% %d = 0) * 10, 11, 0, 1, 0, 11, 0, 0, 1, 0, 0, 0,
+				case i %% 3 when 0 then 'timeout' when 1 then 'handler' else 'dependency' end from s`, n, now+int64(time.Hour), n/10),
 		"insert into counter select 0, queue, state, due >> 36, '', count(*) from pending where pos & 0xffffffffff > 1 group by 2, 3, 4",
 		"insert into counter select 1, queue, attempts, 0, reason, count(*) from pending where attempts > 0 group by 2, 3, 5",
 		fmt.Sprintf(series+"insert into log (pos, state, ended, received) select (3 << 40) + 1 + i, 2, i, i from s", n),
@@ -88,7 +93,7 @@ func TestShow6_OverviewsReadCounters(t *testing.T) {
 	storetest.Overviews(t, open(t, "", sqlite.Options{Reserve: -1}), proof.Letters(), nil)
 }
 
-// TestOverviewsDoNotCountOneByOne asks among so many messages that looking at
+// TestOverviewsDoNotCountOneByOne asks among n messages, where reading
 // each would be seen. BenchmarkOverview asks among a million of each kind.
 func TestOverviewsDoNotCountOneByOne(t *testing.T) {
 	n, limit := 100_000, 100*time.Millisecond
@@ -118,7 +123,8 @@ func askAll(t testing.TB, n int) map[string]time.Duration {
 	if _, err := s.Claim(t.Context(), "done", nixie.Want{Max: 1}); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]int64{"queues": 2 * int64(n), "tally by attempts": int64(n), "tally by reason": int64(n), "attempts of 10": 10, "leased": 1}
+	want := map[string]int64{"queues": 2 * int64(n), "tally by attempts": int64(n), "tally by reason": int64(n), "attempts of 10": 10,
+		"leased": 1}
 	times := map[string]time.Duration{}
 	for name, ask := range questions(s) {
 		best := time.Hour

@@ -11,26 +11,26 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// ownership is this process as a holder of leases. It is registered at the
-// first claim: a process that only enqueues or looks holds nothing.
+// ownership holds the identity of this process as a holder of leases. The first claim registers it:
+// a process that only enqueues or reads holds no leases.
 type ownership struct {
 	mu   sync.Mutex
 	name string
 	n    int64 // row of the table owner
 	file *os.File
 
-	progress progressFile // in the file
+	progress progressFile // logged in the file
 
 	marked atomic.Int64
 	probed atomic.Uint32
 }
 
-// lockFolder is added to the store's path: the folder with the writers' queue
-// and one lock file for each process that claims.
+// lockFolder is added to the store's path. The folder has the locks of the writer queue and a lock
+// file for each process that claims.
 const lockFolder = "-owners"
 
-// register makes this process an owner: first the kernel lock, then the row, so
-// that no row without a lock is ever seen as dead while its process lives.
+// register makes this process an owner: first it takes the kernel lock, then it adds the row. So no
+// other process sees the row of a living process without a lock.
 func (s *Store) register(t *tx) error {
 	if t.owner != 0 {
 		return nil // an earlier call of this transaction did it
@@ -47,8 +47,8 @@ func (s *Store) register(t *tx) error {
 		return nil
 	}
 	if o.n != 0 {
-		// Somebody took this process for dead, as when the folder of locks was
-		// removed under it. What it held is void; it goes on as a new owner.
+		// Another process took this one for dead, for example because an operator removed the
+		// folder of locks. The leases of this process are void; it goes on as a new owner.
 		o.n = 0
 		if err := o.close(); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (o *ownership) lock(folder, name string) error {
 	return nil
 }
 
-// registered is this process's row, or the zero row before the first claim.
+// registered returns the row of this process, or the zero row before the first claim.
 func (o *ownership) registered() ownerRow {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -105,7 +105,7 @@ func (o *ownership) registered() ownerRow {
 	return ownerRow{o.n, o.name, filepath.Base(o.file.Name())}
 }
 
-// release gives the lock back; the file goes with it.
+// release gives the lock back; claims delete the file.
 func (o *ownership) release() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,8 +134,7 @@ func (s *Store) deadOwners(c conn) ([]ownerRow, error) {
 	return s.deadOf(others), err
 }
 
-// someDeadOwners is deadOwners for claims, which are many: it looks at a few
-// only.
+// someDeadOwners is deadOwners for claims, which are frequent: it probes at most maxProbes owners.
 func (s *Store) someDeadOwners(c conn) ([]ownerRow, error) {
 	others, err := s.otherOwners(c)
 	return s.deadOf(s.owner.nextProbes(others)), err
@@ -163,12 +162,11 @@ func (s *Store) deadOf(others []ownerRow) []ownerRow {
 	return dead
 }
 
-// maxProbes is how many other owners one claim looks at. Where there are more,
-// the claims take turns, so that many idle processes do not spend their time on
-// each other.
+// maxProbes limits the owners that one claim probes. With more owners, claims probe them
+// alternately, so that many idle processes do not spend their time on each other.
 const maxProbes = 16
 
-// turn chooses the owners to look at now.
+// nextProbes chooses the owners that this claim probes.
 func (o *ownership) nextProbes(others []ownerRow) []ownerRow {
 	if len(others) <= maxProbes {
 		return others
@@ -177,9 +175,8 @@ func (o *ownership) nextProbes(others []ownerRow) []ownerRow {
 	return append(others[first:], others[:first]...)[:maxProbes]
 }
 
-// isDead reports whether nobody holds the owner's lock. A file that is gone was
-// removed after its owner was found dead; one that cannot be looked at leaves
-// the judgement to the end of the lease.
+// isDead reports whether an owner has lost its lock. A missing file was deleted after its owner was
+// found dead. If the file cannot be opened, the leases end by time.
 func (s *Store) isDead(o ownerRow) bool {
 	f, err := os.OpenFile(filepath.Join(s.path+lockFolder, filepath.Base(o.lock)), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -189,13 +186,13 @@ func (s *Store) isDead(o ownerRow) bool {
 		return false
 	}
 	free, err := tryLock(f)
-	_ = f.Close() // gives the probe's lock back
+	_ = f.Close() // also gives the lock of this probe back
 	return free && err == nil
 }
 
-// forget removes the lock files of owners that are gone from the store.
+// forget deletes the lock files of owners that are gone from the store.
 func (s *Store) forget(dead []ownerRow) {
 	for _, o := range dead {
-		_ = os.Remove(filepath.Join(s.path+lockFolder, filepath.Base(o.lock))) // a file left behind is found dead again
+		_ = os.Remove(filepath.Join(s.path+lockFolder, filepath.Base(o.lock))) // a file that stays is found dead again
 	}
 }

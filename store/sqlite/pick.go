@@ -13,83 +13,83 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// place is where a letter stands in a listing: latest death first, and among
-// equals the newest letter.
+// deathPos is a position in a listing of letters: the latest death first, and among equal deaths
+// the newest letter.
 type deathPos struct{ died, pos int64 }
 
 func (p deathPos) compare(q deathPos) int {
 	return cmp.Or(cmp.Compare(q.died, p.died), cmp.Compare(q.pos, p.pos))
 }
 
-// Bounds of the work for one page. A page that would cost more ends early, with
-// the cursor from which the next one goes on.
+// These limits bound the work for one page. A page that would cost more ends early, with a cursor
+// for the next page.
 const (
-	maxScanned = 12_000 // letters that are looked at, each by its weight
-	maxRuns    = 4_000  // facets that are merged; with more of them the letters are gone through
-	runsWeight = 3      // by how much more it costs to look at a letter of many facets
-	runsFirst  = 10     // of which part of all letters the facets have at least to be that many that going through all is tried first
+	maxScanned  = 12_000 // letters that one page scans, counted by their weight
+	maxSources  = 4_000  // facets that a page merges; with more of them it scans all letters
+	mergeWeight = 3      // scanning a letter costs that much more when facets are merged
+	scanFirst   = 10     // see byFacets
 )
 
-// strand is an index, or a part of one, that has letters in the order of a listing.
-type strand struct {
+// source reads letters in the order of a listing from an index, or from a part of one.
+type source struct {
 	term   string // over table letter
 	args   []any
-	sorted bool // by the index; else there are few
+	sorted bool // the index has the order; otherwise the letters are few
 }
 
-// picker picks letters that may match a filter, latest death first. What it cannot
-// tell by indexes is left to the query that reads them.
+// picker picks letters that may match a filter, latest death first. The query that reads a letter
+// checks the conditions that no index can answer.
 type picker struct {
-	c      conn
-	facets *where   // over facet f
-	few    []strand // the letters that the filter names, if it does
-	runs   []strand
-	rest   *where // over letter l and current c, still to be asked
+	c       conn
+	facets  *where   // over facet f
+	named   []source // sources of a filter that names letters, or nil
+	sources []source
+	rest    *where // over letter l and current c: conditions that no index answers
 	interval
-	scanned  int64  // how many letters walk looked at
-	everyone *where // in place of rest while all letters are gone through; nil is not at all
-	common   bool   // so many letters are of the facets that going through all is the shorter way for all of them
+	scanned  int64  // letters that walk has scanned
+	scanAll  *where // replaces rest for the first pick, which scans all letters; nil is none
+	scanOnly bool   // scanning all letters is cheaper to the end
 }
 
 // interval is a part of the listing of all letters.
 type interval struct {
-	below deathPos // the first one comes after this
-	least deathPos // and the last one before this
+	below deathPos // the first letter comes after this position
+	least deathPos // and the last one before this one
 }
 
 func allTime() interval {
 	return interval{deathPos{math.MaxInt64, math.MaxInt64}, deathPos{math.MinInt64, -1}}
 }
 
-// plan takes a filter apart.
+// plan sorts the conditions of a filter by what can answer them.
 func plan(c conn, f *nixie.Filter, now time.Time) *picker {
 	rest := *f
-	rest.IDs = nil // few asks for them
-	p := &picker{c: c, facets: facetWhere(f), few: fewWhere(f), rest: restWhere(&rest, now), interval: allTime()}
+	rest.IDs = nil // named has them
+	p := &picker{c: c, facets: facetWhere(f), named: namedBy(f), rest: restWhere(&rest, now), interval: allTime()}
 	p.bound(f, now)
 	return p
 }
 
-// counted reports whether facets and times of death say all that is asked.
-func (p *picker) counted() bool { return len(p.rest.terms) == 0 && p.few == nil }
+// counted reports whether facets and the time of death answer the whole filter.
+func (p *picker) counted() bool { return len(p.rest.terms) == 0 && p.named == nil }
 
-// begin chooses the runs.
+// begin chooses the sources.
 func (p *picker) begin() error {
 	switch {
-	case p.few != nil:
-		p.runs = p.few
+	case p.named != nil:
+		p.sources = p.named
 		p.rest.ofFacets(p.facets)
 	case len(p.facets.terms) == 0:
-		p.runs = everyLetter()
+		p.sources = everyLetter()
 	default:
 		return p.byFacets()
 	}
 	return nil
 }
 
-func everyLetter() []strand { return []strand{{term: "true", sorted: true}} }
+func everyLetter() []source { return []source{{term: "true", sorted: true}} }
 
-// bound takes the times of death that a filter asks for.
+// bound narrows an interval to the times of death in a filter.
 func (s *interval) bound(f *nixie.Filter, now time.Time) {
 	if t := f.Died.After; !t.IsZero() {
 		s.from(lifecycle.Nanos(t))
@@ -113,41 +113,40 @@ func (s *interval) till(at int64) {
 	}
 }
 
-// after begins behind a place.
+// after narrows an interval to the letters behind a position.
 func (s *interval) after(at deathPos) {
 	if s.below.compare(at) < 0 {
 		s.below = at
 	}
 }
 
-// fewWhere are the runs of a filter that names letters or messages one by one, or
-// streams.
-func fewWhere(f *nixie.Filter) []strand {
+// namedBy returns the sources of a filter that names letters, messages or streams one by one, or
+// nil.
+func namedBy(f *nixie.Filter) []source {
 	w := &where{}
 	switch {
 	case len(f.IDs) > 0:
-		marks := "?" + strings.Repeat(", ?", len(f.IDs)-1)
-		w.add("pos in (select pos from letter where id in ("+marks+") union all select h.pos from message m join letter h on h.pos = m.pos where m.id in ("+marks+"))",
-			append(idArgs(f.IDs), idArgs(f.IDs)...)...)
+		w.add(hasID(len(f.IDs)), append(idArgs(f.IDs), idArgs(f.IDs)...)...)
 	case len(f.Keys) > 0 && !slices.Contains(f.Keys, ""):
 		oneOf(w, "key", f.Keys)
 		w.terms[0] = "pos in (select pos from message where " + w.terms[0] + ")"
 	case !f.Operation.IsZero():
-		return []strand{{"operation = +?", []any{f.Operation}, true}}
+		return []source{{"operation = +?", []any{f.Operation}, true}}
 	case len(f.Streams) > 0 && !slices.Contains(f.Streams, ""):
-		var runs []strand
+		var sources []source
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(f.Streams))) {
-			runs = append(runs, strand{"flow = +?", []any{name}, true})
+			sources = append(sources, source{"flow = +?", []any{name}, true})
 		}
-		return runs
+		return sources
 	default:
 		return nil
 	}
-	return []strand{{term: w.String(), args: w.args}}
+	return []source{{term: w.String(), args: w.args}}
 }
 
-// byFacets makes a run of each facet that has letters to show. Where those are many
-// of all, or facets are too many, all letters are gone through.
+// byFacets makes each matching facet a source. It scans all letters instead when the facets are too
+// many. It scans all letters first when more than scanFirst facets match and hold at least
+// 1/scanFirst of all letters.
 func (p *picker) byFacets() error {
 	all, err := p.c.number("select sum(letters) from facet")
 	if err != nil {
@@ -155,38 +154,38 @@ func (p *picker) byFacets() error {
 	}
 	chosen := int64(0)
 	if err := p.c.each("select n, letters from facet f where "+p.facets.String(), func(row rows) error {
-		p.runs = append(p.runs, strand{"facet = +?", []any{row.ColumnInt64(0)}, true})
+		p.sources = append(p.sources, source{"facet = +?", []any{row.ColumnInt64(0)}, true})
 		chosen += row.ColumnInt64(1)
 		return nil
 	}, p.facets.args...); err != nil {
 		return err
 	}
-	everyone := &where{}
-	everyone.and(p.rest)
-	everyone.ofFacets(p.facets)
+	every := &where{}
+	every.and(p.rest)
+	every.ofFacets(p.facets)
 	switch {
-	case len(p.runs) > maxRuns:
-		p.runs, p.rest = everyLetter(), everyone
-	case len(p.runs) > runsFirst && chosen*runsFirst > all:
-		p.everyone, p.common = everyone, chosen*runsWeight > all
+	case len(p.sources) > maxSources:
+		p.sources, p.rest = everyLetter(), every
+	case len(p.sources) > scanFirst && chosen*scanFirst > all:
+		p.scanAll, p.scanOnly = every, chosen*mergeWeight > all
 	}
 	return nil
 }
 
-// first is how many letters to pick first for a page.
+// first returns how many letters to pick first for a page.
 func (p *picker) first(limit int) int {
-	if len(p.rest.terms) == 0 && p.everyone == nil {
+	if len(p.rest.terms) == 0 && p.scanAll == nil {
 		return limit // all of them match
 	}
 	return 4 * limit
 }
 
-// weight is by how much more it costs to look at a letter: some are found by going
-// through many facets, and some are asked for what only their messages know.
+// weight returns the relative cost of scanning a letter. Merging many sources costs more, and so
+// does reading messages.
 func (p *picker) weight() int {
 	weight := 1
-	if len(p.runs) > 1 {
-		weight = runsWeight
+	if len(p.sources) > 1 {
+		weight = mergeWeight
 	}
 	if asksMessages(p.rest.String()) {
 		weight += 3
@@ -197,13 +196,13 @@ func (p *picker) weight() int {
 // asksMessages reports whether a part of a query is about current c.
 func asksMessages(part string) bool { return strings.Contains(part, "c.") }
 
-// pick returns the next letters, at most limit, and what is still to be asked of
-// them. Fewer than limit are the last ones.
+// pick returns the next letters, at most limit, and the conditions that they have yet to meet.
+// After the last letter it returns fewer than limit.
 func (p *picker) pick(limit int) ([]deathPos, *where, error) {
-	runs, rest := p.runs, p.rest
-	if p.everyone != nil { // once: if they lie close together it is the shortest way
-		runs, rest = everyLetter(), p.everyone
-		p.everyone = nil
+	sources, rest := p.sources, p.rest
+	if p.scanAll != nil { // once: it is cheapest if the matching letters are close to each other
+		sources, rest = everyLetter(), p.scanAll
+		p.scanAll = nil
 	}
 	var list []deathPos
 	low := p.least
@@ -214,7 +213,7 @@ func (p *picker) pick(limit int) ([]deathPos, *where, error) {
 			low = list[limit-1]
 		}
 	}
-	for _, r := range runs {
+	for _, r := range sources {
 		inOrder := " and (died, pos) < (?, ?) and (died, pos) > (?, ?) order by died desc, pos desc" + limited
 		if !r.sorted {
 			inOrder = strings.ReplaceAll(inOrder, "died", "+died")
@@ -237,8 +236,8 @@ func (p *picker) pick(limit int) ([]deathPos, *where, error) {
 	return list, rest, nil
 }
 
-// among is a query over picked letters l, their facets k and, if it is asked, current
-// c, in their order, with its first argument.
+// among returns a query over picked letters l, their facets f and, where the query needs it,
+// current c, in the order of the letters. arg is its first argument.
 func among(list []deathPos, columns, rest string) (query string, arg string, err error) {
 	numbers := make([]int64, len(list))
 	for i, p := range list {
@@ -252,9 +251,9 @@ func among(list []deathPos, columns, rest string) (query string, arg string, err
 	return "select " + columns + from + " where " + rest, string(data), err
 }
 
-// walk calls f for letters that match, latest death first, until it returns
-// errEnough, all were met, or so many were looked at that the rest has to wait. It
-// returns from where to go on; the zero place is the end.
+// walk calls f for matching letters, latest death first. It ends when f returns errEnough, after
+// the last letter, or when it has scanned most letters. It returns the position from which to go
+// on, or the zero position at the end.
 func (p *picker) walk(columns string, first, most int, f func(rows) error) (deathPos, error) {
 	step, weight := first, p.weight()
 	for scanned := 0; scanned < most; {
@@ -280,16 +279,16 @@ func (p *picker) walk(columns string, first, most int, f func(rows) error) (deat
 	return p.below, nil
 }
 
-// through calls f for letters that match, latest death first. If those that may match
-// are too many to look at, it says how many of them it looked at.
+// through calls f for matching letters, latest death first. If it cannot scan all letters that may
+// match, it returns how many it scanned.
 func (p *picker) through(columns string, scan store.Scan, f func(rows) error) (store.Coverage, error) {
 	if err := p.begin(); err != nil {
 		return store.Coverage{}, err
 	}
-	if p.common {
-		p.runs, p.rest = everyLetter(), p.everyone
+	if p.scanOnly {
+		p.sources, p.rest = everyLetter(), p.scanAll
 	}
-	p.everyone = nil
+	p.scanAll = nil
 	within, most := p.interval, maxScanned
 	if scan == store.ScanAll {
 		most = math.MaxInt
@@ -309,16 +308,16 @@ func (p *picker) through(columns string, scan store.Scan, f func(rows) error) (s
 	return store.Coverage{Newest: newest, Of: of}, nil
 }
 
-// size is how many letters within a interval may match.
+// size returns how many letters of an interval may match.
 func (p *picker) size(within interval) (letters int64, err error) {
 	switch {
-	case p.few == nil && within == allTime():
+	case p.named == nil && within == allTime():
 		return p.c.number("select sum(letters) from facet f where "+p.facets.String(), p.facets.args...)
-	case p.few == nil:
+	case p.named == nil:
 		err = eachDeath(p.c, p.facets, within, func(_, _, n int64) { letters += n })
 		return letters, err
 	}
-	for _, r := range p.few {
+	for _, r := range p.named {
 		n, err := p.c.number("select count(*) from letter where "+r.term+" and (died, pos) < (?, ?) and (died, pos) > (?, ?)",
 			append(slices.Clone(r.args), within.below.died, within.below.pos, within.least.died, within.least.pos)...)
 		if err != nil {

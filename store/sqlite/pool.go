@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// pool lends connections. The one that came back last goes out first: its cache holds
-// what was read last, and the caches of those that are hardly needed stay small.
+// pool lends connections. The one that came back last goes out first: its cache has the pages that
+// were read last, and the caches of rarely used connections stay small.
 type pool struct {
-	free chan struct{} // one for each connection that is in
+	free chan struct{} // one token for each connection in the pool
 	mu   sync.Mutex
 	in   []conn
 }
 
 func newPool(size int) *pool { return &pool{free: make(chan struct{}, size)} }
 
-// take returns a connection, to one who has received from free.
+// take returns a connection. The caller has received from free.
 func (p *pool) take() conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,8 @@ func (p *pool) close() (err error) {
 	return err
 }
 
-// view is read for a call that is inside the gate, on a connection of the pool.
+// view runs f in one snapshot on a connection of the pool, for a call that is inside the gate. It
+// interrupts f when ctx ends.
 func (s *Store) view(ctx context.Context, p *pool, f func(c conn) error) error {
 	select {
 	case <-p.free:

@@ -6,7 +6,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// TestOneReaderStaysWarm lends a connection again and again: in turns each of them
+// TestOneReaderStaysWarm lends a connection again and again: alternately each of them
 // would fill a cache of its own.
 func TestOneReaderStaysWarm(t *testing.T) {
 	p := newPool(3)

@@ -16,25 +16,23 @@ import (
 	"github.com/nixie-go/nixie/lease"
 )
 
-// stages is how far this process is with what it holds, in the file of its lock.
-// Whoever finds that the owner is gone, or that a lease of it is over, reads there
-// what needs no judgement. A write to the page cache is enough for that: it
-// outlives the process, however that ends.
+// progressFile logs the progress of each delivery that this process holds, in its lock file. When
+// the process has vanished or a lease is over, another process reads there which deliveries need no
+// judgement. A write to the page cache is enough, because it outlives the process.
 //
-// The file is a header and slots of a fixed size, of which none crosses a page. A
-// slot that is free is not cleared: place and number name a lease for good, and
-// nobody looks for one that is over.
+// The file has a header and slots of a fixed size, none of which crosses a page. A free slot is not
+// cleared: position and number name a lease for good, and no sweep looks up a lease that has ended.
 type progressFile struct {
 	mu     sync.Mutex
 	file   *os.File // nil without a lock
-	image  []byte   // what the file holds, unless it is behind
+	image  []byte   // content of the file, unless it is behind
 	behind bool     // a write failed, as on a full disk
 	slot   map[leaseID]int
 	free   []int
-	lost   map[leaseID]bool // leases that had ended: their slots are kept until they are swept
+	lost   map[leaseID]bool // leases that ended by time: their slots stay until a sweep
 }
 
-// leaseID names a lease among all that ever were.
+// leaseID names a lease among all leases that ever were.
 type leaseID struct{ pos, number int64 }
 
 func leaseOf(d *nixie.Delivery) leaseID { return leaseID{d.Lease.Handle.Pos, d.Lease.Number} }
@@ -42,13 +40,13 @@ func leaseOf(d *nixie.Delivery) leaseID { return leaseID{d.Lease.Handle.Pos, d.L
 const (
 	slotSize = 32
 	sumSize  = 4
-	maxSlots = 2 * nixie.MaxBatch // deliveries with a stage at a time
+	maxSlots = 2 * nixie.MaxBatch // deliveries with a slot at a time
 )
 
-// errNotLogged says that the stage is not noted.
-var errNotLogged = errors.New("the stage of deliveries is not noted")
+// errNotLogged says that the progress of some deliveries was not logged.
+var errNotLogged = errors.New("the progress of deliveries is not logged")
 
-// begin notes stages in a file from now on; nil ends it.
+// begin logs into a file from now on; nil ends it.
 func (g *progressFile) begin(f *os.File) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -56,8 +54,8 @@ func (g *progressFile) begin(f *os.File) {
 	g.behind = true // the header is new
 }
 
-// progressHeader tells in which life of the machine the file was written: after a
-// power loss it may be older than what was done.
+// progressHeader identifies the boot of the machine that wrote the file. After a power loss the
+// file may be older than the store.
 func progressHeader(boot string) []byte {
 	sum := sha256.Sum256([]byte(boot))
 	return sum[:slotSize]
@@ -79,14 +77,14 @@ func (g *progressFile) log(progress lease.Progress, ds []*nixie.Delivery) error 
 	return g.write(progress, leases)
 }
 
-// claimed notes that what is being claimed waits, before the claim is durable: a
-// lease that never came to be is not looked for. A claim that cannot be noted goes
-// on; a crash is then counted against all of it.
+// logClaim logs that the messages of a claim wait, before the claim is durable: no sweep looks up a
+// lease that never came to be. If logging fails, the claim goes on; a crash then counts against all
+// its messages.
 func (g *progressFile) logClaim(got *claimed) {
 	_ = g.write(lease.Waiting, got.leases())
 }
 
-// leases names what was claimed.
+// leases lists the leases of a claim.
 func (got *claimed) leases() []leaseID {
 	all := make([]leaseID, 0, len(got.rows)+len(got.members))
 	for _, r := range got.rows {
@@ -98,7 +96,7 @@ func (got *claimed) leases() []leaseID {
 	return all
 }
 
-// forget gives up the slots of a claim that failed.
+// forget frees the slots of a claim that failed.
 func (g *progressFile) forget(got *claimed) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,7 +109,7 @@ func (g *progressFile) write(progress lease.Progress, leases []leaseID) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if progress == lease.Begun {
-		leases = slices.DeleteFunc(leases, g.isNew) // nothing was noted, which says the same
+		leases = slices.DeleteFunc(leases, g.isNew) // without a slot it counts as begun
 	}
 	if g.file == nil || len(g.slot)+g.count(leases) > maxSlots {
 		return errNotLogged
@@ -142,7 +140,7 @@ func (g *progressFile) isNew(id leaseID) bool {
 	return !known
 }
 
-// count is how many slots leases need that have none.
+// count returns how many of the leases have no slot.
 func (g *progressFile) count(leases []leaseID) (n int) {
 	for _, id := range leases {
 		if g.isNew(id) {
@@ -152,7 +150,7 @@ func (g *progressFile) count(leases []leaseID) (n int) {
 	return n
 }
 
-// take finds a free slot.
+// take returns a free slot.
 func (g *progressFile) take() (at int) {
 	if n := len(g.free); n > 0 {
 		at, g.free = g.free[n-1], g.free[:n-1]
@@ -163,9 +161,9 @@ func (g *progressFile) take() (at int) {
 	return at
 }
 
-// ended gives up the slot of a lease that has ended with an answer. When it ended by
-// time, whoever sweeps it has yet to read the stage: that slot is kept, and its holder may
-// still note that it has begun. After any other error the call is repeated.
+// ended frees the slot of a lease that has ended with an answer. If the lease ended by time, a
+// sweep has yet to read the slot: it stays, and its holder may still log that it has begun. After
+// any other error the worker repeats the call.
 func (g *progressFile) ended(id leaseID, err error) {
 	switch {
 	case err == nil:
@@ -183,7 +181,7 @@ func (g *progressFile) release(id leaseID) {
 	}
 }
 
-// settled takes the answers to settlements.
+// settled frees slots by the answers to settlements.
 func (g *progressFile) settled(settlements []nixie.Settlement, errs []error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -197,7 +195,7 @@ func (g *progressFile) settled(settlements []nixie.Settlement, errs []error) {
 	}
 }
 
-// extended takes the answers to renewals.
+// extended frees slots by the answers to renewals.
 func (g *progressFile) extended(ds []*nixie.Delivery, errs []error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -208,7 +206,7 @@ func (g *progressFile) extended(ds []*nixie.Delivery, errs []error) {
 	}
 }
 
-// swept frees the slots of lost leases: a sweep has read them.
+// swept frees the slots of lost leases, since a sweep has read them.
 func (g *progressFile) swept() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -225,10 +223,10 @@ func encodeSlot(slot []byte, id leaseID, progress lease.Progress) {
 	binary.LittleEndian.PutUint32(slot[slotSize-sumSize:], crc32.ChecksumIEEE(slot[:slotSize-sumSize]))
 }
 
-// readProgress reads the file of an owner. What never was written, or was cut by a
-// power loss, is nothing. Of another life of the machine only successes hold.
+// readProgress reads the file of an owner. It skips slots that were never written or that a power
+// loss has cut. From another boot of the machine only successes count.
 func readProgress(r io.Reader, boot string) map[leaseID]lease.Progress {
-	data, _ := io.ReadAll(io.LimitReader(r, (1+maxSlots)*slotSize)) // what could be read holds
+	data, _ := io.ReadAll(io.LimitReader(r, (1+maxSlots)*slotSize)) // the part that could be read is valid
 	if len(data) < slotSize {
 		return nil
 	}
@@ -246,8 +244,8 @@ func readProgress(r io.Reader, boot string) map[leaseID]lease.Progress {
 	return found
 }
 
-// progressIn reads the file of a lock. Of one that is gone nothing is known: its
-// owner's messages are judged and, at worst, run again.
+// progressIn reads the lock file of an owner. If the file is gone, nothing is known of its
+// deliveries: they are judged and, at worst, run again.
 func (s *Store) progressIn(lock string) map[leaseID]lease.Progress {
 	f, err := os.Open(filepath.Join(s.path+lockFolder, filepath.Base(lock)))
 	if err != nil {

@@ -53,8 +53,8 @@ func TestProgressAfterAPowerLoss(t *testing.T) {
 		hurt            func(file []byte) []byte
 		judged, success int64
 	}{
-		{"whole, same life", func(f []byte) []byte { return f }, 1, 1},
-		{"of another life", func(f []byte) []byte { clear(f[:slot]); return f }, 2, 1},
+		{"whole, same boot", func(f []byte) []byte { return f }, 1, 1},
+		{"of another boot", func(f []byte) []byte { clear(f[:slot]); return f }, 2, 1},
 		{"first slot damaged", func(f []byte) []byte { f[slot+3] ^= 1; return f }, 2, 1},
 		{"last slot damaged", func(f []byte) []byte { f[2*slot+16] ^= 1; return f }, 2, 0},
 		{"cut", func(f []byte) []byte { return f[:3*slot-1] }, 2, 0},
@@ -94,7 +94,7 @@ func TestProgressAfterAPowerLoss(t *testing.T) {
 	}
 }
 
-// A slot is used again once its lease was answered, and not before whoever has to
+// A slot is used again once its lease was answered, and not before the sweep that has to
 // read it could.
 func TestProgressUseTheirSlotsAgain(t *testing.T) {
 	clock := storetest.NewClock()
@@ -135,7 +135,7 @@ func TestProgressUseTheirSlotsAgain(t *testing.T) {
 	must(t, s.LogProgress(lease.Succeeded, done...))
 	clock.Advance(2 * time.Minute)
 	settle(done, nixie.CodeLeaseLost)
-	must(t, s.LogProgress(lease.Waiting, long...)) // not in the slot of what nobody has swept
+	must(t, s.LogProgress(lease.Waiting, long...)) // not in a slot that no sweep has read
 	before := succeeded(t, s)
 	claimed(t, s, 1, time.Minute) // sweeps
 	if n := succeeded(t, s) - before; n != 1 {
@@ -190,7 +190,7 @@ func TestProgressAreRefused(t *testing.T) {
 	fill(t, s, "q", 1)
 	d := claimed(t, s, 1, time.Minute)[0]
 	if other.LogProgress(lease.Waiting, d) == nil {
-		t.Error("who has no lock noted a stage")
+		t.Error("a process without a lock logged progress")
 	}
 	many := make([]*nixie.Delivery, 2*nixie.MaxBatch)
 	for i := range many {
@@ -198,7 +198,7 @@ func TestProgressAreRefused(t *testing.T) {
 	}
 	must(t, s.LogProgress(lease.Waiting, many...))
 	if s.LogProgress(lease.Waiting, d) == nil {
-		t.Error("more stages than the limit were noted")
+		t.Error("more slots than the limit were used")
 	}
 	must(t, s.LogProgress(lease.Begun, d, many[0])) // what is noted goes on
 	must(t, s.LogProgress(lease.Succeeded, many[0]))
@@ -207,7 +207,7 @@ func TestProgressAreRefused(t *testing.T) {
 	}
 }
 
-// Sixty processes' worth of records beside each other do not mix.
+// Sixty processes' worth of records next to each other do not mix.
 func TestProgressAtOnce(t *testing.T) {
 	path := storePath(t)
 	s := open(t, path, sqlite.Options{Reserve: -1})
@@ -248,11 +248,11 @@ func FuzzProgress(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		found := sqlite.ReadProgress(bytes.NewReader(data))
 		if most := len(data)/32 - 1; len(found) > max(most, 0) {
-			t.Errorf("%d stages in %d bytes", len(found), len(data))
+			t.Errorf("%d slots in %d bytes", len(found), len(data))
 		}
 		for lease, progress := range found {
 			if again := sqlite.ReadProgress(bytes.NewReader(sqlite.ProgressFile(lease[0], lease[1], progress))); again[lease] != progress {
-				t.Errorf("%v in stage %d is read as %v", lease, progress, again)
+				t.Errorf("%v in progress %d is read as %v", lease, progress, again)
 			}
 		}
 	})

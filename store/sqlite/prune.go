@@ -45,19 +45,19 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (store.Pruned, error
 	return done, err
 }
 
-// pruneStep is what is looked at of a queue, in this order. Before the queues
-// come the inboxes, in the place of a queue with the number 0, which is none.
+// pruneStep is a part of pruning a queue; the parts follow in this order. Inboxes come before the
+// first queue, as the queue with the number 0.
 type pruneStep int64
 
 const (
 	pruneMessages pruneStep = iota
 	pruneLetters
 	pruneAudit
-	pruneSteps // how many there are
+	pruneSteps // number of steps
 )
 
-// pruneCursor is where a step of pruning begins: behind the place or number
-// after, in one step of one queue.
+// pruneCursor says where a call goes on: behind the position or number after, in one step of one
+// queue.
 type pruneCursor struct {
 	queue int64
 	step  pruneStep
@@ -84,7 +84,7 @@ func parsePruneCursor(cursor string) (p pruneCursor, err error) {
 	return p, nil
 }
 
-// pruneCursor is where the last step of anybody ended that was to be resumed.
+// keptCursor returns where the last call that was to be resumed ended.
 func (t *tx) keptCursor() (pruneCursor, error) {
 	cursor := ""
 	if err := t.each("select value from meta where name = 'prune'", func(row rows) error {
@@ -96,18 +96,18 @@ func (t *tx) keptCursor() (pruneCursor, error) {
 	return parsePruneCursor(cursor)
 }
 
-// pruner is one step of pruning.
+// pruner is one call of Prune.
 type pruner struct {
 	queries
-	t     *tx // nil counts only
+	t     *tx // nil in a dry run
 	now   int64
-	left  int // rows to look at
+	left  int // rows to scan
 	at    pruneCursor
-	noted int // entries of the queue's audit that this step has made
+	noted int // audit entries of the queue that this call has added
 	done  store.Pruned
 }
 
-// run goes through the steps of the queues until nothing is left to look at.
+// run prunes the steps of all queues until it has scanned enough rows.
 func (p *pruner) run() (store.Pruned, error) {
 	for p.left > 0 {
 		if p.at.queue == 0 {
@@ -145,7 +145,7 @@ func (p *pruner) run() (store.Pruned, error) {
 	return p.done, nil
 }
 
-// step looks at rows of the step and reports whether it is over.
+// look prunes rows of the current step and reports whether the step is over.
 func (p *pruner) look(settings nixie.QueueSettings) (over bool, err error) {
 	messages, letters, audit := settings.Kept()
 	switch p.at.step {
@@ -158,7 +158,7 @@ func (p *pruner) look(settings nixie.QueueSettings) (over bool, err error) {
 	return p.audit(audit)
 }
 
-// cutoff is the moment before which what ended has outlived a retention.
+// cutoff returns the moment before which ended rows have outlived a retention.
 func (p *pruner) cutoff(kept time.Duration) int64 { return p.now - int64(kept) }
 
 func (p *pruner) messages(kept time.Duration) (over bool, err error) {
@@ -167,9 +167,9 @@ func (p *pruner) messages(kept time.Duration) (over bool, err error) {
 	}
 	first, last := p.at.queue<<seqBits, p.at.queue<<seqBits|maxSeq
 	var gone []int64
-	looked := 0
+	scanned := 0
 	if err := p.each(sqlText["prunable_messages"], func(row rows) error {
-		looked++
+		scanned++
 		p.at.after = row.ColumnInt64(0)
 		if row.ColumnBool(1) {
 			gone = append(gone, p.at.after)
@@ -178,8 +178,8 @@ func (p *pruner) messages(kept time.Duration) (over bool, err error) {
 	}, p.cutoff(kept), lifecycle.Dead, max(first, p.at.after), last, p.left); err != nil {
 		return false, err
 	}
-	over = looked < p.left
-	p.left -= looked
+	over = scanned < p.left
+	p.left -= scanned
 	p.done.Messages += int64(len(gone))
 	if p.t == nil {
 		return over, nil
@@ -226,8 +226,8 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 	return over, nil
 }
 
-// audit prunes from the oldest entry on. The newest of those that were there before this
-// step always stays, so that a dry run says what is done.
+// audit prunes from the oldest entry on. The newest entry from before this call always stays, so
+// that a dry run returns what a real run does.
 func (p *pruner) audit(kept time.Duration) (over bool, err error) {
 	if kept == nixie.Forever {
 		return true, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Queues implements store.Queue. It counts by counters and indexes: how many
-// messages there are does not matter.
+// Queues implements store.Queue. It reads counters and indexes, so its cost does not depend on the
+// number of messages.
 func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]store.QueueInfo, error) {
 	var list []store.QueueInfo
 	now := s.now()
@@ -25,7 +25,8 @@ func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]store.Que
 		if err := c.each(sqlText["queues"]+" "+w.String()+" order by name", func(row rows) error {
 			q := store.QueueInfo{Name: row.ColumnText(1)}
 			if !query.Settings {
-				q.Ready, q.Succeeded, q.Discarded, q.Canceled = row.ColumnInt64(5), row.ColumnInt64(6), row.ColumnInt64(7), row.ColumnInt64(8)
+				q.Ready, q.Succeeded = row.ColumnInt64(5), row.ColumnInt64(6)
+				q.Discarded, q.Canceled = row.ColumnInt64(7), row.ColumnInt64(8)
 				q.Total = q.Succeeded + q.Discarded + q.Canceled + row.ColumnInt64(9)
 			}
 			rowsOf = append(rowsOf, queueRow{n: row.ColumnInt64(0), cursor: row.ColumnInt64(3), last: row.ColumnInt64(4)})
@@ -40,7 +41,7 @@ func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]store.Que
 	return list, err
 }
 
-// countQueues counts what is in queues.
+// countQueues counts the messages and letters of queues.
 func countQueues(c conn, now int64, rowsOf []queueRow, list []store.QueueInfo) error {
 	leased, err := countLeases(c)
 	if err != nil {
@@ -70,11 +71,12 @@ func countLeases(c conn) (map[int64]int64, error) {
 	})
 }
 
-// countQueue adds what waits and what went wrong; what is new and what has
-// ended is counted in the row of the queue.
+// countQueue adds waiting messages and failures. The row of the queue counts new and ended
+// messages.
 func countQueue(c conn, at *queueRow, now int64, q *store.QueueInfo) error {
 	if q.Ready > 0 {
-		oldest, err := c.number("select enqueued from message where pos > +? and pos <= +? and own = 0 order by pos limit 1", at.n<<seqBits|at.cursor, at.n<<seqBits|at.last)
+		oldest, err := c.number("select enqueued from message where pos > +? and pos <= +? and own = 0 order by pos limit 1",
+			at.n<<seqBits|at.cursor, at.n<<seqBits|at.last)
 		if err != nil {
 			return err
 		}
@@ -109,11 +111,12 @@ func countQueue(c conn, at *queueRow, now int64, q *store.QueueInfo) error {
 	return err
 }
 
-// deathCount is how many letters of a queue wait, and how many died since a moment.
+// deathCount counts letters of a queue: those that wait for a decision and those that died after a
+// moment.
 type deathCount struct{ waiting, late int64 }
 
-// countDeaths counts letters by queue. Only the hour that the moment divides has
-// to be looked at.
+// countDeaths counts letters by queue. It reads counters, and letters only for the hour that
+// contains the moment.
 func countDeaths(c conn, since int64) (map[int64]deathCount, error) {
 	counts := map[int64]deathCount{}
 	return counts, c.each(sqlText["queue_deaths"], func(row rows) error {
@@ -122,7 +125,7 @@ func countDeaths(c conn, since int64) (map[int64]deathCount, error) {
 	}, lifecycle.Hour(since), since, (lifecycle.Hour(since)+1)*hour)
 }
 
-// oldestReady returns since when the longest ready message is due; 0 if none is.
+// oldestReady returns when the first ready message was due; 0 if none is.
 func oldestReady(c conn, queue, now int64) (oldest int64, err error) {
 	for _, part := range waitingIn(lifecycle.Queued) {
 		due, err := c.number("select due "+part+" and due <= +?2 and not ("+sqlText["overtakes"]+") order by due limit 1", queue, now)
@@ -136,7 +139,7 @@ func oldestReady(c conn, queue, now int64) (oldest int64, err error) {
 	return oldest, nil
 }
 
-// oldestBlocked finds since when the longest blocked message is due, if one is.
+// oldestBlocked sets when the first blocked message was due.
 func oldestBlocked(c conn, queue, now int64, q *store.QueueInfo) error {
 	if q.Blocked == 0 {
 		return nil
@@ -146,8 +149,7 @@ func oldestBlocked(c conn, queue, now int64, q *store.QueueInfo) error {
 	return err
 }
 
-// countWaiting counts the rows of pending that wait by when they are due, and
-// returns how many can go now.
+// countWaiting counts waiting rows of pending by their due times, and returns how many are due.
 func countWaiting(c conn, queue, now int64, q *store.QueueInfo) (ready int64, err error) {
 	for _, state := range [...]int64{lifecycle.Queued, lifecycle.Behind} {
 		slots, err := readSlots(c, queue, state)
@@ -185,8 +187,8 @@ func countWaiting(c conn, queue, now int64, q *store.QueueInfo) (ready int64, er
 	return ready, nil
 }
 
-// waitingIn are the indexes that what waits in a queue is found by: one entry
-// for each priority, or, of what waits behind others, one.
+// waitingIn returns the indexes of waiting messages, as the end of a query: two for each priority,
+// or one for messages behind others.
 func waitingIn(state int64) []string {
 	if state == lifecycle.Behind {
 		return []string{"from pending indexed by pending_behind where queue = +?1 and state = 6"}
@@ -200,8 +202,8 @@ func waitingIn(state int64) []string {
 	return parts
 }
 
-// dueEnds returns when the first and the last of what waits is due, not counting
-// what is due before from; 0 when nothing is.
+// dueEnds returns the first and the last due time of waiting messages that are not due before from;
+// 0 if there are none.
 func dueEnds(c conn, queue, state, from int64) (first, last int64, err error) {
 	for _, part := range waitingIn(state) {
 		low, err := c.number("select min(due) "+part+" and due >= +?2", queue, from)
@@ -223,7 +225,7 @@ func dueEnds(c conn, queue, state, from int64) (first, last int64, err error) {
 	return first, last, nil
 }
 
-// dueBetween counts what waits and is due from…to.
+// dueBetween counts waiting messages that are due from…to.
 func dueBetween(c conn, queue, state, from, to int64) (n int64, err error) {
 	for _, part := range waitingIn(state) {
 		some, err := c.number("select count(*) "+part+" and due between ?2 and ?3", queue, from, to)
@@ -235,7 +237,7 @@ func dueBetween(c conn, queue, state, from, to int64) (n int64, err error) {
 	return n, nil
 }
 
-// slots are the counters of what waits in a queue, by time.
+// slots are the counters of waiting messages in a queue, by time.
 type slots []slot
 
 type slot struct{ queue, state, at, n int64 }
@@ -247,8 +249,7 @@ func readSlots(c conn, queue, state int64) (list slots, err error) {
 	}, queue, state)
 }
 
-// count adds what is scheduled to the numbers of the queue and returns how many
-// are due.
+// count adds scheduled messages to the numbers of the queue and returns how many are due.
 func (all slots) count(c conn, now int64, q *store.QueueInfo) (due int64, err error) {
 	if due, err = all.until(c, now); err != nil {
 		return 0, err
@@ -271,8 +272,8 @@ func (all slots) count(c conn, now int64, q *store.QueueInfo) (due int64, err er
 	return due, nil
 }
 
-// until counts what is due at a moment. Only the slot that the moment divides
-// has to be looked at.
+// until counts messages that are due at a moment. It reads counters, and rows only for the slot
+// that contains the moment.
 func (all slots) until(c conn, moment int64) (n int64, err error) {
 	for _, s := range all {
 		switch {

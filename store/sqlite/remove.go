@@ -14,8 +14,7 @@ func (t *tx) purge(l *letterRow, r *store.Resolution) error {
 	return t.auditResolved(l.queue, r)
 }
 
-// removeLetter removes a letter with its message. Operations that wait for it,
-// but not the one that removes it, pass it by.
+// removeLetter removes a letter with its message. Pending items of other operations are skipped.
 func (t *tx) removeLetter(l *letterRow, operation nixie.ID, why counting) error {
 	if err := t.run(sqlText["skip_items"], l.pos, idOrNull(operation)); err != nil {
 		return err
@@ -67,10 +66,9 @@ func (t *tx) removeMessage(pos int64, why counting) error {
 	return nil
 }
 
-// dissolve gives the unsettled members of a claim rows of their own, each leased
-// as before, so that no range covers the pos of what is removed, moved or
-// queued again: a late settlement would find nothing there and take that for
-// unsettled.
+// dissolve gives the unsettled members of a batch rows of their own, each leased as before. Then no
+// range covers a position whose message is removed, moved or queued again: a late settlement would
+// find no row there and take the message for unsettled.
 func (t *tx) dissolve(pos int64) error {
 	if err := t.flushBatches(); err != nil {
 		return err
@@ -97,7 +95,7 @@ func (t *tx) dissolve(pos int64) error {
 	return t.run("delete from batch where n = ?", b.n)
 }
 
-// readGone fills in what is counted of a queue that outlives its rows.
+// readGone reads the counters of a queue that outlive its rows.
 func readGone(c conn, n int64, q *store.QueueInfo) error {
 	return c.each("select what, name, n from counter where what in (?, ?, ?) and subject = ?", func(row rows) error {
 		count := row.ColumnInt64(2)

@@ -51,21 +51,20 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 	return errs
 }
 
-// isDamage reports whether an operation met a letter that cannot be read. Such
-// an item has failed and does not hold up the others. Every such error comes
-// before the first write to the letter.
+// isDamage reports whether an operation met a letter that cannot be read. Its item has failed and
+// does not hold up the others. Every such error comes before the first write to the letter.
 func isDamage(err error, r *store.Resolution) bool {
-	var ours *nixie.Error // CodeOf calls a driver's error internal as well
+	var ours *nixie.Error // CodeOf returns internal for a driver's error too
 	return !r.Operation.IsZero() && errors.As(err, &ours) && ours.Code == nixie.CodeInternal
 }
 
-// resolveItem resolves one letter and marks the item of its operation in the
-// same transaction, so that a repeat finds it done.
+// resolveItem resolves one letter and marks the item of its operation in the same transaction, so
+// that a repeat finds it done.
 func (t *tx) resolveItem(r *store.Resolution) error {
 	if r.Operation.IsZero() {
 		return t.resolve(r, 0)
 	}
-	var operation, letter, planned int64 // a purge leaves no letter to look up again
+	var operation, letter, planned int64 // a purge removes the letter, so its position is read before
 	var state lifecycle.Item
 	if err := t.each(sqlText["item_of"], func(row rows) error {
 		operation, state, letter = row.ColumnInt64(0), lifecycle.Item(row.ColumnText(1)), row.ColumnInt64(2)
@@ -92,8 +91,8 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 	return answer
 }
 
-// resolve applies an event to a letter, guarded by the table of moves, and by the
-// revision at which it was planned unless that is 0.
+// resolve applies an event to a letter. The table of moves must allow it, and the letter must have
+// the revision at which it was planned, unless that is 0.
 func (t *tx) resolve(r *store.Resolution, planned int64) error {
 	l, err := t.letter(sqlText["letter_with_id"], r.Letter)
 	if err != nil {
@@ -137,7 +136,8 @@ func (t *tx) resolve(r *store.Resolution, planned int64) error {
 		err = t.restore(l, m)
 	case store.OnUnhold:
 		if r.Reviewed {
-			err = t.run("update letter set redrivable = ?, needs_review = ?, rule = ?, rule_sum = ? where pos = ?", l.Redrivable, l.NeedsReview, l.Rule, sumOf(l.Rule), l.pos)
+			err = t.run("update letter set redrivable = ?, needs_review = ?, rule = ?, rule_sum = ? where pos = ?", l.Redrivable,
+				l.NeedsReview, l.Rule, sumOf(l.Rule), l.pos)
 		}
 	}
 	if err != nil {
@@ -157,7 +157,7 @@ func (t *tx) moved(was, l *letterRow, r *store.Resolution) (err error) {
 	return t.auditResolved(l.queue, r)
 }
 
-// restore takes a discard back.
+// restore undoes a discard.
 func (t *tx) restore(l *letterRow, m *deadMessage) error {
 	if lifecycle.KeepsDead(m.q.settings.DedupeScope) {
 		if err := t.retakeKey(l, m.key); err != nil {
@@ -177,8 +177,8 @@ func idOrNull(id nixie.ID) any {
 	return id
 }
 
-// redrive queues a dead message again: the next generation of the same message. One that
-// others of its stream may have passed is appended to that.
+// redrive queues a dead message again, as the next generation of the same message. If later
+// messages of its stream may have passed it, it goes to the end of the stream.
 func (t *tx) redrive(l *letterRow, m *deadMessage, appends bool) error {
 	q, p := m.q, &m.pendingRow
 	if err := t.retakeKey(l, m.key); err != nil {
@@ -221,7 +221,8 @@ func orDefect(err error, format string, args ...any) error {
 	return nixie.Errorf(nixie.CodeInternal, format, args...)
 }
 
-// retakeKey gives a message its dedupe key back, if its scope let it go and nobody has it.
+// retakeKey takes the dedupe key for a message again, if its scope had freed it and no other
+// message holds it.
 func (t *tx) retakeKey(l *letterRow, key string) error {
 	if key == "" {
 		return nil
@@ -229,7 +230,7 @@ func (t *tx) retakeKey(l *letterRow, key string) error {
 	return t.run("insert into dedupe (queue, key, pos) values (?, ?, ?) on conflict do nothing", l.queue, key, l.pos)
 }
 
-// freeKeyOf releases the key of a dead message that ended by its letter's move.
+// freeKeyOf frees the key of a dead message that ended when its letter was resolved.
 func (t *tx) freeKeyOf(pos int64, state int) error {
 	q, err := t.queueAt(pos)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// retryings names what messages that still retry are counted by: in the table retrying r
-// of queue q, where that knows it, and in current c with the row p of pending.
+// retryings maps a property to columns: of the table retrying r and queue q, where those have it,
+// and of current c with the row p of pending.
 var retryings = map[store.GroupBy]struct{ counted, each string }{
 	store.ByAttempts: {"cast(r.attempts as text)", "cast(p.attempts as text)"},
 	store.ByReason:   {"r.reason", "p.reason"},
@@ -18,8 +18,8 @@ var retryings = map[store.GroupBy]struct{ counted, each string }{
 	store.ByType:     {"", "coalesce(c.type, '')"},
 }
 
-// countRetrying counts messages that still retry. What the counters know is answered from
-// them: how many messages retry does not matter then.
+// countRetrying counts messages that failed before. Where the counters can answer, its cost does
+// not depend on the number of messages.
 func countRetrying(c conn, filter *nixie.Filter, now time.Time, by store.GroupBy) ([]store.Group, error) {
 	key := retryings[by]
 	var query string
@@ -39,8 +39,8 @@ func countRetrying(c conn, filter *nixie.Filter, now time.Time, by store.GroupBy
 	return list, err
 }
 
-// retryingWhere is a filter over retrying r and its queue q, or nil when it asks
-// for more than is counted.
+// retryingWhere returns the conditions of a filter on retrying r and its queue q, or nil when the
+// counters cannot answer it.
 func retryingWhere(f *nixie.Filter) *where {
 	rest := *f
 	rest.Queues, rest.States, rest.Reasons, rest.Attempts = nil, nil, nil, nixie.Range{}
@@ -52,13 +52,14 @@ func retryingWhere(f *nixie.Filter) *where {
 	oneOf(w, "r.reason", f.Reasons)
 	w.bounds("r.attempts", f.Attempts)
 	if len(f.States) > 0 {
-		w.add("(r.leased = 0 and ? or r.leased = 1 and ?)", slices.Contains(f.States, nixie.Queued), slices.Contains(f.States, nixie.Leased))
+		w.add("(r.leased = 0 and ? or r.leased = 1 and ?)", slices.Contains(f.States, nixie.Queued),
+			slices.Contains(f.States, nixie.Leased))
 	}
 	return w
 }
 
-// near adds where the messages of a filter are, when it asks only for some that
-// are on their way: there may be many more. It reports whether it did.
+// near adds a condition on the positions of messages, when a filter asks only for some that have
+// not ended: all others may be many more. It reports whether it did.
 func (w *where) near(f *nixie.Filter) bool {
 	if len(f.States) == 0 || slices.ContainsFunc(f.States, func(s nixie.State) bool { return s != nixie.Queued && s != nixie.Leased }) {
 		return false
@@ -84,7 +85,7 @@ func (w *where) near(f *nixie.Filter) bool {
 	return true
 }
 
-// atLeast is the lower bound of a count.
+// atLeast returns the lower bound of a count.
 func atLeast(r nixie.Range) int64 {
 	if r.Min == nil {
 		return 0

@@ -11,7 +11,7 @@ type pendingRow struct {
 	pos, queue int64
 	priority   int
 	damage     string // why steps cannot be read
-	stream     int64  // the number of that, 0 is none
+	stream     int64  // its number, 0 is none
 	reason     string // of the newest failure; "" is none
 	size       int    // bytes of the body, where a claim asked for it
 }
@@ -30,11 +30,11 @@ func (t *tx) insertPending(p *pendingRow) error {
 		orNull(p.stream), p.Rank, p.MayPass, p.Gap, p.Claimed, text(p.reason), p.Alone)
 }
 
-// isSimple reports whether a row has nothing in most of its columns: that of a
-// message without a stream that waits in its first life.
+// isSimple reports whether add_simple_pending can add the row: a queued message without a stream,
+// in its first generation.
 func (p *pendingRow) isSimple() bool {
-	return p.State == lifecycle.Queued && p.Crashes == 0 && p.Generation == 1 && p.Redrives == 0 && p.Owner == 0 && p.Until == 0 && p.Abandoned == "" &&
-		len(p.Steps) == 0 && p.stream == 0 && p.Rank == 0 && !p.MayPass && !p.Gap
+	return p.State == lifecycle.Queued && p.Crashes == 0 && p.Generation == 1 && p.Redrives == 0 && p.Owner == 0 && p.Until == 0 &&
+		p.Abandoned == "" && len(p.Steps) == 0 && p.stream == 0 && p.Rank == 0 && !p.MayPass && !p.Gap
 }
 
 // pendingWidth is the number of columns that scanPending reads.
@@ -42,13 +42,16 @@ const pendingWidth = 23
 
 func scanPending(row rows) *pendingRow {
 	p := &pendingRow{
+		pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), priority: row.ColumnInt(3), stream: row.ColumnInt64(16),
+		reason: row.ColumnText(21),
 		Message: lifecycle.Message{
-			State: row.ColumnInt(2), Due: row.ColumnInt64(4), Attempts: row.ColumnInt(5), Deliveries: row.ColumnInt(6), Crashes: row.ColumnInt(7),
-			Generation: row.ColumnInt(8), Redrives: row.ColumnInt(9), Number: row.ColumnInt64(10), Owner: row.ColumnInt64(11), Until: row.ColumnInt64(12),
+			State: row.ColumnInt(2), Due: row.ColumnInt64(4),
+			Attempts: row.ColumnInt(5), Deliveries: row.ColumnInt(6), Crashes: row.ColumnInt(7),
+			Generation: row.ColumnInt(8), Redrives: row.ColumnInt(9),
+			Number: row.ColumnInt64(10), Owner: row.ColumnInt64(11), Until: row.ColumnInt64(12),
 			Received: row.ColumnInt64(13), Abandoned: row.ColumnText(14), Ordered: row.ColumnInt64(16) != 0, Rank: row.ColumnInt64(17),
 			MayPass: row.ColumnBool(18), Gap: row.ColumnBool(19), Claimed: row.ColumnInt64(20), Alone: row.ColumnBool(22),
 		},
-		pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), priority: row.ColumnInt(3), stream: row.ColumnInt64(16), reason: row.ColumnText(21),
 	}
 	if err := fromJSON(row.ColumnText(15), &p.Steps); err != nil {
 		p.Steps, p.damage = nil, "steps: "+err.Error()
@@ -70,18 +73,22 @@ func (t *tx) pending(pos int64) (*pendingRow, error) {
 type letterRow struct {
 	lifecycle.Letter
 	pos, queue int64
-	stream     int64 // the number of that in which its message is dead; 0 is none
+	stream     int64 // number of the stream in which its message is dead; 0 is none
 	facet      int64
 }
 
 func (t *tx) letter(query string, arg any) (*letterRow, error) {
 	var l *letterRow
 	err := t.each(query, func(row rows) error {
-		l = &letterRow{pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), stream: row.ColumnInt64(7), facet: row.ColumnInt64(10), Letter: lifecycle.Letter{
-			ID: columnID(row, 2), Status: nixie.Status(row.ColumnText(3)), Redrivable: row.ColumnBool(4), NeedsReview: row.ColumnBool(5), Revision: row.ColumnInt64(6),
-			InStream: row.ColumnInt64(7) != 0, Rank: row.ColumnInt64(8), Blocks: row.ColumnBool(9), Died: row.ColumnInt64(11),
-			Operation: columnID(row, 12), FirstFailed: row.ColumnInt64(13),
-		}}
+		l = &letterRow{
+			pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), stream: row.ColumnInt64(7), facet: row.ColumnInt64(10),
+			Letter: lifecycle.Letter{
+				ID: columnID(row, 2), Status: nixie.Status(row.ColumnText(3)),
+				Redrivable: row.ColumnBool(4), NeedsReview: row.ColumnBool(5), Revision: row.ColumnInt64(6),
+				InStream: row.ColumnInt64(7) != 0, Rank: row.ColumnInt64(8), Blocks: row.ColumnBool(9),
+				Died: row.ColumnInt64(11), Operation: columnID(row, 12), FirstFailed: row.ColumnInt64(13),
+			},
+		}
 		return nil
 	}, arg)
 	return l, err

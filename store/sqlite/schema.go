@@ -11,7 +11,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Schema looks after the schema of a file: it is what nixie migrate works with.
+// Schema migrates and validates the schema of a file, for nixie migrate.
 type Schema struct {
 	path string
 	list []store.Migration
@@ -19,7 +19,7 @@ type Schema struct {
 
 var _ store.Schema = (*Schema)(nil)
 
-// NewSchema names a file. Nothing is opened yet.
+// NewSchema returns the schema of a file. It does not open the file.
 func NewSchema(path string) (*Schema, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -38,14 +38,14 @@ func (m *Schema) on(mustExist bool, f func(conn) error) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close() //nolint:errcheck // what counts is committed
+	defer c.Close() //nolint:errcheck // f has committed its changes
 	if err := checkEngine(c); err != nil {
 		return explain(m.path, err)
 	}
 	return explain(m.path, f(c))
 }
 
-// Migrations implements store.Schema. A file keeps no times.
+// Migrations implements store.Schema. A file stores no times.
 func (m *Schema) Migrations(context.Context) (list []store.Migration, err error) {
 	err = m.on(true, func(c conn) error {
 		have, err := schemaOf(c, m.path)
@@ -71,7 +71,8 @@ func (m *Schema) Up(_ context.Context, version int, grant string) (done []store.
 }
 
 func noRoles() error {
-	return nixie.Errorf(nixie.CodeInvalid, "a SQLite file has no roles to grant anything to: who may use it is said by the rights of the file")
+	return nixie.Errorf(nixie.CodeInvalid,
+		"a SQLite file has no roles to grant anything to: who may use it is said by the rights of the file")
 }
 
 // Down implements store.Schema.
@@ -88,8 +89,7 @@ func (m *Schema) Down(_ context.Context, version int, lose bool) (done []store.M
 	return done, err
 }
 
-// spared refuses to go on where tables have rows. What counts things, and stays
-// when they go, is no data.
+// spared returns an error if tables have rows. The table meta counts as no data.
 func (m *Schema) spared(c conn) error {
 	var tables, full []string
 	if err := c.each(sqlText["schema_tables"], func(row rows) error {
@@ -110,7 +110,8 @@ func (m *Schema) spared(c conn) error {
 	if len(full) == 0 {
 		return nil
 	}
-	return nixie.Errorf(nixie.CodeConflict, "store %s has data that would be lost, in %s: give --lose-data if nobody needs it", m.path, strings.Join(full, ", "))
+	return nixie.Errorf(nixie.CodeConflict,
+		"store %s has data that would be lost, in %s: give --lose-data to delete it", m.path, strings.Join(full, ", "))
 }
 
 // Script implements store.Schema.
@@ -133,8 +134,7 @@ func (m *Schema) Script(down bool, grant string) (string, error) {
 	return b.String(), nil
 }
 
-// Validate implements store.Schema. The migrations are run once more, in memory, to
-// compare with.
+// Validate implements store.Schema. It runs the migrations in memory and compares.
 func (m *Schema) Validate(context.Context) (list []store.Violation, err error) {
 	err = m.on(true, func(c conn) error {
 		list, err = m.compare(c)
@@ -143,17 +143,17 @@ func (m *Schema) Validate(context.Context) (list []store.Violation, err error) {
 	return list, err
 }
 
-// compare says what differs from what the migrations make.
+// compare returns the differences from the schema that the migrations make.
 func (m *Schema) compare(c conn) ([]store.Violation, error) {
 	have, err := schemaOf(c, m.path)
 	if err != nil {
 		return nil, err
 	}
-	other, err := openConn("", "", true, 0) // a file of no name lives in memory, as its temporary ones do
+	other, err := openConn("", "", true, 0) // a database without a name is in memory
 	if err != nil {
 		return nil, err
 	}
-	defer other.Close() //nolint:errcheck // there is nothing to keep
+	defer other.Close() //nolint:errcheck // the database is temporary
 	if have > 0 {
 		if _, err := move(other, m.path, m.list, have, false, nil); err != nil {
 			return nil, err
@@ -167,8 +167,7 @@ func (m *Schema) compare(c conn) ([]store.Violation, error) {
 	return store.Compare(made, is), err
 }
 
-// describe reads what SQLite knows of a schema. Indexes that it makes by itself have
-// no text.
+// describe returns tables, indexes, views and columns with their definitions.
 func describe(c conn) (map[string]string, error) {
 	found := map[string]string{}
 	add := func(row rows) error {

@@ -9,21 +9,20 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// held is a lease that was found to be current, with what is known of its
-// message.
+// held is a current lease, with the facts about its message.
 type held struct {
-	pendingRow            // counters; for a member of a batch those of a clean first claim
-	was        pendingRow // as it is in the table
+	pendingRow            // a member of a batch has the counters of a clean first claim
+	was        pendingRow // the row in the table
 	batch      *batchRow
 	d          *nixie.Delivery
 	q          *queueRow
-	ordinal    int64 // of the newest failure, once one was appended
-	// The ends of its history, if they were appended now or read.
+	ordinal    int64 // of the newest failure, after an append
+	// The first and the last failure, after an append or a read.
 	first, last *lifecycle.Failure
 }
 
-// hold finds the lease of a delivery, with all steps of its message, and refuses it when it
-// is not current: expired, settled or voided.
+// hold finds the lease of a delivery, with all steps of its message. It refuses a lease that is not
+// current: expired, settled or voided.
 func (t *tx) hold(d *nixie.Delivery) (*held, error) {
 	if d == nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
@@ -60,7 +59,7 @@ func (t *tx) hold(d *nixie.Delivery) (*held, error) {
 	return h, err
 }
 
-// holdMember finds a lease that is kept in a batch.
+// holdMember finds a lease in a batch.
 func (t *tx) holdMember(h *held, pos, batch int64, known bool) error {
 	b, err := t.batch(batch)
 	if err != nil {
@@ -82,12 +81,12 @@ func (t *tx) holdMember(h *held, pos, batch int64, known bool) error {
 	return nil
 }
 
-// member is a message of a batch with the counters of a clean first claim.
+// member returns a message of a batch with the counters of a clean first claim.
 func (b *batchRow) member(pos int64) pendingRow {
 	return pendingRow{pos: pos, queue: pos >> seqBits, Message: lifecycle.Member(b.owner, b.until, b.claimed)}
 }
 
-// find looks a lease up that came without its short cut.
+// find finds a lease by the ID of the message, for a delivery without a handle.
 func (t *tx) find(d *nixie.Delivery) (pos, batch int64, err error) {
 	if pos, err = t.number("select pos from message where id = ?", d.ID); err != nil {
 		return 0, 0, err
@@ -160,8 +159,8 @@ func (t *tx) settleAll(settlements []nixie.Settlement, errs []error, plan *callP
 	return nil
 }
 
-// answers reports whether an error is an answer to one settlement, given before
-// anything was written for it, and not a failure of the transaction.
+// answers reports whether an error answers one settlement and came before its first write. Any
+// other error fails the transaction.
 func answers(err error) bool {
 	switch nixie.CodeOf(err) {
 	case nixie.CodeLeaseLost, nixie.CodeNotFound, nixie.CodeConflict, nixie.CodeLimit, nixie.CodeInvalid:
@@ -177,8 +176,8 @@ func all(errs []error, err error) []error {
 	return errs
 }
 
-// settle applies one settlement. It answers before it writes. doc is its failure
-// as encodeFailure made it with the steps of the delivery, or empty.
+// settle applies one settlement. Every refusal comes before the first write. doc is the failure as
+// encodeFailure encoded it with the steps of the delivery, or empty.
 func (t *tx) settle(st *nixie.Settlement, doc string) error {
 	if isPlain(st) {
 		if done, err := t.completeMember(st); done || err != nil {
@@ -190,7 +189,7 @@ func (t *tx) settle(st *nixie.Settlement, doc string) error {
 		return err
 	}
 	if len(h.Steps) != len(st.Delivery.Steps) {
-		doc = "" // the store knows more of them
+		doc = "" // the store knows more steps than the worker
 	}
 	if err := h.Settle(st, &h.q.settings, h.Steps, t.now); err != nil {
 		return err
@@ -214,8 +213,7 @@ func (t *tx) settle(st *nixie.Settlement, doc string) error {
 	return t.follow(h, lifecycle.Settled(st, true))
 }
 
-// follow writes how a message ended that leaves nothing to do, and moves on the letter that
-// it has from an earlier life.
+// follow writes how a message ended, and updates the letter that it has from an earlier generation.
 func (t *tx) follow(h *held, e lifecycle.End) error {
 	if err := t.end(h, e.Note); err != nil {
 		return err
@@ -223,7 +221,7 @@ func (t *tx) follow(h *held, e lifecycle.End) error {
 	return t.letterFollows(h, e)
 }
 
-// leave takes the message out of what its lease was kept in.
+// leave takes the message out of its batch, or deletes its row.
 func (t *tx) leave(h *held) error {
 	if h.batch != nil {
 		h.batch.left--
@@ -231,7 +229,7 @@ func (t *tx) leave(h *held) error {
 		return nil
 	}
 	if h.was.pos == 0 {
-		return nil // it was new and had none
+		return nil // a new message has no row
 	}
 	t.markDirty(h.q, h.stream)
 	t.count(&h.was, -1)
@@ -258,7 +256,8 @@ func (t *tx) end(h *held, note string) error {
 	return t.freeKey(h.q, h.pos, key, h.State)
 }
 
-// keyOf is the dedupe key of a message. A delivery that this store made says it.
+// keyOf returns the dedupe key of a message. A delivery of this store has it, so no row is read
+// then.
 func (t *tx) keyOf(h *held) (string, error) {
 	if h.d != nil && h.d.Lease.Handle.Pos != 0 {
 		return h.d.DedupeKey, nil
@@ -266,10 +265,11 @@ func (t *tx) keyOf(h *held) (string, error) {
 	return t.dedupeKey(h.pos)
 }
 
-// writeLog writes the row that says how a message ended. Of a clean first life,
-// which most are, it leaves the counters out.
+// writeLog writes how a message ended. It leaves the counters out for a clean first generation,
+// which is the usual case.
 func (t *tx) writeLog(p *pendingRow, note string) error {
-	if p.Attempts == 1 && p.Deliveries == 1 && p.Crashes == 0 && p.Generation == 1 && p.Redrives == 0 && p.Number == 1 && len(p.Steps) == 0 && note == "" && !p.Gap {
+	if p.Attempts == 1 && p.Deliveries == 1 && p.Crashes == 0 && p.Generation == 1 && p.Redrives == 0 && p.Number == 1 &&
+		len(p.Steps) == 0 && note == "" && !p.Gap {
 		row := t.added.add(toLog)
 		return t.added.end(row.num(p.pos).num(int64(p.State)).num(p.Ended).num(p.Received))
 	}
@@ -305,5 +305,6 @@ func (t *tx) requeue(h *held) error {
 	}
 	t.countAgain(&h.was, &h.pendingRow)
 	return t.run(sqlText["requeue_row"],
-		h.State, h.Due, h.Attempts, h.Crashes, h.Alone, text(h.Abandoned), jsonText(len(h.Steps) == 0, h.Steps), h.MayPass, text(h.reason), h.pos)
+		h.State, h.Due, h.Attempts, h.Crashes, h.Alone, text(h.Abandoned), jsonText(len(h.Steps) == 0, h.Steps), h.MayPass, text(h.reason),
+		h.pos)
 }

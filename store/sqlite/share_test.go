@@ -80,7 +80,7 @@ func TestOpenANewStoreTogether(t *testing.T) {
 
 // TestR11_ManyProcesses lets processes with several goroutines each work off
 // one queue. No message has two holders, every process gets its share, and
-// nobody waits long for the others.
+// no process waits long for the others.
 func TestR11_ManyProcesses(t *testing.T) {
 	const processes, goroutines, messages = 8, 3, 12_000
 	path := storePath(t)

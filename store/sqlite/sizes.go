@@ -7,8 +7,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// sizesOf counts letters by several properties. Each facet is asked once for all that is
-// counted, and no letter is read for an example.
+// sizesOf counts letters by several properties. It reads each facet once for all properties, and no
+// letter for an example.
 func sizesOf(p *picker, of store.Counting) (lists [][]store.Group, covered store.Coverage, err error) {
 	n := &sizing{by: of.By, hour: slices.Index(of.By, store.ByHour), counts: make([]map[string]int64, len(of.By))}
 	for i := range n.counts {
@@ -28,12 +28,12 @@ func sizesOf(p *picker, of store.Counting) (lists [][]store.Group, covered store
 // sizing counts letters by several properties.
 type sizing struct {
 	by     []store.GroupBy
-	hour   int // which of them is the hour of death; −1 is none
+	hour   int // index of the hour of death in by; −1 is none
 	counts []map[string]int64
 }
 
-// add counts letters whose keys are columns of a row, each after the first one. Hours
-// are not among them.
+// add counts letters. The row has a key for each property, from its second column on. It skips the
+// hour.
 func (n *sizing) add(row rows, letters int64) {
 	for i := range n.by {
 		if i != n.hour {
@@ -42,7 +42,7 @@ func (n *sizing) add(row rows, letters int64) {
 	}
 }
 
-// counted sums up what facets and times of death say all of.
+// counted sums up facets. The filter asks only for their properties and the time of death.
 func (n *sizing) counted(p *picker) error {
 	bounded := p.interval != allTime()
 	letters := map[int64]int64{} // within the times of death, by facet
@@ -72,8 +72,8 @@ func (n *sizing) counted(p *picker) error {
 	}, p.facets.args...)
 }
 
-// each goes through letters that match, latest death first, and says how many were
-// looked at if those were not all.
+// each scans matching letters, latest death first, and returns how many it scanned if those were
+// not all.
 func (n *sizing) each(p *picker, scan store.Scan) (store.Coverage, error) {
 	return p.through("l.died"+n.columns(), scan, func(row rows) error {
 		if n.hour >= 0 {
@@ -84,7 +84,7 @@ func (n *sizing) each(p *picker, scan store.Scan) (store.Coverage, error) {
 	})
 }
 
-// columns names the key of each property, to stand after another column.
+// columns returns the columns of all keys, to follow another column.
 func (n *sizing) columns() string {
 	list := ""
 	for _, by := range n.by {

@@ -7,8 +7,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// spaceWatch keeps a reserve of free space: below it new messages are refused
-// while those under way can still be settled.
+// spaceWatch keeps a reserve of free space. Below it the store refuses new messages, so that
+// messages in hand can still be settled.
 type spaceWatch struct {
 	folder  string
 	reserve int64 // −1: none
@@ -16,10 +16,10 @@ type spaceWatch struct {
 	free    atomic.Int64
 }
 
-// spaceEvery is how often the disk is asked.
+// spaceEvery is the pause between two questions to the disk.
 const spaceEvery = int64(time.Second)
 
-// check refuses new messages of the given size if they would eat the reserve.
+// check refuses new messages of a given size if they would use the reserve.
 func (w *spaceWatch) check(now int64, size int) error {
 	if w.reserve < 0 {
 		return nil
@@ -27,7 +27,7 @@ func (w *spaceWatch) check(now int64, size int) error {
 	if last := w.askedAt.Load(); now-last >= spaceEvery || now < last || last == 0 {
 		free, err := freeBytes(w.folder)
 		if err != nil {
-			return nil // the disk itself will say when it is full
+			return nil // a write to the disk fails when it is full
 		}
 		w.free.Store(free)
 		w.askedAt.Store(now)

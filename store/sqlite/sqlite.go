@@ -1,14 +1,13 @@
 // Package sqlite is the embedded store: one file, any number of processes.
 //
-// Each commit is durable before it is acknowledged (WAL, synchronous FULL). A
-// process writes through one committer: whatever calls arrived while the last
-// commit ran form the next transaction. Processes take turns by short IMMEDIATE
-// transactions. A process that claims holds the kernel lock of a file of its
-// own beside the store; a lock that can be taken means a dead owner, whose
-// leases are void at once. The file tells how far it was with each.
+// Each commit is durable before it is acknowledged (WAL, synchronous FULL). A process writes
+// through one committer: calls that arrive during one commit form the next transaction. Processes
+// write alternately, by short IMMEDIATE transactions. A process that claims holds the kernel lock
+// of a file next to the store. If another process can take that lock, the owner is dead and its
+// leases are void at once. The file also logs the progress of each delivery.
 //
-// New and plain messages are claimed by range: one row of batch stands for the
-// lease of many. The file migrations/0001_core.up.sql tells how things lie.
+// Claims hand out new messages by range: one row of batch is the lease of many messages. The file
+// migrations/0001_core.up.sql describes the tables.
 package sqlite
 
 import (
@@ -32,14 +31,14 @@ type Options struct {
 	// Clock judges leases, delays and ages; default time.Now. The store never
 	// lets it go back.
 	Clock func() time.Time
-	// Owner is shown as the holder of leases; default host:pid.
+	// Owner is the name that lists show as the holder of leases; default host:pid.
 	Owner string
 	// MustExist refuses to create a file.
 	MustExist bool
 	// Reserve is the free space in bytes below which new messages are refused,
-	// so that those under way can still be settled: default 64 MiB, −1 none.
+	// so that messages in hand can still be settled: default 64 MiB, −1 none.
 	Reserve int64
-	// LockWait is how long a call waits for another process that writes:
+	// LockWait limits how long a call waits for another process that writes:
 	// default 30 s.
 	LockWait time.Duration
 	// VFS names a registered SQLite file system, for tests.
@@ -59,20 +58,20 @@ type Store struct {
 	opts        Options
 	ids         store.IDs
 	time        storeTime
-	readers     *pool // for lists and checks, which may take long
+	readers     *pool // for lists and checks, which may be slow
 	claimers    *pool // for claims, which must not wait for those
 	writes      chan *write
 	idle        chan struct{} // closed when the committer has ended
 	broken      atomic.Pointer[error]
 	gate        *gate
 	owner       ownership
-	writerQueue writerQueue // the committer alone uses it
+	writerQueue writerQueue // only the committer uses it
 	wal         walWatch    // likewise
 	added       inserts     // likewise
 	callers     callers
 	wakes       store.Wakes
 	watch       *store.Watch
-	watching    watching // the watch alone uses it
+	watching    watching // only the watch uses it
 	waiters     waiters
 	space       spaceWatch
 	files       identity
@@ -83,9 +82,8 @@ var _ interface {
 	lease.ProgressLog
 } = (*Store)(nil)
 
-// Open opens the store at path and creates it when it does not exist. The
-// folder has to exist. If a process that used the store died, the file is
-// checked first.
+// Open opens the store at path and creates it when it does not exist. The folder has to exist. If a
+// process that used the store died, Open checks the file first.
 func Open(path string, opts Options) (*Store, error) {
 	if opts.Clock == nil {
 		opts.Clock = time.Now //nolint:forbidigo // the default
@@ -126,7 +124,7 @@ func Open(path string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// checkFile tells apart what SQLite would report as one "cannot open".
+// checkFile distinguishes errors that SQLite reports as one "cannot open".
 func checkFile(path string, mustExist bool) error {
 	info, err := os.Stat(path)
 	switch {
@@ -189,11 +187,11 @@ func (s *Store) connect() (conn, error) {
 	return w, nil
 }
 
-// checkFor is how long opening looks a file over after a crash. What a large one
-// has beyond that is for nixie verify.
+// checkFor limits the check of the file after a crash. For a large file nixie verify checks the
+// rest.
 const checkFor = 5 * time.Second
 
-// checkAfterCrash looks the file over if a process that used it died.
+// checkAfterCrash checks the file if a process that used it died.
 func (s *Store) checkAfterCrash(c conn) error {
 	dead, err := s.deadOwners(c)
 	if err != nil || len(dead) == 0 {
@@ -217,11 +215,11 @@ func (s *Store) checkAfterCrash(c conn) error {
 	return err
 }
 
-// Path is the absolute path of the file.
+// Path returns the absolute path of the file.
 func (s *Store) Path() string { return s.path }
 
-// enter lets a call in, or says why none can be served any more. What came in
-// has to leave the gate.
+// enter lets a call in, or returns why the store takes no more calls. A call that went in has to
+// leave the gate.
 func (s *Store) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return stopped(ctx)
@@ -235,8 +233,8 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for calls in flight, gives back what this process still holds as
-// abandoned, and closes the file.
+// Close waits for running calls, gives up the leases of this process as abandoned, and closes the
+// file.
 func (s *Store) Close() error {
 	if !s.gate.close() {
 		<-s.idle
@@ -245,16 +243,17 @@ func (s *Store) Close() error {
 	return errors.Join(s.leave(), s.shut())
 }
 
-// shut ends the committer and closes everything; nobody is inside the gate.
+// shut ends the committer and closes all files. All calls have left the gate.
 func (s *Store) shut() error {
 	s.watch.Close()
 	close(s.writes)
 	<-s.idle
-	return errors.Join(s.watching.close(), s.callers.close(), s.writerQueue.close(), s.owner.release(), s.readers.close(), s.claimers.close())
+	return errors.Join(s.watching.close(), s.callers.close(), s.writerQueue.close(), s.owner.release(), s.readers.close(),
+		s.claimers.close())
 }
 
-// leave takes this process off the list of owners, so that the next one to open
-// the store does not take it for dead.
+// leave deletes this process from the owners, so that the next process that opens the store does
+// not take it for dead.
 func (s *Store) leave() error {
 	self := s.owner.registered()
 	if self.n == 0 || s.broken.Load() != nil {
@@ -267,10 +266,13 @@ func (s *Store) leave() error {
 	return err
 }
 
-// Features are all.
+// Features implements store.Store: the store has all optional abilities.
 func (s *Store) Features() store.Features {
-	return store.Features{Streams: s, Check: s.Check, Inspect: s.Inspect, Patience: s.patience, Wake: s.wakes.Next, Watch: s.watch.Watch, Await: s.await}
+	return store.Features{
+		Streams: s, Check: s.Check, Inspect: s.Inspect, Patience: s.patience,
+		Wake: s.wakes.Next, Watch: s.watch.Watch, Await: s.await,
+	}
 }
 
-// Name says what this store is, for messages to people.
+// Name returns the URL of the store, for messages to operators.
 func (s *Store) Name() string { return fmt.Sprintf("sqlite://%s", s.path) }

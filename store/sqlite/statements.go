@@ -1,7 +1,7 @@
 package sqlite
 
-// statements is what the transactions of this package run on: a connection of
-// our own, or a transaction of the caller.
+// statements runs SQL for the transactions of this package: on a connection of the store, or inside
+// a transaction of the caller.
 type statements interface {
 	run(query string, args ...any) error
 	each(query string, f func(row rows) error, args ...any) error
@@ -10,8 +10,7 @@ type statements interface {
 	LastInsertRowID() int64 // number of the row added last
 }
 
-// rows is a statement that stands on a row. What is null reads as the zero
-// value.
+// rows reads the current row of a statement. Null reads as the zero value.
 type rows interface {
 	ColumnInt64(col int) int64
 	ColumnInt(col int) int
@@ -21,7 +20,7 @@ type rows interface {
 	ColumnLen(col int) int
 }
 
-// stmt is a statement that waits for its arguments, counted from 1.
+// stmt is a prepared statement. Its arguments count from 1.
 type stmt interface {
 	BindNull(param int)
 	BindInt64(param int, value int64)
@@ -31,12 +30,12 @@ type stmt interface {
 	Step() (row bool, err error)
 }
 
-// queries is what is asked on either in the same way.
+// queries adds helpers to either kind of statements.
 //
-// SQLite plans a query anew, which takes ten times as long as the query, at each
-// binding of a value that its plan could depend on: a bound of a range, a limit,
-// what is compared with = where there is an order by. So queries with one good plan
-// compare with +?, which it leaves alone, and end with limited.
+// SQLite plans a query anew when a bound value could change the plan: a bound of a range, a limit,
+// or a value compared by = in a query with an order. Planning takes ten times as long as the query.
+// So a query that has one good plan compares with +?, which the planner ignores, and ends with
+// limited.
 type queries struct{ statements }
 
 const limited = " limit ? + 0"

@@ -33,7 +33,7 @@ func heldBy(t *testing.T, lease time.Duration) (*sqlite.Store, *child.Process) {
 }
 
 // TestR12_StoppedPastItsLease stops a holder for longer than its lease. Others
-// get the messages as abandoned, and whatever the first does after it goes on is
+// get the messages as abandoned, and all that the first does after it goes on is
 // refused and changes nothing.
 func TestR12_StoppedPastItsLease(t *testing.T) {
 	s, holder := heldBy(t, 400*time.Millisecond)

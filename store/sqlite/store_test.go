@@ -56,7 +56,7 @@ var harness = storetest.Harness{
 	},
 }
 
-// fastFolder is a file system in memory, or "" for the usual place.
+// fastFolder is a file system in memory, or "" for the usual folder.
 func fastFolder() string {
 	const shm = "/dev/shm"
 	if info, err := os.Stat(shm); err == nil && info.IsDir() {

@@ -6,12 +6,12 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Of all messages of a stream only those that may be handed out are in the
-// state queued: one, or the head that waits and the one that may pass it. The
-// others are behind. Whatever changes a stream only stirs it; before anybody
-// claims, and at the end of the transaction, it is arranged once.
+// A claim finds at most two messages of a stream, those in the state queued: the head, or a head
+// that waits and one message that may pass it. The others are in the state behind. Code that
+// changes a stream only marks it dirty. The heads of dirty streams are recomputed once, before a
+// claim and at the end of the transaction.
 
-// stir notes that something changed in a stream; 0 is none.
+// markDirty notes that a stream has changed; 0 is none.
 func (t *tx) markDirty(q *queueRow, stream int64) {
 	if stream == 0 {
 		return
@@ -60,8 +60,8 @@ func (t *tx) openStream(q *queueRow, name string) (int64, error) {
 	return t.LastInsertRowID(), nil
 }
 
-// appendRank is the rank of what is put behind everything that is there: a place
-// that no message will have.
+// appendRank returns a rank behind all messages of the queue. It uses up a sequence number, so no
+// message will have that position.
 func (t *tx) appendRank(q *queueRow) int64 {
 	q.last++
 	q.dirty = true
@@ -71,7 +71,7 @@ func (t *tx) appendRank(q *queueRow) int64 {
 	return q.n<<seqBits | q.last
 }
 
-// ahead is the message of a stream that comes first by its queue's order.
+// ahead is the message that comes first in a stream by its queue's order.
 type ahead struct {
 	pos, rank, due int64
 	state          int
@@ -85,8 +85,8 @@ func (on queries) ahead(query string, stream int64) (a ahead, err error) {
 	return a, err
 }
 
-// first is the message of a stream that goes next if nothing holds it up; its
-// place is 0 when nothing is on its way.
+// first returns the message of a stream that is next if nothing holds it up. Its position is 0 when
+// all messages have ended.
 func (on queries) first(set *nixie.QueueSettings, stream int64) (ahead, error) {
 	if set.Order == nixie.OrderStrict {
 		return on.ahead(sqlText["stream_first_by_rank"], stream)
@@ -100,7 +100,7 @@ func (on queries) blocked(stream int64, first ahead) (bool, error) {
 	return n != 0, err
 }
 
-// arrange decides which messages of a stream are to be found by claims.
+// recomputeHead decides which messages of a stream claims can find.
 func (t *tx) recomputeHead(q *queueRow, stream int64) error {
 	leased, err := t.ahead(sqlText["stream_leased"], stream)
 	if err != nil {
@@ -145,8 +145,8 @@ func (t *tx) recomputeHead(q *queueRow, stream int64) error {
 	return t.run("update stream set blocked = ?1, due = ?2 where n = ?3 and (blocked <> ?1 or due <> ?2)", blocked, first.due, stream)
 }
 
-// isNext reports whether a row that claims have found may go: one that may pass
-// its head has to wait once that is due.
+// isNext reports whether a row that a claim has found may be handed out. A message that may pass
+// its head has to wait once the head is due.
 func (t *tx) isNext(q *queueRow, r *pendingRow) (bool, error) {
 	if r.stream == 0 || !r.MayPass || q.settings.Order != nixie.OrderStrict {
 		return true, nil
@@ -160,8 +160,7 @@ func (t *tx) isNext(q *queueRow, r *pendingRow) (bool, error) {
 	return passes, err
 }
 
-// pass notes that a row of a stream is handed out and whether that is out of
-// order.
+// pass notes that a message of a stream is handed out, and whether that is out of order.
 func (t *tx) pass(q *queueRow, r *pendingRow) error {
 	if r.stream == 0 {
 		return nil
@@ -190,7 +189,7 @@ func (t *tx) leaveStream(l *letterRow) error {
 	return t.run("update letter set stream = null, blocks = 0 where pos = ?", l.pos)
 }
 
-// rejoin shows a letter among those of its stream again.
+// rejoin puts a letter back into its stream.
 func (t *tx) rejoin(q *queueRow, l *letterRow, stream string) error {
 	n, err := t.openStream(q, stream)
 	if err != nil {
@@ -200,8 +199,8 @@ func (t *tx) rejoin(q *queueRow, l *letterRow, stream string) error {
 	return t.run("update letter set stream = ? where pos = ?", n, l.pos)
 }
 
-// reorder applies a new order to the streams that are there. Between an order
-// and none nothing may be on its way: nobody could say what came first.
+// reorder applies a new order to the existing streams. A change between an order and none is
+// refused while messages have not ended, because no rule says which of them came first.
 func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 	old := q.settings
 	if old.Order == settings.Order && old.DeadHead == settings.DeadHead {
@@ -221,7 +220,8 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 		}
 	}
 	if !settings.Blocks() {
-		if err := t.run("update letter set blocks = 0 where stream in (select n from stream where queue = ?) and blocks = 1", q.n); err != nil {
+		if err := t.run("update letter set blocks = 0 where stream in (select n from stream where queue = ?) and blocks = 1",
+			q.n); err != nil {
 			return err
 		}
 	}

@@ -56,7 +56,7 @@ func streamCursor(cursor string) ([]any, error) {
 	return numbers, nil
 }
 
-// viewStream shows a stream as it stands.
+// viewStream reads a stream for a list.
 func (s *Store) viewStream(c conn, row rows) (store.Stream, error) {
 	n := row.ColumnInt64(1)
 	v := store.Stream{Queue: row.ColumnText(2), Name: row.ColumnText(3)}
@@ -85,8 +85,8 @@ func (s *Store) viewStream(c conn, row rows) (store.Stream, error) {
 	}, head)
 }
 
-// headOf finds the message that is handed out or that the others wait for, and
-// sets the state of the stream.
+// headOf finds the message that is leased or that the others wait for, and sets the state of the
+// stream.
 func (s *Store) headOf(on queries, set *nixie.QueueSettings, stream int64, v *store.Stream) (pos int64, err error) {
 	leased, err := on.ahead(sqlText["stream_leased"], stream)
 	if err != nil || leased.pos != 0 {
@@ -159,7 +159,8 @@ func (t *tx) unblock(u *store.Unblocking) (int64, error) {
 	case !u.Mark:
 		changed, err = t.change("update letter set blocks = 0 where stream = ? and blocks = 1", stream)
 	case q.settings.Order == nixie.OrderStrict:
-		changed, err = t.change("update pending set may_pass = 1 where stream = ? and state <> 1 and may_pass = 0 and pos <> ?", stream, head)
+		changed, err = t.change("update pending set may_pass = 1 where stream = ? and state <> 1 and may_pass = 0 and pos <> ?", stream,
+			head)
 	}
 	if err != nil {
 		return 0, err

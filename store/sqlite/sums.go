@@ -10,8 +10,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// sumOf is a checksum of what a row says in words, for its column texts; null counts as
-// the empty text. It is counted for each message, eight bytes at a time and without a copy.
+// sumOf returns a checksum of the texts of a row, for its column texts. Null counts as the empty
+// text. It runs for each message, so it reads eight bytes at a time and copies nothing.
 func sumOf(texts ...string) int64 {
 	sum := uint64(0)
 	for _, text := range texts {
@@ -26,17 +26,17 @@ func sumOf(texts ...string) int64 {
 	return int64(uint32(sum ^ sum>>32))
 }
 
-// mix is odd, so that two sums which differ still do when they were multiplied by it.
+// mix is odd: two different sums stay different when both are multiplied by it.
 const mix = 0x9E3779B97F4A7C15
 
-// textOf is a text that may be null.
+// textOf returns a text that may be null.
 func textOf(v any) string {
 	text, _ := v.(string)
 	return text
 }
 
-// summed are the tables whose rows have a sum of texts, with who the row is about and the
-// texts in their order. Hashes of bodies are checked by themselves.
+// summed lists the tables whose rows have a sum of texts, with a name for the row, the column of
+// the sum, and the texts in their order. Bodies have hashes of their own.
 var summed = [...]struct{ subject, table, sum, texts string }{
 	{"lower(hex(id))", "message", "texts", "type, key, stream, dedupe, headers, origin"},
 	{"printf('failure %d of position %d', ordinal, pos)", "failure", "texts", "decision, reason, text, doc"},
@@ -48,7 +48,8 @@ var summed = [...]struct{ subject, table, sum, texts string }{
 	{"name", "queue", "texts", "settings"},
 }
 
-// counted are the tables whose rows have a sum of numbers: sums is what it has to be.
+// counted lists the tables whose rows have a sum of numbers. The column sums computes the value
+// that sum has to have.
 var counted = [...]struct{ subject, table string }{
 	{"name", "queue"},
 	{"lower(hex(id))", "message"},
@@ -62,12 +63,15 @@ var counted = [...]struct{ subject, table string }{
 	{"lower(hex(id))", "letter"},
 }
 
-// checkSums finds rows that do not say any more what was written.
+// checkSums finds rows that differ from what was written.
 func checkSums(c conn, r *store.Report) error {
 	for _, of := range counted {
 		query := fmt.Sprintf("select %s from %s where sum is not sums limit %d", of.subject, of.table, maxViolations)
 		if err := c.each(query, func(row rows) error {
-			r.Violations = append(r.Violations, store.Violation{Rule: of.table + "-sum", Subject: dashed(row.ColumnText(0)), Text: "one of its numbers or moments is not the one that was written"})
+			r.Violations = append(r.Violations, store.Violation{
+				Rule: of.table + "-sum", Subject: dashed(row.ColumnText(0)),
+				Text: "one of its numbers or moments is not the one that was written",
+			})
 			return nil
 		}); err != nil {
 			return err
@@ -82,7 +86,10 @@ func checkSums(c conn, r *store.Report) error {
 			}
 			if sumOf(texts...) != row.ColumnInt64(1) && found < maxViolations {
 				found++
-				r.Violations = append(r.Violations, store.Violation{Rule: of.table + "-sum", Subject: dashed(row.ColumnText(0)), Text: "one of its texts is not the one that was written"})
+				r.Violations = append(r.Violations, store.Violation{
+					Rule: of.table + "-sum", Subject: dashed(row.ColumnText(0)),
+					Text: "one of its texts is not the one that was written",
+				})
 			}
 			return nil
 		}); err != nil {
@@ -92,7 +99,7 @@ func checkSums(c conn, r *store.Report) error {
 	return nil
 }
 
-// messageSum is the sum of the texts of a message.
+// messageSum returns the sum of the texts of a message.
 func messageSum(m *nixie.Message, headers, origin string) int64 {
 	return sumOf(m.Type, m.Key, m.Stream, m.DedupeKey, headers, origin)
 }

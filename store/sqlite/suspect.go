@@ -5,9 +5,9 @@ import (
 	"github.com/nixie-go/nixie/lease"
 )
 
-// handOutSuspects leases all that is to be judged, else a group of suspects. It reports
-// whether nothing is to be handed out beside: also where suspects wait for somebody who
-// has nothing else in hand.
+// handOutSuspects leases all messages that a worker has to judge, or else a group of suspects. It
+// reports whether the claim ends there. That is also the case where suspects wait for a worker with
+// nothing else in hand.
 func (t *tx) handOutSuspects(got *claimed, q *queueRow, want nixie.Want, until int64) (done bool, err error) {
 	judged, err := t.judgedRows(q)
 	if err != nil {
@@ -35,7 +35,7 @@ func (t *tx) handOutSuspects(got *claimed, q *queueRow, want nixie.Want, until i
 	return true, nil
 }
 
-// judgedRows are those whose holder vanished, and of which nobody said what that means.
+// judgedRows reads the messages whose holder vanished and which no worker has judged yet.
 func (t *tx) judgedRows(q *queueRow) ([]*pendingRow, error) {
 	var got []*pendingRow
 	err := t.each(sqlText["claim_judged"], func(row rows) error {
@@ -52,8 +52,9 @@ func (t *tx) judgedRows(q *queueRow) ([]*pendingRow, error) {
 	return got, chosen(err)
 }
 
-// fewestCrashes are suspects that may go, enough for a group of those with the fewest
-// crashes. All of one number may have to wait for others of their streams.
+// fewestCrashes reads the suspects with the fewest crashes that may be handed out, enough for one
+// group. It goes on to more crashes when all suspects of one number wait for others of their
+// streams.
 func (t *tx) fewestCrashes(q *queueRow, want nixie.Want) ([]*pendingRow, error) {
 	var counts []int
 	if err := t.each(sqlText["suspect_crashes"], func(row rows) error {
@@ -71,7 +72,7 @@ func (t *tx) fewestCrashes(q *queueRow, want nixie.Want) ([]*pendingRow, error) 
 	return nil, nil
 }
 
-// takeFirst takes the first of rows by their turns, as many as one call carries.
+// takeFirst takes the first of some rows by due rank, as many as one call carries.
 func (got *claimed) takeFirst(set *nixie.QueueSettings, rows []*pendingRow, most int) {
 	byDueRank(set, rows)
 	for _, r := range rows[:min(most, len(rows))] {

@@ -7,9 +7,9 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// sweep ends the leases whose time is over and those of dead owners. What their
-// owners noted as succeeded is settled, and what had waited is released. The other
-// messages are queued again to be judged: a crash is an ordinary failure.
+// sweep ends the leases that are over and those of dead owners. It settles messages that their
+// owners logged as succeeded, and releases those that had waited. The others are queued again for a
+// worker to judge: a crash is an ordinary failure.
 func (t *tx) sweep(dead []ownerRow) error {
 	t.after = append(t.after, t.store.owner.progress.swept)
 	if err := t.voidBatches(sqlText["batches_over"], t.now); err != nil {
@@ -32,8 +32,7 @@ func (t *tx) sweep(dead []ownerRow) error {
 	return nil
 }
 
-// voidBatches gives each unsettled member of the chosen batches a row of its
-// own, due now.
+// voidBatches gives each unsettled member of some batches a row of its own, due now.
 func (t *tx) voidBatches(query string, arg int64) error {
 	if err := t.flushBatches(); err != nil {
 		return err
@@ -85,8 +84,8 @@ func (t *tx) voidMember(b *batchRow, pos int64, o *vanished) error {
 	return t.insertPending(&h.pendingRow)
 }
 
-// asLogged does what the stage that a vanished holder noted asks for. It reports
-// false when the message has to be judged.
+// asLogged handles a message by the progress that its vanished holder logged. It returns false if a
+// worker has to judge the message.
 func (t *tx) asLogged(h *held, o *vanished) (done bool, err error) {
 	switch o.progress[leaseID{h.pos, h.Number}] {
 	case lease.Succeeded:
@@ -103,8 +102,8 @@ func (t *tx) asLogged(h *held, o *vanished) (done bool, err error) {
 	return false, nil
 }
 
-// unsettled lists the members of a batch that wait for their settlement, before
-// anything is changed: SQLite would offer rows of pending as they are added.
+// unsettled lists the unsettled members of a batch. The caller changes them afterwards, since
+// SQLite may return rows of pending that are added during a query.
 func (t *tx) unsettled(b *batchRow) ([]int64, error) {
 	var positions []int64
 	err := t.each(sqlText["unsettled_members"], func(row rows) error {
@@ -114,7 +113,7 @@ func (t *tx) unsettled(b *batchRow) ([]int64, error) {
 	return positions, err
 }
 
-// voidRows does the same for messages that have a row already.
+// voidRows gives leased rows back to their queues.
 func (t *tx) voidRows(query string, arg int64) error {
 	var gone []*pendingRow
 	if err := t.each(query, func(row rows) error {
@@ -165,11 +164,11 @@ func (t *tx) wakeAt(pos int64) error {
 
 // vanished is a holder whose leases ended without an answer.
 type vanished struct {
-	name     string // how it is called in failures
+	name     string // as failures name it
 	progress map[leaseID]lease.Progress
 }
 
-// vanished finds out about an owner, once in a transaction.
+// vanished reads an owner and its lock file, once in a transaction.
 func (t *tx) vanished(n int64) (*vanished, error) {
 	if o := t.gone[n]; o != nil {
 		return o, nil
@@ -187,8 +186,8 @@ func (t *tx) vanished(n int64) (*vanished, error) {
 	return o, err
 }
 
-// flushBatches writes back the batches that this transaction changed, before
-// the table is asked as a whole.
+// flushBatches writes the changed batches of this transaction, before a query reads the whole
+// table.
 func (t *tx) flushBatches() error {
 	for n, b := range t.batches {
 		if b == nil || !b.dirty {

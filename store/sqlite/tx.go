@@ -5,32 +5,32 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// tx is one transaction of the committer, or one call inside a transaction of
-// the caller, with what its parts share.
+// tx is one transaction of the committer, or one call inside a transaction of the caller, with the
+// state that its parts share.
 type tx struct {
 	queries
-	added        *inserts // rows that wait to be written; queries write them first
+	added        *inserts // rows that wait to be written; a query writes them first
 	store        *Store
 	now          int64
-	owner        int64 // this process in the table owner; 0 until somebody claims
+	owner        int64 // this process in the table owner; 0 before a claim
 	queues       map[string]*queueRow
-	byNumber     map[int64]*queueRow // the same by number
+	byNumber     map[int64]*queueRow // the same queues
 	batches      map[int64]*batchRow
-	checked      map[int64]*checkedRange // of the call that is settled now, by batch
+	checked      map[int64]*checkedRange // of the current call of Settle, by batch
 	gone         map[int64]*vanished     // by number of the owner
-	dirtyStreams map[int64]*queueRow     // streams in which something changed, to be arranged
+	dirtyStreams map[int64]*queueRow     // streams whose heads are recomputed later
 	woken        map[string]bool
 	chains       map[int64]*chainHead // of the audit, by queue
-	counters     map[counter]int64    // to be added
+	counters     map[counter]int64    // what to add to each
 	facets       facets
 	after        []func() // run once the transaction is durable
 }
 
-// queueRow is a row of the table queue while a transaction uses it.
+// queueRow is a row of the table queue during a transaction.
 type queueRow struct {
 	n, last, cursor int64
-	fresh           int64    // messages that ranges will hand out
-	largest         int64    // bytes of the largest body that came, at most
+	fresh           int64    // new messages, which ranges will hand out
+	largest         int64    // upper bound of the bytes of a body
 	ended           [6]int64 // rows of log by state
 	name            string
 	paused          bool
@@ -46,25 +46,31 @@ func (t *tx) queue(name string) (*queueRow, error) {
 	return t.loadQueue(sqlText["queue_named"], name)
 }
 
-// queueAt returns the queue of a place.
+// queueAt returns the queue of a position.
 func (t *tx) queueAt(pos int64) (*queueRow, error) {
 	if q := t.byNumber[pos>>seqBits]; q != nil {
 		return q, nil
 	}
 	q, err := t.loadQueue(sqlText["queue_numbered"], pos>>seqBits)
 	if err == nil && q == nil {
-		err = nixie.Errorf(nixie.CodeInternal, "place %d belongs to no queue", pos)
+		err = nixie.Errorf(nixie.CodeInternal, "position %d belongs to no queue", pos)
 	}
 	return q, err
 }
 
+// savedEnds lists the states of which queue has a counter, in the order of its columns.
+var savedEnds = [...]int{lifecycle.Succeeded, lifecycle.Discarded, lifecycle.Canceled, lifecycle.Dead}
+
 func (t *tx) loadQueue(query string, arg any) (*queueRow, error) {
 	var q *queueRow
 	err := t.each(query, func(row rows) error {
-		q = &queueRow{n: row.ColumnInt64(0), name: row.ColumnText(1), last: row.ColumnInt64(2), cursor: row.ColumnInt64(3), paused: row.ColumnBool(4)}
-		q.fresh = row.ColumnInt64(6)
-		q.ended[lifecycle.Succeeded], q.ended[lifecycle.Discarded], q.ended[lifecycle.Canceled], q.ended[lifecycle.Dead] = row.ColumnInt64(7), row.ColumnInt64(8), row.ColumnInt64(9), row.ColumnInt64(10)
-		q.largest = row.ColumnInt64(11)
+		q = &queueRow{
+			n: row.ColumnInt64(0), name: row.ColumnText(1), last: row.ColumnInt64(2), cursor: row.ColumnInt64(3),
+			paused: row.ColumnBool(4), fresh: row.ColumnInt64(6), largest: row.ColumnInt64(11),
+		}
+		for i, state := range savedEnds {
+			q.ended[state] = row.ColumnInt64(7 + i)
+		}
 		return fromJSON(row.ColumnText(5), &q.settings)
 	}, arg)
 	if q != nil && err == nil {
@@ -80,7 +86,7 @@ func (t *tx) keepQueue(q *queueRow) {
 	t.queues[q.name], t.byNumber[q.n] = q, q
 }
 
-// openQueue returns the named queue and makes it if need be.
+// openQueue returns the named queue and adds it if it is missing.
 func (t *tx) openQueue(name string) (*queueRow, error) {
 	q, err := t.queue(name)
 	if q != nil || err != nil {
@@ -98,10 +104,10 @@ func (t *tx) openQueue(name string) (*queueRow, error) {
 	return q, t.run("insert into queue (n, name) values (?, ?)", n, name)
 }
 
-// batchRow is a row of the table batch while a transaction uses it.
+// batchRow is a row of the table batch during a transaction.
 type batchRow struct {
 	n, owner, first, last, left, claimed, until int64
-	hasRows                                     bool // some members have rows of their own
+	hasRows                                     bool // some members have or had rows of their own
 	dirty                                       bool
 }
 
@@ -138,7 +144,7 @@ func newTx(s *Store, added *inserts, on statements) *tx {
 	return &tx{queries: queries{added}, added: added, store: s}
 }
 
-// flush writes back what the calls changed together.
+// flush writes the changes that calls share.
 func (t *tx) flush() error {
 	if err := t.recomputeHeads(); err != nil {
 		return err
@@ -146,7 +152,8 @@ func (t *tx) flush() error {
 	for _, q := range t.queues {
 		if q.dirty {
 			if err := t.run(sqlText["save_queue"],
-				q.last, q.cursor, q.fresh, q.largest, q.ended[lifecycle.Succeeded], q.ended[lifecycle.Discarded], q.ended[lifecycle.Canceled], q.ended[lifecycle.Dead], q.n); err != nil {
+				q.last, q.cursor, q.fresh, q.largest, q.ended[lifecycle.Succeeded], q.ended[lifecycle.Discarded],
+				q.ended[lifecycle.Canceled], q.ended[lifecycle.Dead], q.n); err != nil {
 				return err
 			}
 		}
@@ -170,7 +177,7 @@ func (t *tx) wake(queue string) {
 	t.woken[queue] = true
 }
 
-// committed does what must not happen before the transaction is durable.
+// committed does what has to wait until the transaction is durable.
 func (t *tx) committed() {
 	for _, do := range t.after {
 		do()

@@ -95,7 +95,8 @@ func TestTxLikeStore(t *testing.T) {
 		}
 		for _, m := range []nixie.Message{
 			{Queue: "q"},
-			{Queue: "q", Body: []byte("b"), Type: "t", Key: "k", Headers: []nixie.Header{{Name: "a", Value: "b"}}, Origin: &nixie.Origin{System: "kafka", Key: []byte{}}},
+			{Queue: "q", Body: []byte("b"), Type: "t", Key: "k", Headers: []nixie.Header{{Name: "a", Value: "b"}},
+				Origin: &nixie.Origin{System: "kafka", Key: []byte{}}},
 			{Queue: "q", DedupeKey: "d", Body: []byte("one")},
 			{Queue: "q", DedupeKey: "d", Body: []byte("two")},
 			{Queue: "q", DedupeKey: "d", Body: []byte("three"), OnConflict: nixie.ReplaceExisting},
@@ -104,7 +105,8 @@ func TestTxLikeStore(t *testing.T) {
 			{Queue: "q", Priority: 9}, {}, {Queue: "q", NotBefore: clock.Now().Add(time.Minute), ExpiresAt: clock.Now().Add(time.Hour)},
 		} {
 			receipts, err := to.Enqueue(t.Context(), m)
-			seen[side] += fmt.Sprintln(nixie.CodeOf(err), len(receipts) > 0 && receipts[0].Duplicate, len(receipts) > 0 && receipts[0].Different)
+			seen[side] += fmt.Sprintln(nixie.CodeOf(err), len(receipts) > 0 && receipts[0].Duplicate,
+				len(receipts) > 0 && receipts[0].Different)
 		}
 		end()
 		queues, err := s.Queues(t.Context(), store.QueueQuery{})
@@ -238,7 +240,8 @@ func TestTxRefusals(t *testing.T) {
 	theirs := begin(t, other)
 	defer func() { must(t, theirs.Rollback()) }()
 	for name, tx := range map[string]*sql.Tx{
-		"nil": nil, "over": over, "not one of store": theirs, "not one of  store": from(same, nil), "read-only": from(db, &sql.TxOptions{ReadOnly: true}),
+		"nil": nil, "over": over, "not one of store": theirs, "not one of  store": from(same, nil),
+		"read-only": from(db, &sql.TxOptions{ReadOnly: true}),
 	} {
 		_, enqueue := s.Tx(tx).Enqueue(t.Context(), nixie.Message{Queue: "q"})
 		_, once := s.Tx(tx).Once(t.Context(), "a", "b")
@@ -270,7 +273,8 @@ func TestB041_TxUndoneBySQLite(t *testing.T) {
 	execute(t, tx, "insert into app_order (n) values (1)")
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer stop()
-	if _, err := tx.ExecContext(ctx, "insert into app_order with recursive r(n) as (select 2 union all select n+1 from r) select n from r"); err == nil {
+	if _, err := tx.ExecContext(ctx,
+		"insert into app_order with recursive r(n) as (select 2 union all select n+1 from r) select n from r"); err == nil {
 		t.Fatal("an endless statement ended")
 	}
 	_, row := tx.Exec("insert into app_order (n) values (2)")
@@ -290,7 +294,7 @@ func TestB041_TxUndoneBySQLite(t *testing.T) {
 }
 
 // A transaction that had begun when its caller was told that it had not is undone: it would
-// keep everybody from writing, for good.
+// keep all others from writing, for good.
 func TestTransactionThatBeganTooLate(t *testing.T) {
 	for name, opts := range map[string]*sql.TxOptions{"to write": nil, "to read": {ReadOnly: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// walWatch keeps the log of writes beside the file small. SQLite starts it
-// afresh when a writer finds nobody reading; readers that always overlap let it
-// grow for ever.
+// walWatch keeps the WAL small. SQLite starts the WAL afresh when a writer meets no reader; readers
+// that always overlap let it grow for ever.
 type walWatch struct {
 	path  string
 	wait  time.Duration // of ordinary transactions
-	tryAt int64         // size at which the next try is due
+	tryAt int64         // file size at which the next try is due
 }
 
 const (
@@ -22,12 +21,12 @@ const (
 	walPatience = time.Second
 )
 
-// restrain lets the log start afresh if it has grown too large.
+// restrain makes SQLite start the WAL afresh when it is too large.
 func (w *walWatch) restrain(c conn) {
 	info, err := os.Stat(w.path)
 	if err != nil || info.Size() < walLimit {
 		w.tryAt = walLimit
-		return // also in a file system of tests, which has no such file
+		return // a file system of tests has no such file
 	}
 	if info.Size() < w.tryAt {
 		return
@@ -35,5 +34,5 @@ func (w *walWatch) restrain(c conn) {
 	w.tryAt = info.Size() + walStep
 	c.SetBusyTimeout(walPatience)
 	defer c.SetBusyTimeout(w.wait)
-	_ = c.run("pragma wal_checkpoint(restart)") // without success the log is whole all the same
+	_ = c.run("pragma wal_checkpoint(restart)") // the WAL stays valid if this fails
 }

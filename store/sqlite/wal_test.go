@@ -12,7 +12,7 @@ import (
 )
 
 // TestLogOfWritesIsBounded writes while readers always overlap, so that there is
-// no moment without one: the log of writes beside the file stays small.
+// no moment without one: the WAL stays small.
 func TestLogOfWritesIsBounded(t *testing.T) {
 	path := storePath(t)
 	s := open(t, path, sqlite.Options{Reserve: -1})
@@ -22,7 +22,8 @@ func TestLogOfWritesIsBounded(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				if _, _, err := s.Messages(ctx, nixie.Filter{Queues: []string{"q"}}, store.Page{Limit: 5, Whole: true}); err != nil && ctx.Err() == nil {
+				if _, _, err := s.Messages(ctx, nixie.Filter{Queues: []string{"q"}}, store.Page{Limit: 5, Whole: true}); err != nil &&
+					ctx.Err() == nil {
 					t.Error(err)
 				}
 			}

@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// pollEvery is how often the watch asks whether somebody has committed: a number in
-	// memory that all processes share.
+	// pollEvery is the pause between two polls. A poll asks whether a process has committed: it
+	// reads a number in memory that all processes share.
 	pollEvery = 50 * time.Millisecond
-	// readEvery is at which of them it looks all the same: a process that died commits
-	// nothing.
+	// After readEvery polls the watch reads the queues even without a commit, because a process
+	// that died commits nothing.
 	readEvery = 20
 )
 
-// watching is what the watch knows. It alone uses it.
+// watching is the state of the watch. Only the watch uses it.
 type watching struct {
-	conn    *conn // whose commits of others are counted; nil before the first look
-	version int64 // of the file at the last look
-	next    int64 // when the next thing is due, 0 is never
-	polls   int   // since the last look
+	conn    *conn // its data version counts commits of other connections; nil before the first poll
+	version int64 // data version when the queues were read last
+	next    int64 // when the next message or lease is due, 0 is never
+	polls   int   // since the queues were read last
 }
 
-// findWork looks for work of queues if somebody has committed or something may be due. It is
-// not made to be interrupted, which would cost more than a pollEvery.
+// findWork reads the queues if a process has committed or a message may be due. It takes no
+// interrupt, which would cost more than a poll.
 func (s *Store) findWork(ctx context.Context, queues []string) (sight store.Sight, err error) {
 	if err := s.enter(ctx); err != nil {
 		return sight, err
@@ -56,7 +56,8 @@ func (s *Store) findWork(ctx context.Context, queues []string) (sight store.Sigh
 	return sight, nil
 }
 
-// readQueues looks at what claims of queues would find, and says when the next thing is due.
+// readQueues returns the queues in which a claim would find work, and when the next message or
+// lease is due.
 func (s *Store) readQueues(c conn, queues []string) (ready []string, next int64, err error) {
 	now := s.now()
 	others, err := s.otherOwners(c)
@@ -83,7 +84,7 @@ func (s *Store) readQueues(c conn, queues []string) (ready []string, next int64,
 	return ready, next, nil
 }
 
-// close gives back what the watch has. It has ended.
+// close closes the connection of the watch, which has ended.
 func (w *watching) close() error {
 	if w.conn == nil {
 		return nil

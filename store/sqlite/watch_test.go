@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// TestWatchReadsQueuesWhenSomethingChanged says at which polls the watch looks at the queues: when
-// somebody has committed, when something is due, and now and then.
+// TestWatchReadsQueuesWhenSomethingChanged shows at which polls the watch reads the queues: when
+// a process has committed, when a message is due, and now and then.
 func TestWatchReadsQueuesWhenSomethingChanged(t *testing.T) {
 	path := storePath(t)
 	clock := storetest.NewClock()

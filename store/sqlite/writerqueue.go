@@ -10,25 +10,24 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// turn makes processes that write take turns. SQLite lets a waiting writer
-// sleep for up to 100 ms between its tries, so that one busy process starves
-// the others. Here who waits first holds the gate while it waits for the seat:
-// who leaves the seat comes to the gate behind it. Both are kernel locks of
-// empty files, which go with their process. They are a courtesy: the truth is
-// SQLite's own lock, which is taken next.
+// writerQueue makes processes write alternately. Without it a waiting writer sleeps up to 100 ms
+// between its tries in SQLite, so that one busy process starves the others. The process that waits
+// first holds the gate while it waits for the seat; a process that leaves the seat queues at the
+// gate behind it. Gate and seat are kernel locks of empty files, which end with their process. They
+// only order the writers: SQLite's own lock, taken next, excludes them.
 type writerQueue struct {
 	folder     string
 	wait       time.Duration
 	gate, seat *os.File
 }
 
-// Pauses between two tries. Only the one at the head of the queue tries often.
+// These are the pauses between two tries. Only the head of the queue tries often.
 const (
 	nextPause = 50 * time.Microsecond
 	gatePause = 500 * time.Microsecond
 )
 
-// open is called by the first transaction: a process that only reads needs none.
+// open opens the lock files at the first transaction: a process that only reads needs none.
 func (q *writerQueue) open() error {
 	if q.seat != nil {
 		return nil
@@ -48,8 +47,7 @@ func (q *writerQueue) open() error {
 	return nil
 }
 
-// take waits for this process's turn and reports whether it came in time and
-// before ctx ended.
+// take waits for the seat and reports whether it came within wait and before ctx ended.
 func (q *writerQueue) take(ctx context.Context) (bool, error) {
 	if !canLock {
 		return true, nil
@@ -66,7 +64,7 @@ func (q *writerQueue) take(ctx context.Context) (bool, error) {
 	return in, errors.Join(err, unlock(q.gate))
 }
 
-// leave ends the turn.
+// leave gives up the seat.
 func (q *writerQueue) leave() error {
 	if !canLock {
 		return nil

@@ -1,18 +1,22 @@
--- The happy path is a log, the unhappy path is a table.
+-- A success costs one row of a log. Only exceptions have rows of their own.
 --
--- A message is one row of `message`, written once. Its place `pos` is
--- (queue number << 40 | sequence number), so that the messages of a queue lie
--- together in the order they came. A message that is new and plain is handed
--- out by range: the queue's cursor moves past it and one row of `batch` stands
--- for the lease of all messages in between. When it succeeds one row of `log`
--- says so. Only a message that needs more (delay, priority, stream, retry,
--- release, crash, redrive) has a row of its own in `pending` until it ends.
+-- | table   | row                                                                          |
+-- |---------|------------------------------------------------------------------------------|
+-- | message | each message, written once                                                   |
+-- | batch   | a lease of a range: the new messages from first to last that a claim took    |
+-- | pending | a message with a delay, priority, stream, retry, release, crash or redrive,  |
+-- |         | until it ends                                                                |
+-- | log     | each message that has ended                                                  |
 --
--- A row that people read has a sum of its texts, made by the program, and one of its
--- numbers: sums is what that has to be. A bit that flips on the disk changes one of two.
+-- The position `pos` of a message is (queue number << 40 | sequence number), so that the messages
+-- of a queue are stored in the order of their arrival. A claim of new messages moves the queue's
+-- cursor past them and adds one row of `batch`.
 --
--- Moments are nanoseconds since 1970 UTC, 0 is none. JSON texts are null when
--- there is nothing to say.
+-- A row that people read has two sums. The program computes `texts` from the texts of the row; a
+-- generated column computes `sums` from its numbers, and `sum` stores that. When a bit flips on the
+-- disk, one of them no longer fits.
+--
+-- Moments are nanoseconds since 1970 UTC, 0 is none. JSON texts are null when they are empty.
 
 create table meta (
   name  text primary key,
@@ -25,23 +29,26 @@ create table queue (
   last     integer not null default 0,    -- sequence number of the newest message
   cursor   integer not null default 0,    -- sequence number up to which ranges were handed out
   fresh     integer not null default 0,   -- messages beyond the cursor that ranges will hand out
-  largest   integer not null default 0,   -- bytes of the largest body that came, at most
-  succeeded integer not null default 0,   -- rows of log, by state
+  largest   integer not null default 0,   -- upper bound of the bytes of a body
+  succeeded integer not null default 0,   -- rows of log by state, also those deleted since
   discarded integer not null default 0,
   canceled  integer not null default 0,
   dead      integer not null default 0,
   paused   integer not null default 0,
-  widest   integer not null default 0,    -- dedupe scope that it had at most: 0 active, 1 unresolved, 2 ever; keys held then may be held still
+  widest   integer not null default 0,    -- widest dedupe scope: 0 active, 1 unresolved, 2 ever
   settings text    not null default '{}', -- QueueSettings as JSON
-  texts    integer not null default 1234167627, -- of no settings
-  sums     integer generated always as (last % 8191 + cursor % 8179 * 3 + fresh % 8171 * 5 + largest % 8167 * 7 + succeeded % 8161 * 11 + discarded % 8147 * 13 + canceled % 8123 * 17 + dead % 8117 * 19 + paused + widest) virtual,
+  texts    integer not null default 1234167627, -- the sum of empty settings
+  sums     integer generated always as (
+    last % 8191 + cursor % 8179 * 3 + fresh % 8171 * 5 + largest % 8167 * 7 + succeeded % 8161 *
+    11 + discarded % 8147 * 13 + canceled % 8123 * 17 + dead % 8117 * 19 + paused + widest
+  ) virtual,
   sum      integer generated always as (sums) stored
 ) strict;
 
 create table message (
   pos      integer primary key,
   id       blob    not null,
-  own      integer not null,              -- 1: has or had a row in pending, ranges pass it by
+  own      integer not null,              -- 1: has or had a row of pending; ranges skip it
   type     text,
   key      text,
   stream   text,
@@ -54,7 +61,9 @@ create table message (
   enqueued integer not null,
   expires  integer not null,
   texts    integer not null default 0,
-  sums     integer generated always as (priority + enqueued % 8191 * 16 + expires % 8179 * 131072) virtual,
+  sums     integer generated always as (
+    priority + enqueued % 8191 * 16 + expires % 8179 * 131072
+  ) virtual,
   sum      integer generated always as (sums) stored
 ) strict;
 
@@ -65,11 +74,11 @@ create index        message_origin on message (origin) where origin is not null;
 create table batch (
   n       integer primary key autoincrement,
   owner   integer not null,
-  first   integer not null,               -- members: rows of message with own = 0 from first to last
+  first   integer not null,               -- members: messages with own = 0 from first to last
   last    integer not null,
   members integer not null,
-  left    integer not null,               -- members not settled yet
-  has_rows   integer not null default 0,     -- 1: some of its members have or had a row in pending
+  left    integer not null,               -- members that are not settled
+  has_rows   integer not null default 0,     -- 1: some members have or had a row of pending
   claimed integer not null,
   until   integer not null,
   sums     integer generated always as (claimed % 8191 + until % 8179 * 8192) virtual,
@@ -79,36 +88,41 @@ create table batch (
 create table pending (
   pos        integer primary key,
   queue      integer not null,
-  state      integer not null,            -- 0 queued, 1 leased, 6 queued behind others of its stream
+  state      integer not null,            -- 0 queued, 1 leased, 6 behind others of its stream
   priority   integer not null,
-  due        integer not null,            -- not handed out earlier
+  due        integer not null,            -- claims skip it before
   attempts   integer not null,
   deliveries integer not null,
-  crashes    integer not null default 0,  -- in a row
-  alone      integer not null default 0,  -- 1: nothing was beside it at its last run, nor at the one before
+  crashes    integer not null default 0,  -- without an answer in between
+  alone      integer not null default 0,  -- 1: it ran alone at its last two deliveries
   generation integer not null default 1,
   redrives   integer not null default 0,
-  number     integer not null,            -- of the newest lease, grows over all lives
+  number     integer not null,            -- of the newest lease; grows over all generations
   owner      integer not null default 0,  -- of the lease, 0 when queued
   until      integer not null default 0,  -- end of the lease, 0 when queued
-  received   integer not null,            -- first claim of all lives, 0 before it
-  abandoned  text,                        -- the holder that vanished; to be judged
+  received   integer not null,            -- first claim of all generations, 0 before it
+  abandoned  text,                        -- the holder that vanished; a worker has to judge it
   steps      text,
-  stream     integer,                     -- of an ordered queue
-  rank       integer not null default 0,  -- place in the stream: pos, or that of a later append
-  may_pass   integer not null default 0,  -- may go before those of its stream that wait or are dead
-  gap        integer not null default 0,  -- was handed out out of order
-  claimed    integer not null default 0,  -- newest claim
-  reason     text,                        -- of its newest failure
-  sums     integer generated always as (due % 8191 + received % 8179 * 3 + claimed % 8171 * 5 + number % 8167 * 7 + priority + attempts * 3 + deliveries * 5 + crashes * 7 + generation * 11 + redrives * 13) virtual,
+  stream     integer,                     -- number of its stream, in an ordered queue
+  rank       integer not null default 0,  -- order in the stream: pos, or a later one
+  may_pass   integer not null default 0,  -- 1: may go before others of its stream
+  gap        integer not null default 0,  -- 1: was handed out out of order
+  claimed    integer not null default 0,  -- time of the newest claim
+  reason     text,                        -- of the newest failure
+  sums     integer generated always as (
+    due % 8191 + received % 8179 * 3 + claimed % 8171 * 5 + number % 8167 * 7 + priority +
+    attempts * 3 + deliveries * 5 + crashes * 7 + generation * 11 + redrives * 13
+  ) virtual,
   sum      integer generated always as (sums) stored
 ) strict;
 
--- What waits behind others of its stream is not in pending_due, so that a
--- blocked stream costs those who claim nothing.
+-- Messages behind others of their streams are not in pending_due, so that a blocked stream costs
+-- claims nothing.
 create index pending_due     on pending (queue, priority, due) where state = 0 and crashes = 0;
-create index pending_suspect on pending (queue, priority, due, crashes, abandoned) where state = 0 and crashes > 0;
-create index pending_judged  on pending (queue, due)           where state = 0 and abandoned is not null;
+create index pending_suspect on pending (queue, priority, due, crashes, abandoned)
+  where state = 0 and crashes > 0;
+create index pending_judged  on pending (queue, due)
+  where state = 0 and abandoned is not null;
 create index pending_lease   on pending (until)                where state = 1;
 create index pending_behind  on pending (queue, due)           where state = 6;
 create index pending_often   on pending (attempts)             where attempts >= 5;
@@ -120,15 +134,14 @@ create index pending_passing on pending (stream, due, rank) where may_pass = 1;
 create index pending_passer  on pending (queue)             where may_pass = 1 and state = 0;
 create index pending_open    on pending (stream)            where stream is not null and state <> 6;
 
--- The streams of ordered queues that have messages on their way or unresolved
--- letters.
+-- The streams of ordered queues that have queued or leased messages, or letters in the stream.
 create table stream (
   n       integer primary key,
   queue   integer not null,
   name    text    not null,
-  top     integer not null default 0,     -- highest rank that was handed out
-  blocked integer not null default 0,     -- 1: a dead message holds it up
-  due     integer not null default 0      -- when its next message may go, 0 is at once
+  top     integer not null default 0,     -- highest rank that a claim has handed out
+  blocked integer not null default 0,     -- 1: a dead message blocks it
+  due     integer not null default 0      -- when its next message may be handed out, 0 is at once
 ) strict;
 
 create unique index stream_name    on stream (queue, name);
@@ -139,28 +152,31 @@ create table log (
   state      integer not null,            -- 2 succeeded, 3 discarded, 4 canceled, 5 dead
   ended      integer not null,
   received   integer not null,
-  attempts   integer,                     -- null from here on: a clean first life (1, 1, 0, 1, 0, 1)
+  attempts   integer,                     -- up to number: null if 1, 1, 0, 1, 0, 1
   deliveries integer,
   crashes    integer,
   generation integer,
   redrives   integer,
   number     integer,
   steps      text,
-  note       text,                        -- why it was discarded or canceled
+  note       text,                        -- reason of a discard or cancel
   gap        integer,                     -- 1: was handed out out of order
-  sums     integer generated always as (ended % 8191 - received % 8179 + iif(attempts is null, 0, attempts * 3 + deliveries * 5 + crashes * 7 + generation * 11 + redrives * 13 + number % 8167)) virtual,
+  sums     integer generated always as (
+    ended % 8191 - received % 8179 + iif(attempts is null, 0, attempts * 3 + deliveries * 5 +
+    crashes * 7 + generation * 11 + redrives * 13 + number % 8167)
+  ) virtual,
   sum      integer generated always as (sums) stored
 ) strict;
 
 create table failure (
   pos      integer not null,
-  ordinal  integer not null,              -- 1, 2, 3 … of the message, never reused
+  ordinal  integer not null,              -- 1, 2, 3 … of the message; no number is reused
   queue    integer not null,
-  at       integer not null,              -- when it was recorded, by the store's clock
+  at       integer not null,              -- time of the append by the store's clock
   decision text    not null,
   reason   text    not null,
   text     text    not null,
-  doc      text    not null,              -- the rest of the failure as JSON
+  doc      text    not null,              -- the failure as JSON, without what has columns
   texts    integer not null default 0,
   sums     integer generated always as (at % 8191) virtual,
   sum      integer generated always as (sums) stored,
@@ -182,9 +198,9 @@ create table attachment (
   primary key (pos, failure, ordinal)
 ) strict;
 
--- What letters have in common, and how many have it. Most of what a filter says
--- is asked of the facets, which are few however many letters there are, and counts
--- are sums over them.
+-- The properties by which letters are counted. Letters with equal properties share a facet, so
+-- facets are few however many letters there are. Filters read facets, and counts are sums over
+-- them.
 create table facet (
   n            integer primary key,
   queue        integer not null,
@@ -198,7 +214,7 @@ create table facet (
   redrivable   integer not null,
   needs_review integer not null,
   redrives     integer not null,
-  attempts     integer not null,          -- of the message, as crashes; 0 while that is on its way
+  attempts     integer not null,          -- attempts and crashes: 0 while redriving
   crashes      integer not null,
   letters      integer not null           -- 1 and more
 ) strict;
@@ -206,9 +222,9 @@ create table facet (
 create index facet_group on facet (fingerprint, queue);
 
 create table letter (
-  pos          integer primary key,       -- of its message; never used again: items of operations outlive their letters
+  pos          integer primary key,       -- of its message; not used again, as items outlive it
   id           blob    not null,
-  facet         integer not null,          -- says again what it is, from queue to needs_review
+  facet        integer not null,          -- the facet of the columns up to needs_review
   queue        integer not null,
   status       text    not null,
   cause        text    not null,
@@ -219,7 +235,7 @@ create table letter (
   redrivable   integer not null,
   needs_review integer not null,
   rule         text    not null,
-  text         text    not null,          -- of the last failure, for searching
+  text         text    not null,          -- of the last failure, for filters
   first_failed integer not null,
   last_failed  integer not null,
   died         integer not null,
@@ -229,11 +245,14 @@ create table letter (
   revision     integer not null default 1,
   stream       integer,                   -- while its message is dead in an ordered stream
   rank         integer not null default 0,
-  blocks       integer not null default 0, -- the followers wait
-  flow         text,                      -- name of its message's stream, ordered or not
+  blocks       integer not null default 0, -- 1: the later messages of the stream wait
+  flow         text,                      -- name of the stream of its message, ordered or not
   rule_sum     integer not null default 0,
   note_sum     integer not null default 0,
-  sums     integer generated always as (first_failed % 8191 + last_failed % 8179 * 3 + died % 8171 * 5 + resolved % 8167 * 7 + revision % 8161) virtual,
+  sums     integer generated always as (
+    first_failed % 8191 + last_failed % 8179 * 3 + died % 8171 * 5 + resolved % 8167 * 7 +
+    revision % 8161
+  ) virtual,
   sum      integer generated always as (sums) stored
 ) strict;
 
@@ -256,13 +275,13 @@ create table note (
   primary key (letter, ordinal)
 ) strict, without rowid;
 
--- What the message of a letter said before an operator edited it first.
+-- A message as it was before an operator's first edit.
 create table original (
   pos     integer primary key,
   body    blob    not null,
   hash    blob    not null,
   headers text,
-  at      integer not null,               -- of the first edit
+  at      integer not null,               -- time of the first edit
   by      text    not null,
   texts   integer not null default 0,
   sums     integer generated always as (at % 8191) virtual,
@@ -272,14 +291,14 @@ create table original (
 create table dedupe (
   queue integer not null,
   key   text    not null,
-  pos   integer not null,                 -- the holder
+  pos   integer not null,                 -- of the message that holds the key
   primary key (queue, key)
 ) strict, without rowid;
 
 create table inbox (
   scope text    not null,
   key   text    not null,
-  at    integer not null,                 -- when it was told, by the store's clock
+  at    integer not null,                 -- time of Once by the store's clock
   primary key (scope, key)
 ) strict, without rowid;
 
@@ -288,7 +307,7 @@ create index inbox_at on inbox (at);
 create table owner (
   n       integer primary key autoincrement,
   name    text    not null,
-  lock    text    not null,               -- file whose kernel lock the owner holds, beside the store
+  lock    text    not null,               -- name of the file whose kernel lock the owner holds
   started integer not null
 ) strict;
 
@@ -301,10 +320,10 @@ create table operation (
   filter  text    not null,
   force   integer not null,
   created integer not null,
-  destination text    not null,           -- where a redrive sends letters; empty: to their queues
-  statuses    text    not null,           -- that a purge is for, with commas between
+  destination text    not null,           -- target of a redrive; empty: the queues of the letters
+  statuses    text    not null,           -- statuses of a purge, joined by commas
   reviewed    integer not null,
-  guarded     integer not null            -- 1: what changed since is skipped
+  guarded     integer not null            -- 1: letters that changed since the plan are skipped
 ) strict;
 
 create table item (
@@ -313,8 +332,8 @@ create table item (
   letter    integer not null,             -- letter.pos
   state     text    not null,             -- pending, done, skipped, failed
   error     text    not null default '',
-  revision    integer not null,           -- of the letter when it was chosen
-  fingerprint text    not null,           -- likewise
+  revision    integer not null,           -- of the letter in the plan
+  fingerprint text    not null,           -- of the letter in the plan
   primary key (operation, ordinal)
 ) strict, without rowid;
 
@@ -331,22 +350,21 @@ create table audit (
   subject blob,
   reason  text    not null,
   hash    blob    not null,
-  operation blob,                         -- that it is part of
+  operation blob,                         -- the operation that the event is part of
   primary key (queue, number)
 ) strict, without rowid;
 
 create index audit_at on audit (at);
 
--- Where a chain begins whose oldest entries were pruned: the newest of those.
+-- The newest pruned entry of a chain, from which the rest of the chain goes on.
 create table anchor (
   queue  integer primary key,
   number integer not null,
   hash   blob    not null
 ) strict;
 
--- What overviews show, so that they do not have to look at each message or letter. A
--- transaction adds what it changed at its end; what is 0 goes. The views say what the
--- columns are of each.
+-- Counters for overviews, which therefore do not read each message or letter. A transaction adds
+-- its changes at its end and deletes counters that are 0. The views below name the columns of each.
 create table counter (
   what    integer not null,
   subject integer not null,
@@ -357,23 +375,31 @@ create table counter (
   primary key (what, subject, number, slot, name)
 ) strict, without rowid;
 
--- Rows of pending that are not leased. A slot is of the time when they are due, >> 36:
--- about 69 s.
-create view waiting as select subject as queue, number as state, slot, n from counter where what = 0;
+-- Rows of pending that are not leased. A slot is the due time >> 36: about 69 s.
+create view waiting as
+select subject as queue, number as state, slot, n
+from counter where what = 0;
 
--- Rows of pending whose messages failed before.
-create view retrying as select subject as queue, number as attempts, name as reason, slot as leased, n from counter where what = 1;
+-- Rows of pending whose messages have failed before.
+create view retrying as
+select subject as queue, number as attempts, name as reason, slot as leased, n
+from counter where what = 1;
 
 -- Letters of a facet by the hour of their death, since 1970.
-create view deaths as select subject as facet, slot as hour, n from counter where what = 2 and number = 0;
+create view deaths as
+select subject as facet, slot as hour, n
+from counter where what = 2 and number = 0;
 
--- What outlives its rows: pruned and purged by the state of the message, discarded by reason.
-create view tally as select subject as queue, case what when 3 then 'pruned' when 4 then 'purged' else 'discarded' end as what, name, n from counter where what >= 3;
+-- Counts of deleted rows: pruned and purged by the state of the message. Discarded by reason.
+create view tally as
+select subject as queue, case what when 3 then 'pruned' when 4 then 'purged' else 'discarded' end
+  as what, name, n
+from counter where what >= 3;
 
--- What is known of a message now, whichever way it is kept.
+-- Each message with its state now, from pending, log, batch or the cursor of its queue.
 create view current as
-select m.pos, m.pos >> 40 as queue, q.name as queue_name, m.id, m.own, m.type, m.key, m.stream, m.dedupe,
-       m.priority, m.hash, m.headers, m.origin, m.enqueued, m.expires,
+select m.pos, m.pos >> 40 as queue, q.name as queue_name, m.id, m.own, m.type, m.key, m.stream,
+       m.dedupe, m.priority, m.hash, m.headers, m.origin, m.enqueued, m.expires,
        case when p.state = 6 then 0
             when p.pos is not null then p.state
             when g.pos is not null then g.state
@@ -381,8 +407,12 @@ select m.pos, m.pos >> 40 as queue, q.name as queue_name, m.id, m.own, m.type, m
             else 0 end as state,
        case when p.pos is not null then p.due else 0 end as due,
        p.pos is not null as has_row,
-       case when p.pos is not null then p.attempts   when g.pos is not null then coalesce(g.attempts, 1)   else m.pos & 0xffffffffff <= q.cursor and m.own = 0 end as attempts,
-       case when p.pos is not null then p.deliveries when g.pos is not null then coalesce(g.deliveries, 1) else m.pos & 0xffffffffff <= q.cursor and m.own = 0 end as deliveries,
+       case when p.pos is not null then p.attempts
+            when g.pos is not null then coalesce(g.attempts, 1)
+            else m.pos & 0xffffffffff <= q.cursor and m.own = 0 end as attempts,
+       case when p.pos is not null then p.deliveries
+            when g.pos is not null then coalesce(g.deliveries, 1)
+            else m.pos & 0xffffffffff <= q.cursor and m.own = 0 end as deliveries,
        coalesce(p.crashes, g.crashes, 0) as crashes,
        coalesce(p.generation, g.generation, 1) as generation,
        coalesce(p.redrives, g.redrives, 0) as redrives,
@@ -390,8 +420,8 @@ select m.pos, m.pos >> 40 as queue, q.name as queue_name, m.id, m.own, m.type, m
        coalesce(p.owner, 0) as owner, coalesce(p.until, 0) as until,
        coalesce(p.received, g.received, 0) as received,
        coalesce(p.steps, g.steps) as steps,
-       coalesce(g.ended, 0) as ended, g.note, coalesce(p.may_pass, 0) as may_pass, coalesce(p.gap, g.gap, 0) as gap,
-       coalesce(p.claimed, 0) as claimed
+       coalesce(g.ended, 0) as ended, g.note, coalesce(p.may_pass, 0) as may_pass,
+       coalesce(p.gap, g.gap, 0) as gap, coalesce(p.claimed, 0) as claimed
 from message m join queue q on q.n = m.pos >> 40
      left join pending p on p.pos = m.pos
      left join log g on g.pos = m.pos;

@@ -1,4 +1,4 @@
--- Rule counters: attempts, deliveries, crashes, leases and generations fit together.
+-- Rule counters: attempts, deliveries, crashes, leases and generations do not contradict each other.
 -- out: subject, text
 select lower(hex(m.id)),
   'has impossible counters: ' || p.attempts || ' attempts, ' || p.deliveries

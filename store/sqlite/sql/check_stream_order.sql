@@ -1,6 +1,6 @@
 -- Rule stream-order: only the head of a stream can be handed out, and what may pass it.
 -- out: subject, text
-select s.name, 'hands out a message before its turn'
+select s.name, 'hands out a message before the head'
 from stream s
 join queue q on q.n = s.queue
 where exists (

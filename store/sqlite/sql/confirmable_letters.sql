@@ -1,5 +1,5 @@
--- Reads those of some letters that a broker's confirmation may end together: pending items of an
--- operation which are dead, hold up nothing and have no dedupe key.
+-- Reads the letters that confirmMany can handle: pending items of an operation that are dead, hold
+-- up no message and have no dedupe key.
 -- in: letters — IDs as JSON
 -- in: operation — its number
 -- in: dead — state of the message

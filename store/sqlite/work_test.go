@@ -13,11 +13,10 @@ import (
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// life does everything that a process does to a store, at random, and says each
-// thing only after the store has acknowledged it. Unless every is 0 it does one
-// thing more often than others.
-func (c *childProcess) life(seed int64, every int, often func(*liver) error) error {
-	l := lifeOf(c, seed)
+// work does everything that a process does to a store, at random, and reports each step only after
+// the store has acknowledged it. Unless every is 0 it takes one step more often than others.
+func (c *childProcess) work(seed int64, every int, often func(*processWork) error) error {
+	l := newWork(c, seed)
 	for n := 1; ; n++ {
 		step := l.step
 		if every > 0 && n%every == 0 {
@@ -29,7 +28,7 @@ func (c *childProcess) life(seed int64, every int, often func(*liver) error) err
 	}
 }
 
-type liver struct {
+type processWork struct {
 	c    *childProcess
 	s    *sqlite.Store
 	rng  *rand.Rand
@@ -38,11 +37,11 @@ type liver struct {
 	held []*nixie.Delivery
 }
 
-func lifeOf(c *childProcess, seed int64) *liver {
-	return &liver{c: c, s: c.s, rng: rand.New(rand.NewPCG(uint64(seed), 1)), name: fmt.Sprint(seed)}
+func newWork(c *childProcess, seed int64) *processWork {
+	return &processWork{c: c, s: c.s, rng: rand.New(rand.NewPCG(uint64(seed), 1)), name: fmt.Sprint(seed)}
 }
 
-func (l *liver) step() error {
+func (l *processWork) step() error {
 	switch n := l.rng.IntN(20); {
 	case n < 5:
 		return l.enqueue()
@@ -58,11 +57,12 @@ func (l *liver) step() error {
 	return l.redrive()
 }
 
-func (l *liver) enqueue() error {
+func (l *processWork) enqueue() error {
 	ms := make([]nixie.Message, 1+l.rng.IntN(4)*l.rng.IntN(4))
 	for i := range ms {
 		l.n++
-		ms[i] = nixie.Message{Queue: "q", Key: fmt.Sprintf("%s-%d", l.name, l.n), Body: []byte(strings.Repeat("b", l.rng.IntN(2000))), Priority: max(l.rng.IntN(12)-9, 0)}
+		ms[i] = nixie.Message{Queue: "q", Key: fmt.Sprintf("%s-%d", l.name, l.n), Body: []byte(strings.Repeat("b", l.rng.IntN(2000))),
+			Priority: max(l.rng.IntN(12)-9, 0)}
 		if l.rng.IntN(3) == 0 {
 			ms[i].DedupeKey = fmt.Sprint("dedupe-", l.rng.IntN(50))
 		}
@@ -80,7 +80,7 @@ func (l *liver) enqueue() error {
 	return nil
 }
 
-func (l *liver) claim() error {
+func (l *processWork) claim() error {
 	if len(l.held) > 60 {
 		return l.settle()
 	}
@@ -96,12 +96,12 @@ func (l *liver) claim() error {
 }
 
 // some takes up to n of the deliveries in hand.
-func (l *liver) some(n int) []*nixie.Delivery {
+func (l *processWork) some(n int) []*nixie.Delivery {
 	l.rng.Shuffle(len(l.held), func(i, j int) { l.held[i], l.held[j] = l.held[j], l.held[i] })
 	return l.held[:min(n, len(l.held))]
 }
 
-func (l *liver) settle() error {
+func (l *processWork) settle() error {
 	ds := l.some(1 + l.rng.IntN(8))
 	l.held = l.held[len(ds):]
 	sts := make([]nixie.Settlement, len(ds))
@@ -122,7 +122,7 @@ func (l *liver) settle() error {
 		switch nixie.CodeOf(err) {
 		case "":
 			l.c.Say("settled", ds[i].ID, ds[i].Lease.Number, ds[i].Generation, sts[i].Verb)
-		case nixie.CodeLeaseLost: // somebody canceled it
+		case nixie.CodeLeaseLost: // another process canceled it
 		default:
 			return err
 		}
@@ -130,7 +130,7 @@ func (l *liver) settle() error {
 	return nil
 }
 
-func (l *liver) extend() error {
+func (l *processWork) extend() error {
 	ds := l.some(5)
 	steps := make([]string, len(ds))
 	for i, d := range ds {
@@ -151,7 +151,7 @@ func (l *liver) extend() error {
 	return nil
 }
 
-func (l *liver) cancel() error {
+func (l *processWork) cancel() error {
 	d := l.some(1)[0]
 	err := l.s.Amend(context.Background(), []nixie.ID{d.ID}, store.Change{Verb: store.Cancel, Actor: "ann"})[0]
 	switch nixie.CodeOf(err) {
@@ -166,9 +166,10 @@ func (l *liver) cancel() error {
 }
 
 // redrive works through an operation over some of the letters.
-func (l *liver) redrive() error {
+func (l *processWork) redrive() error {
 	ctx := context.Background()
-	op, err := l.s.Plan(ctx, store.Operation{Event: store.OnRedrive, Actor: l.name}, nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}}, 1+l.rng.IntN(4))
+	op, err := l.s.Plan(ctx, store.Operation{Event: store.OnRedrive, Actor: l.name},
+		nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}}, 1+l.rng.IntN(4))
 	if err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (l *liver) redrive() error {
 }
 
 // redriveTheDead buries something and redrives.
-func (l *liver) redriveTheDead() error {
+func (l *processWork) redriveTheDead() error {
 	if ds := l.some(1); len(ds) > 0 && ds[0].Deliveries <= 6 {
 		l.held = l.held[1:]
 		err := l.s.Settle(context.Background(), []nixie.Settlement{{
@@ -209,14 +210,14 @@ func (l *liver) redriveTheDead() error {
 	return l.redrive()
 }
 
-func (l *liver) prune() error {
+func (l *processWork) prune() error {
 	l.c.Say("pruning")
 	_, err := l.s.Prune(context.Background(), store.Pruning{Limit: 50})
 	return err
 }
 
 // checkpoint moves what is in the log of writes into the file.
-func (l *liver) checkpoint() error {
+func (l *processWork) checkpoint() error {
 	db, err := l.s.DB()
 	if err != nil {
 		return err
