@@ -32,7 +32,8 @@ where due <= :now and due > :now - 1 and at[1 : 2] limit :limit
 		t.Fatal(err)
 	}
 	f := all["claim"]
-	if f.Does != "Reads what is due, oldest first." || f.Locks != "message" || f.Part || strings.Join(f.In, " ") != "limit now" || strings.Join(f.Out, " ") != "columns label" {
+	if f.Does != "Reads what is due, oldest first." || f.Locks != "message" || f.Part || strings.Join(f.In, " ") != "limit now" ||
+		strings.Join(f.Out, " ") != "columns label" {
 		t.Errorf("header: %+v", f)
 	}
 	if want := "select m.pos, m.due, ':now''s'::text from m where due <= $2 and due > $2 - 1 and at[1 : 2] limit $1"; f.Text != want {
@@ -121,17 +122,19 @@ func TestUse(t *testing.T) {
 			}
 		}
 		for name := range all {
-			if !strings.Contains(code.String(), `"`+name+`"`) && !strings.Contains(parts.String(), "{{"+name+"}}") && !strings.HasPrefix(name, "check_") {
+			if !strings.Contains(code.String(), `"`+name+`"`) && !strings.Contains(parts.String(), "{{"+name+"}}") &&
+				!strings.HasPrefix(name, "check_") {
 				t.Errorf("%s/sql/%s.sql is not used", folder, name)
 			}
 		}
 	}
 }
 
-// TestNoLongSQLInGo looks for SQL that should be in a file: more than one line, or too long to read.
+// TestNoLongSQLInGo finds SQL that should be in a file: more than one line, or too long to read.
 func TestNoLongSQLInGo(t *testing.T) {
 	const longest = 120
-	isSQL := regexp.MustCompile(`(?is)^\s*(select|insert into|update \w+ (set|indexed)|delete from|with \w+ \()\b|\b(join \w+ (\w+ )?on|union all|order by|group by)\b|\bwhere\b.*[=<>]`)
+	isSQL := regexp.MustCompile(`(?is)^\s*(select|insert into|update \w+ (set|indexed)|delete from|with \w+ \()\b|` +
+		`\b(join \w+ (\w+ )?on|union all|order by|group by)\b|\bwhere\b.*[=<>]`)
 	for folder := range stores {
 		for _, file := range goFiles(t, folder) {
 			positions := token.NewFileSet()

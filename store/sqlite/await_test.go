@@ -13,11 +13,10 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// patience is how long a test waits for what has to come. A slow machine needs
-// more of it than a fast one; nothing is proved by it being short.
+// patience limits the wait of a claim in these tests.
 const patience = 20 * time.Second
 
-// awaited is what a waiting claim returned.
+// awaited holds the answer to a waiting claim.
 type awaited struct {
 	ds  []*nixie.Delivery
 	err error
@@ -66,7 +65,7 @@ func TestAwaitFailsAlone(t *testing.T) {
 	_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "other"})
 	must(t, err)
 	got := await(t.Context(), s)
-	// A claim needs a file in this folder, which shows other processes that it lives.
+	// A claim needs a file in this folder, which shows other processes that it is alive.
 	must(t, os.RemoveAll(path+"-owners"))
 	must(t, os.WriteFile(path+"-owners", nil, 0o600))
 	_, err = s.Enqueue(t.Context(), nixie.Message{Queue: "q"})

@@ -42,8 +42,8 @@ func fill(t testing.TB, s *sqlite.Store, queue string, n int) {
 	}
 }
 
-// BenchmarkDrain is what a batch row costs: claim 1000, complete 1000, the
-// claim of the next batch committed together with the settlements before it.
+// BenchmarkDrain measures the cost of a batch row: claim 1000, complete 1000. The claim of the next
+// batch commits together with the settlements before it.
 func BenchmarkDrain(b *testing.B) {
 	s := open(b, "", sqlite.Options{})
 	ctx := context.Background()

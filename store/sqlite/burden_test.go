@@ -145,8 +145,8 @@ func drainAll(t *testing.T, s *sqlite.Store, queue string) (done int) {
 	}
 }
 
-// cpuTime is what this process has used of the processors, which other
-// programs of the machine do not blur.
+// cpuTime returns the processor time of this process, which other programs of the machine do not
+// blur.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage

@@ -132,17 +132,17 @@ func (s *Store) firstDue(c conn, queue string) (int64, error) {
 
 // claim hands out messages and, if the worker asks for it, logs that they wait.
 func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
-	err := t.handOut(got, queue, want)
+	err := t.leaseNext(got, queue, want)
 	if err == nil && want.LogProgress {
 		t.store.owner.progress.logClaim(got)
 	}
 	return err
 }
 
-// handOut leases the messages that a worker has to judge, or else a group of suspects, or else up
+// leaseNext leases the messages that a worker has to judge, or else a group of suspects, or else up
 // to want.Max other messages. The latter are rows of pending and new messages, both in the order of
 // their due ranks.
-func (t *tx) handOut(got *claimed, queue string, want nixie.Want) error {
+func (t *tx) leaseNext(got *claimed, queue string, want nixie.Want) error {
 	q, err := t.queue(queue)
 	if err != nil || q == nil || q.paused {
 		return err
@@ -158,7 +158,7 @@ func (t *tx) handOut(got *claimed, queue string, want nixie.Want) error {
 		lease = int64(q.settings.LeaseOrDefault())
 	}
 	until := t.now + lease
-	if done, err := t.handOutSuspects(got, q, want, until); done || err != nil {
+	if done, err := t.leaseSuspects(got, q, want, until); done || err != nil {
 		return err
 	}
 	rows, err := t.dueRows(q, q.regulars(want.Max), want.Max)

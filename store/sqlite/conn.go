@@ -37,7 +37,7 @@ func settings() []string {
 	}
 }
 
-// fileURI returns the URI of the file, whatever characters are in its path.
+// fileURI returns the URI of the file. Its path may have any characters.
 func fileURI(path string, options url.Values, vfs string) string {
 	if vfs != "" {
 		options.Set("vfs", vfs)

@@ -26,7 +26,7 @@ import (
 // only Tx inside: the store's own methods would wait for the transaction and fail after LockWait.
 // Readers do not wait for it. End your transactions before Close.
 //
-// Tables of your own lie in the same file; a prefix keeps their names apart from those of later
+// Tables of your own lie in the same file; a prefix keeps them distinct from tables of later
 // versions of the store. Leave the store's own tables alone.
 func (s *Store) DB() (*sql.DB, error) {
 	if err := s.enter(context.Background()); err != nil {

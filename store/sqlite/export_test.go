@@ -13,10 +13,10 @@ import (
 	"github.com/nixie-go/nixie/lease"
 )
 
-// Waiting is how many calls wait for the next transaction.
+// Waiting counts the calls that wait for the next transaction.
 func (s *Store) Waiting() int { return len(s.writes) }
 
-// Inside is how many calls are under way.
+// Inside counts the running calls.
 func (s *Store) Inside() int {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
@@ -76,7 +76,7 @@ func ReadProgress(r io.Reader) map[[2]int64]lease.Progress {
 	return found
 }
 
-// Waiters is how many claims wait for work of a queue.
+// Waiters counts the claims that wait for work of a queue.
 func (s *Store) Waiters(queue string) int {
 	s.waiters.mu.Lock()
 	defer s.waiters.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// A failure is written by hand, and is what encoding/json makes of it, byte for byte.
+// The store encodes a failure without package json, and the text is the same, byte for byte.
 func TestFailuresAreThoseOfEncodingJSON(t *testing.T) {
 	at, code := time.Date(2026, 11, 22, 3, 4, 5, 678, time.UTC), 3
 	for _, f := range []nixie.Failure{

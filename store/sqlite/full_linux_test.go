@@ -50,7 +50,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// ledger is what callers were told of their messages.
+// ledger records the answers that callers got about their messages.
 type ledger struct {
 	mu             sync.Mutex
 	taken, unknown map[string]bool

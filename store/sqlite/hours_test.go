@@ -137,8 +137,8 @@ func compareGroups(t *testing.T, s, ref store.Store, began time.Time) {
 	}
 }
 
-// TestCountsSayWhatTheyAreAbout asks for more letters than are scanned, all of which
-// match: what was counted is what was scanned, also where many died at one moment.
+// TestCountsSayWhatTheyAreAbout asks for more letters than a count scans, all of which match. A
+// count of n letters then says that it scanned n, even where many died at one moment.
 func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "nixie.db"), sqlite.Options{})
 	must(t, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// killsOfOne is how many kills a scenario is made of.
+// killsOfOne is the number of kills in a scenario.
 const killsOfOne = 8
 
 // TestKills kills processes with kill -9, in one scenario after the other, each
@@ -330,7 +330,7 @@ func finish(t *testing.T, path string, heard *promises) {
 	heard.kept(t, s)
 }
 
-// pruned is how many messages the store says that it has removed.
+// pruned returns the number of messages that the store says it has removed.
 func pruned(t *testing.T, s *sqlite.Store) int64 {
 	t.Helper()
 	qs, err := s.Queues(t.Context(), store.QueueQuery{})

@@ -35,10 +35,12 @@ func crowd(t testing.TB, s *sqlite.Store, n int) {
 		fmt.Sprintf(series+message, n, 1), fmt.Sprintf(series+message, n, 2), fmt.Sprintf(series+message, n, 3),
 		fmt.Sprintf(series+`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes,
 			generation, redrives, number, owner, until, received, rank, may_pass, gap)
-			select (1 << 40) + 1 + i, 1, 0, 0, %d + i * 1000000000, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 from s`, n, now+int64(time.Hour)),
+			select (1 << 40) + 1 + i, 1, 0, 0, %d + i * 1000000000, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 from s`,
+			n, now+int64(time.Hour)),
 		fmt.Sprintf(series+`insert into failure (pos, ordinal, queue, at, decision, reason, text, doc)
 			select (2 << 40) + 1 + i, 1, 2, %d, 'retry',
-				case i %% 3 when 0 then 'timeout' when 1 then 'handler' else 'dependency' end, 'x', '{}' from s`, n, now-int64(2*time.Hour)),
+				case i %% 3 when 0 then 'timeout' when 1 then 'handler' else 'dependency' end, 'x', '{}' from s`,
+			n, now-int64(2*time.Hour)),
 		fmt.Sprintf(series+`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes,
 			generation, redrives, number, owner, until, received, rank, may_pass, gap, reason)
 			select (2 << 40) + 1 + i, 2, 0, 0, %d + i * 1000000, i %% 5 + 1 + (i %% %d = 0) * 10, 11, 0, 1, 0, 11, 0, 0, 1, 0, 0, 0,
@@ -52,7 +54,7 @@ func crowd(t testing.TB, s *sqlite.Store, n int) {
 	}
 }
 
-// questions are what operators ask of a whole store.
+// questions lists the questions that operators ask of a whole store.
 func questions(s store.Store) map[string]func(context.Context) (int64, error) {
 	ten := int64(10)
 	onWay := []nixie.State{nixie.Queued, nixie.Leased}

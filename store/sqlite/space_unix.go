@@ -4,7 +4,7 @@ package sqlite
 
 import "syscall"
 
-// freeBytes is what an ordinary user may still write in a folder.
+// freeBytes returns the bytes that an ordinary user may still write in a folder.
 func freeBytes(folder string) (int64, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(folder, &st); err != nil {

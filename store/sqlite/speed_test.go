@@ -21,7 +21,7 @@ type parcel struct {
 
 var parcels = nixie.NewType[parcel]("parcel")
 
-// BenchmarkEnqueue32 is what 32 producers enqueue one by one.
+// BenchmarkEnqueue32 measures 32 producers that enqueue one by one.
 func BenchmarkEnqueue32(b *testing.B) {
 	s := open(b, "", sqlite.Options{})
 	pad := strings.Repeat("x", 180)

@@ -68,7 +68,7 @@ func fastFolder() string {
 func TestStore(t *testing.T)      { storetest.Run(t, harness) }
 func BenchmarkStore(b *testing.B) { storetest.Bench(b, harness) }
 
-// storePath is a place for a store that processes share.
+// storePath is the path of a store that processes share.
 func storePath(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(fastFolder(), "nixie-processes-") //nolint:usetesting // it lies on another file system

@@ -5,10 +5,10 @@ import (
 	"github.com/nixie-go/nixie/lease"
 )
 
-// handOutSuspects leases all messages that a worker has to judge, or else a group of suspects. It
+// leaseSuspects leases all messages that a worker has to judge, or else a group of suspects. It
 // reports whether the claim ends there. That is also the case where suspects wait for a worker with
 // nothing else in hand.
-func (t *tx) handOutSuspects(got *claimed, q *queueRow, want nixie.Want, until int64) (done bool, err error) {
+func (t *tx) leaseSuspects(got *claimed, q *queueRow, want nixie.Want, until int64) (done bool, err error) {
 	judged, err := t.judgedRows(q)
 	if err != nil {
 		return false, err

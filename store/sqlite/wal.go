@@ -16,8 +16,8 @@ type walWatch struct {
 const (
 	walLimit = 96 << 20 // bytes; more than journal_size_limit, to which the engine cuts it
 	walStep  = 64 << 20 // bytes that it may grow after a try that a long reader made vain
-	// walPatience is how long writers wait for readers to leave the log.
-	// Readers that come meanwhile read the file itself.
+	// walPatience limits how long writers wait for readers to leave the WAL. Readers that come
+	// meanwhile read the file itself.
 	walPatience = time.Second
 )
 

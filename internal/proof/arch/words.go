@@ -39,7 +39,6 @@ var notYet = []string{
 	"internal/letterfile",
 	"internal/proof",
 	"internal/runner",
-	"internal/sqlfile",
 	"internal/where",
 	"office",
 	"policy",
