@@ -17,7 +17,7 @@ func newAudit(g *globals) *cobra.Command {
 	return g.family("audit", newAuditList(g), newAuditVerify(g), newAuditExport(g))
 }
 
-// auditFlags choose entries.
+// auditFlags choose audit entries.
 type auditFlags struct {
 	queuesFlag
 	events              []string

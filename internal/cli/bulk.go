@@ -49,15 +49,15 @@ func (b *bulk) canAsk() error {
 	return usagef("no terminal to ask on: give --yes, or --dry-run to see what would be done")
 }
 
-// plan is what a bulk command would do.
+// plan tells what a bulk command would do.
 type plan struct {
-	n    int64           // to how many; a command does not ask about none
+	n    int64           // how many it would change; a command does not ask about 0
 	ask  func(io.Writer) // prints what a person has to know before saying yes
-	view any             // what --dry-run prints; nil: a dry run is a run that changes nothing
+	view any             // printed by --dry-run; nil: the run itself knows that it is dry
 	show func(io.Writer) // prints view for people; nil is ask
 }
 
-// do previews, asks and runs, as far as the flags say so.
+// do runs the command, unless it is a dry run. Without --yes it shows the plan and asks first.
 func (b *bulk) do(preview func() (plan, error), run func() error) error {
 	if b.yes && !b.dry {
 		return run()
@@ -95,14 +95,14 @@ func (g *globals) confirm() error {
 	return nil
 }
 
-// status replaces the line of progress, which only a terminal has. An empty one takes it away.
+// status replaces the progress line of a terminal; an empty text removes it.
 func (g *globals) status(format string, args ...any) {
 	if g.ErrTTY {
 		fmt.Fprintf(g.Err, "\r\x1b[K"+format, args...)
 	}
 }
 
-// count is a number of what.
+// count is one part of a summary, such as 3 skipped.
 type count struct {
 	n    int64
 	what string

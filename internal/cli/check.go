@@ -13,7 +13,7 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// thresholds are the flags of check.
+// thresholds reads the flags of check.
 type thresholds struct {
 	flags          *pflag.FlagSet
 	asked          office.Thresholds
@@ -29,8 +29,8 @@ func (t *thresholds) register(fs *pflag.FlagSet) {
 	fs.Int64Var(&t.depth, "max-depth", 0, "messages that are due and wait, in each queue")
 	fs.Var(&t.age, "max-age", "since the message that waits for longest, ready or blocked, became due, such as 10m or 1d")
 	fs.Var(&t.rate, "max-rate", "deaths in a time, such as 10/5m or 100/h")
-	fs.Int64Var(&t.letters, "max-letters", 0, "letters that wait for somebody")
-	fs.Var(&t.letterAge, "max-letter-age", "since the oldest letter that waits for somebody died")
+	fs.Int64Var(&t.letters, "max-letters", 0, "letters that need a person")
+	fs.Var(&t.letterAge, "max-letter-age", "since the oldest letter that needs a person died")
 }
 
 func (t *thresholds) read(*globals) error {

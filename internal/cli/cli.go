@@ -30,34 +30,35 @@ const (
 	ExitUsage       = 2 // the arguments are wrong; nothing was touched
 	ExitThreshold   = 3 // a check is over its threshold
 	ExitDenied      = 4
-	ExitLeft        = 4 // of consume: others have what is left
+	ExitLeft        = 4 // of consume: other members have the records that are left
 	ExitPartly      = 5 // done, but some of it is dead or was skipped
 	ExitInterrupted = 130
 )
 
-// Streams are what a command talks through.
+// Streams connect a command to the process that runs it, or to a test.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Env      config.Environment
 	OutTTY   bool // Out is a terminal
 	ErrTTY   bool // Err is a terminal
-	InTTY    bool // In is a terminal: questions can be asked
-	Columns  int  // of the terminal behind Out; 0 when it does not tell
+	InTTY    bool // In is a terminal, so that a command can ask
+	Columns  int  // of the terminal of Out; 0: not known
 	Now      func() time.Time
 }
 
-// System is the streams of this process.
+// System returns the streams of this process.
 func System() Streams {
 	return Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: config.OS(),
-		OutTTY: term.IsTerminal(int(os.Stdout.Fd())), ErrTTY: term.IsTerminal(int(os.Stderr.Fd())), InTTY: term.IsTerminal(int(os.Stdin.Fd())),
+		OutTTY: term.IsTerminal(int(os.Stdout.Fd())), ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
+		InTTY:   term.IsTerminal(int(os.Stdin.Fd())),
 		Columns: columnsOf(os.Stdout), Now: time.Now,
 	}
 }
 
-// stopSignals are those that ask for an end in good order: what runs finishes, and what
-// waits is given back. The end of a terminal is one, unless nohup has it ignored.
+// stopSignals lists the signals that ask for an orderly stop: commands that run finish, and waiting
+// work is given back. SIGHUP is one of them unless nohup has it ignored.
 func stopSignals() []os.Signal {
 	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -73,8 +74,8 @@ func Main(args []string, s Streams) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
-	// Who reads us may go away, as head does. Then a write fails, instead of a
-	// signal that ends the process in the middle of what it does.
+	// A reader may go away, as head does. Without this a signal would end the process in the
+	// middle of its work; so only a write fails.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	s.Out = outlet{s.Out}
 	root := newRoot(s)
@@ -85,11 +86,11 @@ func Main(args []string, s Streams) int {
 	return exitCode(s, root.ExecuteContext(ctx))
 }
 
-// errUnread says that nobody reads the output any more: no mistake, and nothing
-// to be said about.
-var errUnread = errors.New("nobody reads the output")
+// errUnread ends a command whose output has no reader any more. It is no failure, and is not
+// printed.
+var errUnread = errors.New("the reader of the output has gone")
 
-// outlet is standard output.
+// outlet is standard output. A broken pipe becomes errUnread.
 type outlet struct{ io.Writer }
 
 func (o outlet) Write(p []byte) (int, error) {
@@ -100,12 +101,12 @@ func (o outlet) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// exit is an error that only carries a code: what there is to say was said.
+// exit is an error that only carries an exit code: the command has printed everything.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
-// exitIf ends a command with a code if something is so.
+// exitIf ends a command with a code if is holds.
 func exitIf(is bool, code exit) error {
 	if is {
 		return code
@@ -120,7 +121,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// exitCode prints an error and says how the process ends.
+// exitCode prints an error and returns the exit code that it stands for.
 func exitCode(s Streams, err error) int {
 	var code exit
 	switch {
@@ -144,7 +145,7 @@ func exitCode(s Streams, err error) int {
 	return ExitFailure
 }
 
-// globals are the flags of every command.
+// globals holds the streams and the flags that every command has.
 type globals struct {
 	Streams
 	store  string
@@ -158,14 +159,16 @@ func newRoot(s Streams) *cobra.Command {
 	root := g.family("", newRun(g), newMap(g), newEnqueue(g), newWork(g), newConsume(g), newDLQ(g), newQueue(g), newMessage(g), newStream(g),
 		newPrune(g), newVerify(g), newDoctor(g), newMigrate(g), newPolicy(g), newVersion(g), newStats(g), newCheck(g), newAudit(g), newOperation(g))
 	root.SilenceUsage, root.SilenceErrors = true, true
-	root.PersistentFlags().StringVar(&g.store, "store", "", "store to use, such as sqlite:///path/to/file, or itemdir:path to look at a folder of items (default $NIXIE_STORE, else a file in the data folder)")
-	root.PersistentFlags().VarP(newChoice(&g.output, asTable, formats()...), "output", "o", "how to print what there is to print")
-	root.PersistentFlags().Var(newChoice(&g.color, colorAuto, colorAuto, colorAlways, colorNever), "color", "colours: auto is on a terminal without $NO_COLOR")
+	fs := root.PersistentFlags()
+	fs.StringVar(&g.store, "store", "", "store to use, such as sqlite:///path/to/file, or itemdir:path to look at a folder of items "+
+		"(default $NIXIE_STORE, else a file in the data folder)")
+	fs.VarP(newChoice(&g.output, asTable, formats()...), "output", "o", "format of the output")
+	fs.Var(newChoice(&g.color, colorAuto, colorAuto, colorAlways, colorNever), "color", "colours: auto is on a terminal without $NO_COLOR")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	return root
 }
 
-// open opens the store that flags and environment name.
+// open opens the store that the flags or the environment name.
 func (g *globals) open(opts app.Options) (store.Store, error) {
 	url, err := config.StoreURL(g.store, g.Env)
 	if err != nil {

@@ -18,14 +18,14 @@ type flagGroup interface {
 	read(*globals) error
 }
 
-// checked is a group without flags: it checks what others have.
+// checked is a group without flags: it checks the flags of others.
 type checked func() error
 
 func (checked) register(*pflag.FlagSet) {}
 func (c checked) read(*globals) error   { return c() }
 
-// command completes cmd: it adds the flags of the groups, and runs do once they are read. Cmd
-// takes no arguments unless it says so.
+// command completes cmd: it adds the flags of the groups, and runs do after it has read them.
+// Without other Args cmd takes no arguments.
 func (g *globals) command(cmd *cobra.Command, do func(context.Context, []string) error, groups ...flagGroup) *cobra.Command {
 	for _, group := range groups {
 		group.register(cmd.Flags())
@@ -85,8 +85,8 @@ func nearTo(typed string, names []string) []string {
 	return all.SuggestionsFor(typed)
 }
 
-// arguments wants a number of arguments from least to most. In the text that refuses others
-// %[1]s is the path of the command and %[2]d their number.
+// arguments accepts from least to most arguments. In the text for other numbers %[1]s stands for
+// the path of the command and %[2]d for the number.
 func arguments(least, most int, text string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if n := len(args); n < least || n > most {
@@ -96,7 +96,7 @@ func arguments(least, most int, text string) cobra.PositionalArgs {
 	}
 }
 
-// oneArg wants one argument.
+// oneArg accepts one argument.
 func oneArg(what string) cobra.PositionalArgs {
 	return arguments(1, 1, "wants one "+what+", has %[2]d: see %[1]s --help")
 }

@@ -25,7 +25,7 @@ type consumeFlags struct {
 	idle                         time.Duration
 }
 
-// noLetters says that no channel takes letters.
+// noLetters is the --dlq of a consumer without a topic of letters.
 const noLetters = "none"
 
 func newConsume(g *globals) *cobra.Command {
@@ -36,7 +36,7 @@ func newConsume(g *globals) *cobra.Command {
 	fs.StringVarP(&f.group, "group", "g", "", "consumer group (needed)")
 	fs.StringVar(&f.letters, "dlq", broker.DefaultLetters, "topic that takes letters, {source} standing for the topic, or "+noLetters)
 	fs.BoolVar(&f.office, "office", false, "take letters into the dead letter office of the store as well")
-	fs.StringVar(&f.retry, "retry", "", "stages on which retries wait, such as 5s,1m,10m or {source}-again=30s (default in hand)")
+	fs.StringVar(&f.retry, "retry", "", "stages on which retries wait, such as 5s,1m,10m or {source}-again=30s (default in the consumer)")
 	fs.StringVar(&f.order, "order", string(broker.ProcessByKey), "what does not pass what: none, key, partition or strict")
 	fs.BoolVar(&f.create, "create", false, "make topics of letters and retries that are missing")
 	fs.DurationVar(&f.idle, "idle", 0, "end when there was nothing to do for so long, and nothing is left for the group; 0 is never")
@@ -54,7 +54,7 @@ func (f *consumeFlags) run(ctx context.Context, args []string, dash int) error {
 	case f.group == "":
 		return usagef("no group: give --group NAME, under which the broker remembers what is done")
 	case f.letters == noLetters && !f.office:
-		return usagef("letters have no place: give --dlq a topic, or --office")
+		return usagef("letters go nowhere: give --dlq a topic, or --office")
 	case f.idle < 0:
 		return usagef("--idle is %s: give a positive duration, or 0 for never", f.idle)
 	}
@@ -67,19 +67,20 @@ func (f *consumeFlags) run(ctx context.Context, args []string, dash int) error {
 		return err
 	}
 	if len(from.Stages) > 0 && !f.policy.given("backoff") {
-		if cfg.Policy, err = cfg.Policy.With("backoff", inTurn(from.Stages)); err != nil {
+		if cfg.Policy, err = cfg.Policy.With("backoff", delaysOf(from.Stages)); err != nil {
 			return err
 		}
 	}
-	cfg.Queues = []string{"records"} // until it is known what they are
+	cfg.Queues = []string{"records"} // only for the check below
 	if _, err := runner.New(*cfg); err != nil {
 		return err
 	}
 	return f.consume(ctx, from, cfg)
 }
 
-// inTurn lets the first retry wait on the first stage, the second on the second.
-func inTurn(stages []broker.Stage) string {
+// delaysOf returns a backoff that lets the first retry wait on the first stage, the second on the
+// second.
+func delaysOf(stages []broker.Stage) string {
 	var delays []string
 	for _, s := range stages {
 		delays = append(delays, s.Delay.String())
@@ -87,7 +88,7 @@ func inTurn(stages []broker.Stage) string {
 	return "list delays=" + strings.Join(delays, ",") + " cap=none jitter=none"
 }
 
-// consumption is what the flags say of the broker.
+// consumption reads the flags about the broker.
 func (f *consumeFlags) consumption(url string) (app.Consumption, error) {
 	c := app.Consumption{
 		URL: url, Group: f.group, Letters: f.letters, Order: broker.ProcessingOrder(f.order), Create: f.create,
@@ -105,7 +106,7 @@ func (f *consumeFlags) consumption(url string) (app.Consumption, error) {
 	return c, err
 }
 
-// consume works on what the broker hands out.
+// consume handles the records that the broker hands out.
 func (f *consumeFlags) consume(ctx context.Context, from app.Consumption, cfg *runner.Config) (err error) {
 	if f.office {
 		st, err := f.open(app.Options{Owner: cfg.Owner})
@@ -125,7 +126,7 @@ func (f *consumeFlags) consume(ctx context.Context, from app.Consumption, cfg *r
 			return nil
 		}
 		open = false
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 		defer cancel()
 		return driver.Close(ending)
 	}
@@ -144,17 +145,17 @@ func (f *consumeFlags) consume(ctx context.Context, from app.Consumption, cfg *r
 	}
 	switch err := shut(); {
 	case nixie.CodeOf(err) == nixie.CodeOutcomeUnknown:
-		return err // what was done may not be known to the group
+		return err // the group may not know which records are done
 	case err != nil:
 		from.Warn(err)
 	}
 	return f.report(done)
 }
 
-// goodbye is how long the group may take to hear what is done.
-const goodbye = 30 * time.Second
+// leaveLimit bounds the call that tells the group which records are done.
+const leaveLimit = 30 * time.Second
 
-// report prints what was done and says how the process ends.
+// report prints the summary and returns how the process ends.
 func (f *consumeFlags) report(done runner.Consumed) error {
 	if err := f.summary(done, func(w io.Writer) {
 		fmt.Fprintf(w, "%d succeeded, %d retried, %d dead, %d discarded (%s)\n",

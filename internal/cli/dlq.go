@@ -14,7 +14,7 @@ func newDLQ(g *globals) *cobra.Command {
 	return cmd
 }
 
-// letterVerb is a verb that has nothing of its own but its help, and perhaps a flag.
+// letterVerb is a verb on letters that has no command line of its own, except perhaps a flag.
 type letterVerb struct {
 	event    store.Event
 	done     string
@@ -33,7 +33,7 @@ var letterVerbs = []letterVerb{
 	{event: store.OnNote, done: "noted", required: true},
 }
 
-// newLetterVerbs makes the commands of the verbs.
+// newLetterVerbs makes the commands of letterVerbs.
 func newLetterVerbs(g *globals) (all []*cobra.Command) {
 	for _, v := range letterVerbs {
 		l := &letterBulk{bulk: bulk{globals: g, required: v.required}, event: v.event, done: v.done}

@@ -13,7 +13,7 @@ import (
 	"github.com/nixie-go/nixie/internal/letterfile"
 )
 
-// adopting is dlq adopt.
+// adopting runs dlq adopt.
 type adopting struct {
 	importing
 	channel app.Channel
@@ -60,7 +60,8 @@ func (a *adopting) run(ctx context.Context, url string) (err error) {
 	return a.end(ctx, err)
 }
 
-// drainFrom takes in what a reader has. What is in is remembered when it is.
+// drainFrom takes the records of a reader into the office. The reader remembers a record only after
+// the office has it.
 func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 	for {
 		records, err := from.Next(ctx, importBatch)
@@ -102,5 +103,5 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 	}
 }
 
-// rememberLimit is how long noting what was taken in may take, also at an interrupt.
+// rememberLimit bounds the call that remembers records that were taken in, also after an interrupt.
 const rememberLimit = 30 * time.Second

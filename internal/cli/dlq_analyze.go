@@ -11,13 +11,13 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// shownCauses is how many groups dlq analyze shows to people; JSON has them all.
+// shownCauses limits the groups that dlq analyze shows to people; JSON has all.
 const shownCauses = 20
 
 func newDLQAnalyze(g *globals, of *jobLetters) *cobra.Command {
 	choice := letterFlags{of: of}
-	var look lookFlag
-	veil := veil{always: true}
+	var look scanFlag
+	masking := masking{always: true}
 	return g.inOffice(g.described("dlq analyze"), func(ctx context.Context, o *office.Office, _ []string) error {
 		f, err := choice.resolve(ctx, o, choice.filter)
 		if err != nil {
@@ -28,11 +28,11 @@ func newDLQAnalyze(g *globals, of *jobLetters) *cobra.Command {
 			return err
 		}
 		for i := range a.Groups {
-			a.Groups[i].Text = veil.text(a.Groups[i].Text)
+			a.Groups[i].Text = masking.text(a.Groups[i].Text)
 		}
-		defer g.lookedAt(a.LookedAt)
+		defer g.sayCoverage(a.LookedAt)
 		return g.objectOf(a, a.Groups, func(w io.Writer) { g.printAnalysis(w, &a, choice.text) })
-	}, &choice, &look, &veil)
+	}, &choice, &look, &masking)
 }
 
 func (g *globals) printAnalysis(w io.Writer, a *office.Analysis, filter string) {
@@ -79,10 +79,10 @@ func (g *globals) printAnalysis(w io.Writer, a *office.Analysis, filter string) 
 	printCounts(w, "By hour of death (UTC)", a.ByHour)
 }
 
-// shownText is how many columns of an example are shown.
+// shownText limits the columns of an example.
 const shownText = 300
 
-// inFull is what a failure of a group said, on one line, unless its signature says it.
+// inFull returns the text of a failure on one line, unless the signature of its group has it.
 func inFull(signature, text string) string {
 	line := cut(escapeLine(text), shownText)
 	if strings.HasSuffix(escapeLine(signature), line) {

@@ -23,24 +23,24 @@ const (
 	layoutMapReduce = "mapreduce"
 )
 
-// What --format says of a folder: the layout of MapReduce, a file for each item.
+// The formats of a folder in the layout of MapReduce, with a file for each item.
 const (
 	asItemDir = "itemdir"
 	asProdigy = "prodigy"
 )
 
-// exporting is dlq export.
+// exporting runs dlq export.
 type exporting struct {
 	*globals
-	veil
+	masking
 	flags  *pflag.FlagSet
 	choice letterFlags
 	layout string
 	format string
 	out    string
-	folder bool // of items, instead of a file
+	folder bool // a folder of items is written
 	n      int64
-	lossy  int64 // letters of which something could not be written
+	lossy  int64 // letters of which a part could not be written
 }
 
 func newDLQExport(g *globals, of *jobLetters) *cobra.Command {
@@ -58,7 +58,7 @@ func newDLQExport(g *globals, of *jobLetters) *cobra.Command {
 			do = x.writeTo
 		}
 		return cmp.Or(do(ctx, o, f), exitIf(x.lossy > 0, ExitPartly))
-	}, &x.choice, x, &x.veil)
+	}, &x.choice, x, &x.masking)
 }
 
 func (x *exporting) register(fs *pflag.FlagSet) {
@@ -85,8 +85,7 @@ func (x *exporting) read(g *globals) error {
 	return usagef("--layout is %q: give %s or %s", x.layout, layoutNixie, layoutMapReduce)
 }
 
-// writeTo writes a new file, for the user's eyes only, and takes it away again
-// when something goes wrong.
+// writeTo writes a new file that only the user can read, and removes it when something fails.
 func (x *exporting) writeTo(ctx context.Context, o *office.Office, f nixie.Filter) error {
 	path := x.out
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -110,7 +109,7 @@ func (x *exporting) writeTo(ctx context.Context, o *office.Office, f nixie.Filte
 	return nil
 }
 
-// checkFolder refuses what cannot be said of a folder of items.
+// checkFolder refuses flags that do not fit a folder of items.
 func (x *exporting) checkFolder() error {
 	switch {
 	case x.out == "":
@@ -137,7 +136,7 @@ func (x *exporting) writeItems(ctx context.Context, o *office.Office, f nixie.Fi
 	return nil
 }
 
-// write goes through the letters in flat memory.
+// write streams the letters: it never holds them all.
 func (x *exporting) write(ctx context.Context, o *office.Office, f nixie.Filter) error {
 	add, end, err := x.form()
 	if err != nil {
@@ -149,7 +148,7 @@ func (x *exporting) write(ctx context.Context, o *office.Office, f nixie.Filter)
 	return end()
 }
 
-// each adds all letters that are to be exported.
+// each adds every letter of the choice.
 func (x *exporting) each(ctx context.Context, o *office.Office, f nixie.Filter, add func(*nixie.Letter) error) error {
 	for letter, err := range o.AllLetters(ctx, f, true) {
 		if err != nil {
@@ -164,12 +163,12 @@ func (x *exporting) each(ctx context.Context, o *office.Office, f nixie.Filter, 
 	return nil
 }
 
-// form is how one letter is written, and what comes after the last.
+// form returns how to write one letter, and what to call after the last.
 func (x *exporting) form() (add func(*nixie.Letter) error, end func() error, err error) {
 	switch {
 	case x.output == asCSV:
 		w, err := letterfile.NewCSVWriter(x.Out)
-		return func(l *nixie.Letter) error { return w.Write(l, x.hid) }, w.Close, err
+		return func(l *nixie.Letter) error { return w.Write(l, x.hidden) }, w.Close, err
 	case x.layout == layoutMapReduce:
 		list := newListing[itemfile.Item](x.globals, nil)
 		return func(l *nixie.Letter) error { return list.add(x.item(l)) }, list.close, nil
@@ -178,7 +177,7 @@ func (x *exporting) form() (add func(*nixie.Letter) error, end func() error, err
 	return func(l *nixie.Letter) error { return list.add(x.story(l)) }, list.close, nil
 }
 
-// item is a letter as a dead letter item. Of what is lost it says so.
+// item converts a letter to a dead letter item. When something is lost it says so.
 func (x *exporting) item(l *nixie.Letter) itemfile.Item {
 	item, err := itemfile.ItemOf(l)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// importing is dlq import.
+// importing runs dlq import.
 type importing struct {
 	*globals
 	format, queue, reason string
@@ -25,19 +25,19 @@ type importing struct {
 	take   func(context.Context, []nixie.Letter) ([]nixie.Receipt, []error)
 	batch  []letterfile.Record
 	size   int   // bytes of the bodies in batch
-	masked int64 // of the added: secrets were hidden when the file was written
+	masked int64 // added letters whose secrets were hidden when the file was written
 
-	answered func(in bool) // told of each record in its order whether it is in now; nil: nobody asks
+	answered func(in bool) // called for each record in order: whether the office has it now; may be nil
 }
 
-// importReport is what dlq import prints.
+// importReport is the JSON of dlq import and dlq adopt.
 type importReport struct {
 	DryRun  bool     `json:"dry_run"`
-	Read    int64    `json:"read"`    // records
-	Added   int64    `json:"added"`   // or would be
-	Known   int64    `json:"known"`   // here already: nothing was added
-	Refused int64    `json:"refused"` // not a letter, or not one that can be taken in
-	Errors  []string `json:"errors"`  // of those, the first [shownErrors]
+	Read    int64    `json:"read"`
+	Added   int64    `json:"added"`   // or would be added
+	Known   int64    `json:"known"`   // the office had them already
+	Refused int64    `json:"refused"` // no letters, or letters that cannot be taken in
+	Errors  []string `json:"errors"`  // the first [shownErrors] of them
 }
 
 // Bounds of an import.
@@ -71,8 +71,8 @@ func (m *importing) run(ctx context.Context, path string) (err error) {
 	return m.end(ctx, m.takeIn(ctx, func() error { return m.drain(ctx, file.Next) }))
 }
 
-// takeIn takes letters in, into a store that is made if need be. A dry run makes
-// none: to it a store that is not there is an empty one.
+// takeIn runs drain on a store, which it creates if need be. A dry run creates none: it treats a
+// missing store as an empty one.
 func (m *importing) takeIn(ctx context.Context, drain func() error) error {
 	if !m.dry {
 		return m.visitStore(app.Options{Clock: m.Now}, func(o *office.Office) error {
@@ -96,7 +96,7 @@ func (m *importing) takeIn(ctx context.Context, drain func() error) error {
 	return drain()
 }
 
-// drain takes in all that comes, batch by batch, until [io.EOF].
+// drain takes in records batch by batch, until [io.EOF].
 func (m *importing) drain(ctx context.Context, next func() (letterfile.Record, error)) error {
 	for {
 		rec, err := next()
@@ -112,7 +112,7 @@ func (m *importing) drain(ctx context.Context, next func() (letterfile.Record, e
 	}
 }
 
-// add takes a record in, sooner or later.
+// add takes in a record, together with others.
 func (m *importing) add(ctx context.Context, rec letterfile.Record) error {
 	m.report.Read++
 	if rec.Err != nil {
@@ -127,8 +127,7 @@ func (m *importing) add(ctx context.Context, rec letterfile.Record) error {
 	return m.flush(ctx)
 }
 
-// flush takes a batch in. An error ends the import; what is wrong with one
-// letter does not.
+// flush takes in a batch. An error ends the import; a letter that is refused does not.
 func (m *importing) flush(ctx context.Context) error {
 	letters := make([]nixie.Letter, len(m.batch))
 	for i := range m.batch {
@@ -136,11 +135,12 @@ func (m *importing) flush(ctx context.Context) error {
 	}
 	receipts, errs := m.take(ctx, letters)
 	for i, err := range errs {
-		place := m.batch[i].Place
+		at := m.batch[i].Place
 		before := m.report.Refused
 		switch {
 		case err == nil && receipts[i].Different:
-			m.refuse(nixie.Errorf(nixie.CodeConflict, "%s: %s is here with another body: give one of the two another ID, or the items of another job another --queue", place, receipts[i].ID))
+			m.refuse(nixie.Errorf(nixie.CodeConflict, "%s: %s is here with another body: give one of the two another ID, "+
+				"or the items of another job another --queue", at, receipts[i].ID))
 		case err == nil && receipts[i].Duplicate:
 			m.report.Known++
 		case err == nil:
@@ -149,7 +149,7 @@ func (m *importing) flush(ctx context.Context) error {
 				m.masked++
 			}
 		case aboutOne(err):
-			m.refuse(fmt.Errorf("%s: %w", place, err))
+			m.refuse(fmt.Errorf("%s: %w", at, err))
 		default:
 			return err
 		}
@@ -179,7 +179,7 @@ func (m *importing) refuse(err error) {
 	}
 }
 
-// end prints what was done, also before an error.
+// end prints the report, also before an error.
 func (m *importing) end(ctx context.Context, err error) error {
 	r := &m.report
 	if r.Read > 0 {
@@ -189,7 +189,8 @@ func (m *importing) end(ctx context.Context, err error) error {
 		m.say("and %d more", more)
 	}
 	if m.masked > 0 {
-		m.say("secrets were hidden when this was exported, in %s: what is added differs from the original; nixie dlq export --unmask keeps secrets", plural(m.masked, "letter"))
+		m.say("secrets were hidden when this was exported, in %s: what is added differs from the original; "+
+			"nixie dlq export --unmask keeps secrets", plural(m.masked, "letter"))
 	}
 	if err == nil || r.Read > 0 {
 		if printing := m.object(r, func(w io.Writer) { m.print(w, r) }); printing != nil {
@@ -201,7 +202,7 @@ func (m *importing) end(ctx context.Context, err error) error {
 		return exit(ExitInterrupted)
 	case err != nil && r.Added > 0 && !m.dry:
 		m.say("nixie: %v", err)
-		m.say("the letters before it are in: mend the rest and import the file again, nothing is added twice")
+		m.say("the letters before it are in: correct the rest and import the file again, nothing is added twice")
 		return exit(ExitPartly)
 	case err != nil:
 		return err

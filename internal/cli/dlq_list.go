@@ -14,7 +14,7 @@ import (
 func newDLQList(g *globals, of *jobLetters) *cobra.Command {
 	choice := letterFlags{of: of}
 	var page pageFlags
-	veil := veil{always: true}
+	masking := masking{always: true}
 	return g.inOffice(g.described("dlq list"), func(ctx context.Context, o *office.Office, _ []string) error {
 		f, err := choice.resolve(ctx, o, office.Unresolved(choice.filter))
 		if err != nil {
@@ -22,15 +22,15 @@ func newDLQList(g *globals, of *jobLetters) *cobra.Command {
 		}
 		view := func(l *nixie.Letter) office.LetterView {
 			v := office.ViewLetter(l)
-			v.LastFailure = veil.text(v.LastFailure)
+			v.LastFailure = masking.text(v.LastFailure)
 			return v
 		}
 		return list(g, &page, "letters", letterColumns(g.Now()), view, o.AllLetters(ctx, f, false),
 			func(p store.Page) ([]nixie.Letter, string, error) { return o.Letters(ctx, f, p) })
-	}, &page, &choice, &veil)
+	}, &page, &choice, &masking)
 }
 
-// letterColumns are what people see of a letter in a list.
+// letterColumns are the columns of a list of letters.
 func letterColumns(now time.Time) []column[office.LetterView] {
 	type v = office.LetterView
 	return []column[v]{
@@ -43,7 +43,7 @@ func letterColumns(now time.Time) []column[office.LetterView] {
 	}
 }
 
-// statusInk shows from afar which letters wait for somebody.
+// statusInk makes letters that need a person stand out.
 func statusInk(s nixie.Status) ink {
 	switch s {
 	case nixie.StatusOpen, nixie.StatusQuarantined:
@@ -54,5 +54,5 @@ func statusInk(s nixie.Status) ink {
 	return faint
 }
 
-// damaged marks a record of which something cannot be read.
+// damaged marks a record that cannot be read whole.
 func damaged(damage []string) string { return either(len(damage) == 0, "", " (damaged)") }

@@ -29,14 +29,14 @@ func (p *purge) register(fs *pflag.FlagSet) {
 
 func (*purge) read(*globals) error { return nil }
 
-// purge is the choice of letters that only a purge makes.
+// purge adds age and statuses to the choice of letters.
 type purge struct {
 	*globals
 	older, by string
 	statuses  []string
 }
 
-// narrow adds age and statuses to a choice.
+// narrow adds age and statuses to a filter.
 func (p *purge) narrow(f *nixie.Filter, ids bool) error {
 	switch {
 	case len(f.Statuses) > 0:

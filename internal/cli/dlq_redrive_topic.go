@@ -21,7 +21,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// topicRedrive is dlq redrive --from.
+// topicRedrive runs dlq redrive --from.
 type topicRedrive struct {
 	*letterBulk
 	from, group string
@@ -76,7 +76,7 @@ func (r *topicRedrive) run(ctx context.Context, args []string) error {
 	if err := r.target.resolve(r.globals); err != nil {
 		return err
 	}
-	if back { // each to the topic where it died
+	if back { // each record goes to the topic where it died
 		r.target.channel.Name = ""
 	}
 	r.group = cmp.Or(r.group, "nixie-redrive."+from.Name)
@@ -128,7 +128,7 @@ func (r *topicRedrive) picks() bool {
 	return r.choice.text != "" || r.choice.where != "" || len(r.headers) > 0
 }
 
-// choose returns the choice of --filter, --where and --header; nil is all.
+// choose returns the choice of --filter, --where and --header; nil chooses all.
 func (r *topicRedrive) choose(system string) func(*broker.Record) bool {
 	if !r.picks() {
 		return nil
@@ -149,15 +149,15 @@ func (r *topicRedrive) choose(system string) func(*broker.Record) bool {
 	}
 }
 
-// movedReport is what dlq redrive --from prints.
+// movedReport is the JSON of dlq redrive --from.
 type movedReport struct {
 	DryRun  bool   `json:"dry_run"`
 	Group   string `json:"group"`
-	Stopped bool   `json:"stopped"` // by itself
+	Stopped bool   `json:"stopped"` // by --stop-after
 	redrive.Moved
 }
 
-// move does it and says how it went.
+// move redrives the records and reports.
 func (r *topicRedrive) move(ctx context.Context, m redrive.Mover) error {
 	done, err := m.Run(ctx)
 	if done.Read > 0 {
@@ -171,7 +171,7 @@ func (r *topicRedrive) move(ctx context.Context, m redrive.Mover) error {
 	r.sayUnanswered(done.Unanswered)
 	switch {
 	case report.Stopped:
-		r.say("%v; about %d records to go: once that is mended, run the same command again", err, done.Left)
+		r.say("%v; about %d records to go: once that is fixed, run the same command again", err, done.Left)
 		return exit(ExitPartly)
 	case err != nil && ctx.Err() != nil:
 		r.say("about %d records to go; run the same command again: what was confirmed is not sent again", done.Left+done.Unanswered)

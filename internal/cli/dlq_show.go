@@ -17,7 +17,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// What dlq show prints of long texts, unless -o wide.
+// The limits of long texts in dlq show, unless -o wide.
 const (
 	shownBody  = 2 << 10 // bytes
 	shownHex   = 256     // bytes of a body that is not text
@@ -27,7 +27,7 @@ const (
 )
 
 func newDLQShow(g *globals, of *jobLetters) *cobra.Command {
-	var veil veil
+	var masking masking
 	cmd := g.inOffice(g.described("dlq show", oneArg("ID")), func(ctx context.Context, o *office.Office, args []string) error {
 		args, err := of.ids(ctx, o, args)
 		if err != nil {
@@ -37,22 +37,22 @@ func newDLQShow(g *globals, of *jobLetters) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		veil.letter(&l)
-		view := veil.story(&l)
-		veil.body(&view.Message.Bytes)
+		masking.letter(&l)
+		view := masking.story(&l)
+		masking.body(&view.Message.Bytes)
 		if view.Edited != nil {
-			veil.body(&view.Edited.Bytes)
+			masking.body(&view.Edited.Bytes)
 		}
-		view.Masked = veil.hid
-		return g.object(view, func(w io.Writer) { g.printLetter(w, &l, &veil) })
-	}, &veil)
+		view.Masked = masking.hidden
+		return g.object(view, func(w io.Writer) { g.printLetter(w, &l, &masking) })
+	}, &masking)
 	if of != nil {
 		of.register(cmd.Flags())
 	}
 	return cmd
 }
 
-func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) {
+func (g *globals) printLetter(w io.Writer, l *nixie.Letter, masking *masking) {
 	m := &l.Message
 	fmt.Fprintf(w, "%s\n\n", escapeLine(l.Signature))
 	var f facts
@@ -77,18 +77,18 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) {
 		indent(w, n.Text, 0, g.bytes(shownBody))
 	}
 	g.printHistory(w, l.History, l.HistoryDropped)
-	g.printBody(w, "Body", m.Body, veil)
+	g.printBody(w, "Body", m.Body, masking)
 	if o := l.Original; o != nil {
-		g.printBody(w, "Body before it was edited", o.Body, veil)
+		g.printBody(w, "Body before it was edited", o.Body, masking)
 		for _, h := range o.Headers {
 			fmt.Fprintf(w, "  header %s\n", escapeLine(h.Name+": "+h.Value))
 		}
 	}
-	veil.confess(w)
+	masking.sayHidden(w)
 	g.printNext(w, l)
 }
 
-// attempts says how many there were.
+// attempts writes a number of attempts that may not be known.
 func attempts(n *int) string {
 	if n == nil {
 		return "attempts not known"
@@ -96,7 +96,7 @@ func attempts(n *int) string {
 	return plural(int64(*n), "attempt")
 }
 
-// origin says where a message came from, as far as that is known.
+// origin writes the origin of a message, as far as it is known.
 func origin(o *nixie.Origin) string {
 	text := o.System + " " + o.Channel
 	if o.Partition >= 0 {
@@ -110,7 +110,7 @@ func origin(o *nixie.Origin) string {
 
 func note(s string) string { return either(s == "", "", " ("+s+")") }
 
-// printHistory prints every attempt that went wrong.
+// printHistory prints every failed attempt.
 func (g *globals) printHistory(w io.Writer, list []nixie.Failure, dropped int) {
 	for i := range list {
 		if i == 1 && dropped > 0 {
@@ -121,12 +121,12 @@ func (g *globals) printHistory(w io.Writer, list []nixie.Failure, dropped int) {
 }
 
 func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
-	which := fmt.Sprintf("Life %d, attempt %d", f.Generation, f.Attempt)
+	which := fmt.Sprintf("Generation %d, attempt %d", f.Generation, f.Attempt)
 	switch {
 	case f.Attempt == 0 && f.Generation == 0:
 		which = "An attempt that cannot be read"
 	case f.Attempt == 0:
-		which = fmt.Sprintf("Life %d, attempt not known", f.Generation)
+		which = fmt.Sprintf("Generation %d, attempt not known", f.Generation)
 	}
 	fmt.Fprintf(w, "\n%s: %s after %s: %s (%s), then %s\n", which,
 		moment(f.FailedAt), took(f.Took), escapeLine(string(f.Reason)), escapeLine(string(f.Class)), orDash(escapeLine(string(f.Decision))))
@@ -134,7 +134,7 @@ func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 	var more []string
 	for _, part := range [...]struct{ name, value string }{
 		{"type", f.Type}, {"step", f.Step}, {"worker", f.Worker}, {"node", f.Node}, {"log", f.LogLocation},
-		{"steps done", strings.Join(f.Steps, ", ")}, {"trail", strings.Join(f.Context, " › ")},
+		{"steps done", strings.Join(f.Steps, ", ")}, {"context", strings.Join(f.Context, " › ")},
 	} {
 		if part.value != "" {
 			more = append(more, part.name+" "+escapeLine(part.value))
@@ -167,7 +167,7 @@ func left(truncated int64) string {
 	return either(truncated == 0, "", fmt.Sprintf(" (%d more were not kept)", truncated))
 }
 
-// bytes and lines are how much of a text is shown.
+// bytes and lines limit a shown text.
 func (g *globals) bytes(n int) int {
 	if g.output == asWide {
 		return shownWide
@@ -177,16 +177,16 @@ func (g *globals) bytes(n int) int {
 
 func (g *globals) lines(n int) int { return g.bytes(n) }
 
-func (g *globals) printBody(w io.Writer, what string, body []byte, veil *veil) {
+func (g *globals) printBody(w io.Writer, what string, body []byte, masking *masking) {
 	fmt.Fprintf(w, "\n%s, %s:\n", what, plural(int64(len(body)), "byte"))
 	if office.IsText(body) {
-		indent(w, veil.text(string(body)), 0, g.bytes(shownBody))
+		indent(w, masking.text(string(body)), 0, g.bytes(shownBody))
 	} else {
 		indent(w, dump(body, g.bytes(shownHex)), 0, shownWide)
 	}
 }
 
-// dump writes bytes as a hex dump, cut at n bytes.
+// dump returns a hex dump of the first n bytes.
 func dump(b []byte, n int) string {
 	s := hex.Dump(b[:min(len(b), n)])
 	if len(b) > n {
@@ -195,7 +195,7 @@ func dump(b []byte, n int) string {
 	return s
 }
 
-// indent writes foreign text in lines of its own, cut at n bytes.
+// indent writes foreign text on lines of its own, cut after n bytes.
 func indent(w io.Writer, text string, deeper, n int) {
 	rest := ""
 	if len(text) > n {
@@ -212,7 +212,7 @@ func indent(w io.Writer, text string, deeper, n int) {
 	}
 }
 
-// head is the first n lines.
+// head returns the first n lines.
 func head(text string, n int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if len(lines) <= n {
@@ -221,7 +221,7 @@ func head(text string, n int) string {
 	return strings.Join(lines[:n], "\n") + fmt.Sprintf("\n… %d more lines", len(lines)-n)
 }
 
-// tail is the last n lines.
+// tail returns the last n lines.
 func tail(text string, n int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if len(lines) <= n {
@@ -230,7 +230,7 @@ func tail(text string, n int) string {
 	return fmt.Sprintf("… %d lines before\n", len(lines)-n) + strings.Join(lines[len(lines)-n:], "\n")
 }
 
-// printNext says what can be done now, as commands to type.
+// printNext prints the commands that make sense now.
 func (g *globals) printNext(w io.Writer, l *nixie.Letter) {
 	if take := g.takeIn(); take != "" {
 		printSteps(w, []step{{take, "take these items into a store, to redrive them there"}})
@@ -253,12 +253,12 @@ func (g *globals) printNext(w io.Writer, l *nixie.Letter) {
 	if lifecycle.May(l.Status, store.OnDiscard) {
 		next = append(next, step{g.typed("dlq", "discard", id, "--reason", "'…'"), "give it up"})
 	}
-	next = append(next, step{g.typed("message", "log", l.Message.ID.String()), "its life in order of time"})
+	next = append(next, step{g.typed("message", "log", l.Message.ID.String()), "its history in order of time"})
 	printSteps(w, next)
 }
 
-// takeIn is the command that takes a folder of items into a store; empty when the letters
-// are in one.
+// takeIn returns the command that takes the present folder of items into a store; empty when
+// letters are in a store already.
 func (g *globals) takeIn() string {
 	url, err := config.StoreURL(g.store, g.Env)
 	folder, is := app.ItemFolder(url)
@@ -268,8 +268,8 @@ func (g *globals) takeIn() string {
 	return "nixie dlq import " + quote(folder)
 }
 
-// redriveOf is the command that sends a letter on its way, with --force where
-// its reason or its status wants that.
+// redriveOf returns the command that redrives a letter, with --force where its reason or status
+// needs that.
 func (g *globals) redriveOf(l *nixie.Letter) string {
 	words := []string{"dlq", "redrive", l.ID.String()}
 	if !l.Redrivable || l.NeedsReview {
@@ -278,7 +278,7 @@ func (g *globals) redriveOf(l *nixie.Letter) string {
 	return g.typed(append(words, "--reason", "'…'")...)
 }
 
-// step is something that can be done next: the command to type, and why.
+// step is a command to type next, and the reason for it.
 type step struct{ command, why string }
 
 func printSteps(w io.Writer, next []step) {

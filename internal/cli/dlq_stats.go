@@ -14,7 +14,7 @@ import (
 
 func newDLQStats(g *globals, of *jobLetters) *cobra.Command {
 	choice := letterFlags{of: of}
-	var look lookFlag
+	var look scanFlag
 	return g.inOffice(g.described("dlq stats"), func(ctx context.Context, o *office.Office, _ []string) error {
 		f, err := choice.resolve(ctx, o, choice.filter)
 		if err != nil {
@@ -24,7 +24,7 @@ func newDLQStats(g *globals, of *jobLetters) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer g.lookedAt(s.LookedAt)
+		defer g.sayCoverage(s.LookedAt)
 		return g.object(s, func(w io.Writer) { printStats(w, &s) })
 	}, &choice, &look)
 }
@@ -41,7 +41,7 @@ func printStats(w io.Writer, s *office.Stats) {
 	printCounts(w, "By queue", countsOf(s.ByQueue))
 }
 
-// countsOf lists a map, largest first.
+// countsOf lists the counts of a map, largest first.
 func countsOf(m map[string]int64) []office.Count {
 	list := make([]office.Count, 0, len(m))
 	for value, n := range m {
@@ -71,7 +71,7 @@ func printCounts(w io.Writer, title string, counts []office.Count) {
 // facts are names and values that are printed in two columns.
 type facts [][2]string
 
-// add takes names and values alternately; a value may be foreign text, and an empty one is left out.
+// add takes names and values alternately. A value may be foreign text; an empty one is left out.
 func (f *facts) add(pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {

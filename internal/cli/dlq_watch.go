@@ -14,19 +14,19 @@ import (
 )
 
 func newDLQWatch(g *globals) *cobra.Command {
-	w := &watch{globals: g, veil: veil{always: true}}
-	cmd := g.command(g.described("dlq watch"), w.run, &w.filter, &w.veil)
+	w := &watch{globals: g, masking: masking{always: true}}
+	cmd := g.command(g.described("dlq watch"), w.run, &w.filter, &w.masking)
 	fs := cmd.Flags()
 	fs.StringVar(&w.cursor, "cursor", "", "go on where a watch ended")
 	fs.BoolVar(&w.once, "once", false, "look once")
-	fs.DurationVar(&w.interval, "interval", office.DefaultInterval, "between two looks")
-	fs.DurationVar(&w.length, "for", 0, "end after so long; 0 is never")
+	fs.DurationVar(&w.interval, "interval", office.DefaultInterval, "time between two scans")
+	fs.DurationVar(&w.length, "for", 0, "end after this time; 0 is never")
 	fs.StringVar(&w.exec, "exec", "", "command to run for each new group")
 	fs.DurationVar(&w.timeout, "exec-timeout", time.Minute, "how long that command may run")
 	return cmd
 }
 
-// watch is the command dlq watch.
+// watch runs dlq watch.
 type watch struct {
 	*globals
 	filter                    filterFlag
@@ -35,11 +35,11 @@ type watch struct {
 	interval, length, timeout time.Duration
 	exec                      string
 	alarm                     *hook // of --exec
-	veil                      veil
+	masking                   masking
 }
 
-// maxAlarmOutput is how much of what a command of --exec writes is shown when it
-// fails, in bytes of each output.
+// maxAlarmOutput limits the output of a failed --exec command that is shown, in bytes of each
+// stream.
 const maxAlarmOutput = 2 << 10
 
 func (w *watch) run(ctx context.Context, _ []string) (err error) {
@@ -80,7 +80,7 @@ func (w *watch) run(ctx context.Context, _ []string) (err error) {
 // tell prints news and runs the command for a new group.
 func (w *watch) tell(ctx context.Context, n office.News) error {
 	for i := range n.Letters {
-		n.Letters[i].LastFailure = w.veil.text(n.Letters[i].LastFailure)
+		n.Letters[i].LastFailure = w.masking.text(n.Letters[i].LastFailure)
 	}
 	if err := w.print(&n); err != nil {
 		return err

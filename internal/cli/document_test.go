@@ -47,7 +47,7 @@ does, ends a listing silently.
 | 0 | done |
 | 1 | failed, or nothing of that name |
 | 2 | the arguments or the input are wrong; nothing was touched |
-| 3 | a check is over its threshold, or doctor found something to mend |
+| 3 | a check is over its threshold, or doctor found something to fix |
 | 4 | not allowed; of ` + "`consume --idle`" + `: the rest is with other members of the group |
 | 5 | done, but some of it is dead or was skipped |
 | 130 | interrupted |

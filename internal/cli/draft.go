@@ -14,16 +14,16 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// draft is a message as a line of nixie enqueue --jsonl writes it. What it does
-// not say, the flags say.
+// draft is a message on a line of nixie enqueue --jsonl. Flags give the fields that it does not
+// have.
 type draft struct {
 	ID         string          `json:"id"`
 	Type       string          `json:"type"`
 	Key        string          `json:"key"`
 	Stream     string          `json:"stream"`
 	DedupeKey  string          `json:"dedupe_key"`
-	Body       json.RawMessage `json:"body"`        // a text is taken as it is, other JSON as it is written
-	BodyBase64 *string         `json:"body_base64"` // for bytes that are no text
+	Body       json.RawMessage `json:"body"`        // a JSON string is the body itself; other JSON is the body as it is written
+	BodyBase64 *string         `json:"body_base64"` // for a body that is no text
 	Headers    draftHeaders    `json:"headers"`
 	Priority   *int            `json:"priority"`
 	Delay      string          `json:"delay"`
@@ -31,7 +31,7 @@ type draft struct {
 	ExpiresAt  *time.Time      `json:"expires_at"`
 }
 
-// parseDraft makes a message of a line and of what the flags say.
+// parseDraft makes a message from a line and from the flags.
 func parseDraft(line []byte, flags nixie.Message) (nixie.Message, error) {
 	if !utf8.Valid(line) {
 		return flags, errors.New("not valid UTF-8, which JSON has to be")
@@ -74,11 +74,12 @@ func parseDraft(line []byte, flags nixie.Message) (nixie.Message, error) {
 	return m, m.Check()
 }
 
-// draftError names what is wrong with a line without the words of the decoder.
+// draftError explains a bad line without the words of the decoder.
 func draftError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if strings.HasPrefix(text, "unknown field") {
-		return errors.New(text + ": the fields are id, type, key, stream, dedupe_key, body, body_base64, headers, priority, delay, not_before and expires_at")
+		return errors.New(text + ": the fields are id, type, key, stream, dedupe_key, body, body_base64, headers, priority, delay, " +
+			"not_before and expires_at")
 	}
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) && kind.Field != "" {
@@ -125,8 +126,8 @@ func (d *draft) readBody(m *nixie.Message) (err error) {
 	return err
 }
 
-// draftHeaders are headers as an object of texts, or as nixie message show has
-// them: a list of objects with name and value.
+// draftHeaders reads headers as an object of strings, or as a list of objects with name and value,
+// as nixie message show writes them.
 type draftHeaders []nixie.Header
 
 // UnmarshalJSON implements json.Unmarshaler.

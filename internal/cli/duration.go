@@ -9,8 +9,7 @@ import (
 	"github.com/nixie-go/nixie/filter"
 )
 
-// durationFlag is the value of a flag that is a positive duration, days and weeks
-// included.
+// durationFlag is a flag with a positive duration; days and weeks are allowed.
 type durationFlag time.Duration
 
 func (s *durationFlag) String() string {
@@ -32,7 +31,7 @@ func (s *durationFlag) Set(text string) error {
 	return err
 }
 
-// rateFlag is the value of a flag that is a number of things in a time.
+// rateFlag is a flag with a number of events in an interval.
 type rateFlag struct {
 	n     *int64
 	every time.Duration

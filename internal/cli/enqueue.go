@@ -49,11 +49,12 @@ func newEnqueue(g *globals) *cobra.Command {
 	fs.StringVar(&f.m.Key, "key", "", "your own name for it")
 	fs.StringVar(&f.m.Stream, "stream", "", "messages of one stream keep their order, if the queue keeps order")
 	fs.StringVar(&f.m.DedupeKey, "dedupe-key", "", "at most one message of the queue has it")
-	fs.Var(newChoice(&f.onConflict, conflictReturns, conflictReturns, conflictFails, conflictReplaces), "on-conflict", "what a taken dedupe key means: the receipt names its holder, an error, or that its holder takes the new body")
+	fs.Var(newChoice(&f.onConflict, conflictReturns, conflictReturns, conflictFails, conflictReplaces), "on-conflict",
+		"what a taken dedupe key means: the receipt names its holder, an error, or that its holder takes the new body")
 	fs.IntVar(&f.m.Priority, "priority", 0, fmt.Sprintf("from %d to %d; higher comes first", nixie.MinPriority, nixie.MaxPriority))
-	fs.DurationVar(&f.m.Delay, "delay", 0, "not handed out before so much time has passed")
+	fs.DurationVar(&f.m.Delay, "delay", 0, "not handed out before this time has passed")
 	fs.StringVar(&f.at, "at", "", "not handed out before this time, such as 2026-05-04T12:00:00Z")
-	fs.DurationVar(&f.expiresIn, "expires-in", 0, "not handed out once so much time has passed")
+	fs.DurationVar(&f.expiresIn, "expires-in", 0, "not handed out after this time has passed")
 	fs.StringArrayVar(&f.headers, "header", nil, "a header, as name=value; may be repeated")
 	return cmd
 }
@@ -77,7 +78,7 @@ func (f *enqueueFlags) run(ctx context.Context, args []string) (err error) {
 	if f.lines {
 		return f.with(func(st store.Store) error { return f.takeLines(ctx, st, in) })
 	}
-	if f.m.Body, err = f.readBody(attentive{ctx, in}); err != nil {
+	if f.m.Body, err = f.readBody(interruptible{ctx, in}); err != nil {
 		return err
 	}
 	if err := f.m.Check(); err != nil {
@@ -86,7 +87,7 @@ func (f *enqueueFlags) run(ctx context.Context, args []string) (err error) {
 	return f.with(func(st store.Store) error { return f.one(ctx, st) })
 }
 
-// sourceOf is the file that is named, or standard input.
+// sourceOf returns the named file, or standard input.
 func sourceOf(args []string) string {
 	if len(args) == 2 {
 		return args[1]
@@ -94,7 +95,7 @@ func sourceOf(args []string) string {
 	return stdinList
 }
 
-// check finds everything that is wrong before anything is read.
+// check finds mistakes before any input is read.
 func (f *enqueueFlags) check(args []string) error {
 	f.m.Queue = args[0]
 	f.m.OnConflict = map[string]nixie.Conflict{
@@ -132,7 +133,7 @@ func (f *enqueueFlags) check(args []string) error {
 	return f.m.Check()
 }
 
-// readBody reads all of the body, and one byte more than it may have.
+// readBody reads the body, up to one byte more than is allowed.
 func (f *enqueueFlags) readBody(in io.Reader) ([]byte, error) {
 	if f.hasBody {
 		return []byte(f.body), nil
@@ -140,7 +141,7 @@ func (f *enqueueFlags) readBody(in io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, nixie.MaxBody+1))
 }
 
-// with opens the store, and makes it when it is not there.
+// with opens the store, or creates it.
 func (f *enqueueFlags) with(do func(store.Store) error) (err error) {
 	st, err := f.open(app.Options{Owner: config.Actor(f.Env), Clock: f.Now})
 	if err != nil {
@@ -154,14 +155,14 @@ func (f *enqueueFlags) with(do func(store.Store) error) (err error) {
 	return do(st)
 }
 
-// receiptView is the answer to one message.
+// receiptView is the receipt of one message.
 type receiptView struct {
 	ID        nixie.ID `json:"id"`
 	Duplicate bool     `json:"duplicate"`
 	Different bool     `json:"different"`
 }
 
-// lineReceipt is the answer to a line of --jsonl.
+// lineReceipt is the receipt of a line of --jsonl.
 type lineReceipt struct {
 	Line int `json:"line"`
 	receiptView
@@ -178,7 +179,7 @@ func (f *enqueueFlags) one(ctx context.Context, st store.Store) error {
 	}), f.outcome(r.Different))
 }
 
-// remark says what became of a message whose dedupe key was taken.
+// remark explains the receipt of a message whose dedupe key was taken.
 func (f *enqueueFlags) remark(r nixie.Receipt) string {
 	switch {
 	case r.Different && f.m.OnConflict == nixie.ReplaceExisting:
@@ -191,8 +192,7 @@ func (f *enqueueFlags) remark(r nixie.Receipt) string {
 	return ""
 }
 
-// outcome is how the command ends when the bodies of some messages were not
-// taken.
+// outcome ends the command when the bodies of some messages were not taken.
 func (f *enqueueFlags) outcome(different bool) error {
 	return exitIf(different && f.m.OnConflict != nixie.ReplaceExisting, ExitPartly)
 }

@@ -19,25 +19,27 @@ const (
 	maxLine    = 32 << 20 // bytes of a line: a body with its escapes
 )
 
-// lineBatch takes lines in and knows how far it is.
+// lineBatch enqueues lines and counts them.
 type lineBatch struct {
 	*enqueueFlags
 	st    store.Store
 	out   *listing[lineReceipt]
-	lines []int // where the messages stand in the file
+	lines []int // line numbers of batch
 	batch []nixie.Message
 	size  int
 
 	accepted, added, duplicate, different int
-	last                                  int // line of the last message that was accepted
-	keyless                               int // accepted ones that nothing makes unique
+	last                                  int // line number of the last accepted message
+	keyless                               int // accepted messages without a dedupe key
 	printing                              error
 }
 
-// takeLines enqueues a message for each line. It stops at the first line that
-// cannot be taken, and says where.
+// takeLines enqueues a message for each line. It stops at the first line that is refused, and names
+// it.
 func (f *enqueueFlags) takeLines(ctx context.Context, st store.Store, in io.Reader) error {
-	b := &lineBatch{enqueueFlags: f, st: st, out: newListing(f.globals, []column[lineReceipt]{{name: "line"}, {name: "id"}, {name: "duplicate"}, {name: "different"}})}
+	b := &lineBatch{enqueueFlags: f, st: st, out: newListing(f.globals, []column[lineReceipt]{
+		{name: "line"}, {name: "id"}, {name: "duplicate"}, {name: "different"},
+	})}
 	err := b.all(ctx, in)
 	if b.accepted > 0 {
 		f.status("")
@@ -65,20 +67,21 @@ func (f *enqueueFlags) takeLines(ctx context.Context, st store.Store, in io.Read
 	return f.outcome(b.different > 0)
 }
 
-// standing says what is in the queue after an error, and how to go on.
+// standing tells after an error which lines are in the queue, and how to go on.
 func (b *lineBatch) standing() string {
 	if b.accepted == 0 {
 		return "nothing of the file is in the queue by this command"
 	}
 	s := fmt.Sprintf("the lines up to %d are in the queue (%d added, %d there already), and none after it\n", b.last, b.added, b.duplicate)
 	if b.keyless > 0 {
-		return s + fmt.Sprintf("go on with the rest, as in: tail -n +%d FILE; %s of those before have no dedupe_key and would be added twice", b.last+1, plural(int64(b.keyless), "line"))
+		return s + fmt.Sprintf("go on with the rest, as in: tail -n +%d FILE; %s of those before have no dedupe_key and would be added twice",
+			b.last+1, plural(int64(b.keyless), "line"))
 	}
 	return s + "the whole file can be given again: by their dedupe_key the lines that are there are not added twice"
 }
 
 func (b *lineBatch) all(ctx context.Context, in io.Reader) error {
-	lines := bufio.NewReaderSize(attentive{ctx, in}, attentiveRead)
+	lines := bufio.NewReaderSize(interruptible{ctx, in}, interruptibleRead)
 	for number := 1; ; number++ {
 		line, err := readLine(lines)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -100,8 +103,8 @@ func (b *lineBatch) all(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// readLine reads a line; the last one may lack its end and comes with io.EOF. A
-// line that another error cuts off does not count.
+// readLine reads a line. The last one may lack its end, and comes with io.EOF. A line that another
+// error cuts off is dropped.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -118,7 +121,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// flush enqueues what was read, all of it or nothing.
+// flush enqueues the batch, all of it or nothing.
 func (b *lineBatch) flush(ctx context.Context) error {
 	if len(b.batch) == 0 {
 		return nil
@@ -133,7 +136,7 @@ func (b *lineBatch) flush(ctx context.Context) error {
 	}
 	for i, r := range receipts {
 		b.count(&b.batch[i], r)
-		if b.printing == nil { // that nobody reads receipts is no reason to stop
+		if b.printing == nil { // without a reader of receipts it goes on
 			b.printing = b.out.add(lineReceipt{b.lines[i], receiptView{r.ID, r.Duplicate, r.Different}})
 		}
 	}
@@ -159,22 +162,22 @@ func (b *lineBatch) count(m *nixie.Message, r nixie.Receipt) {
 	}
 }
 
-// attentive is a reader that ends with ctx, also when nothing comes. Whoever
-// reads then is left behind, and goes with the process.
-type attentive struct {
+// interruptible is a reader that returns when ctx ends, also while no input comes. The goroutine
+// that reads then stays behind and ends with the process.
+type interruptible struct {
 	ctx context.Context
 	in  io.Reader
 }
 
-// attentiveRead is how much is read at once.
-const attentiveRead = 64 << 10
+// interruptibleRead limits one read.
+const interruptibleRead = 64 << 10
 
-func (a attentive) Read(p []byte) (int, error) {
+func (a interruptible) Read(p []byte) (int, error) {
 	type result struct {
 		n   int
 		err error
 	}
-	buf := make([]byte, min(len(p), attentiveRead))
+	buf := make([]byte, min(len(p), interruptibleRead))
 	got := make(chan result, 1)
 	go func() {
 		n, err := a.in.Read(buf)

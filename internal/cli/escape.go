@@ -10,9 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// escape makes foreign text harmless on a terminal: control characters, broken
-// UTF-8 and characters that reorder text are written as escapes. Line ends and
-// tabs stay.
+// escape makes foreign text harmless on a terminal: it writes control characters, broken UTF-8 and
+// characters that reorder text as escapes. Line ends and tabs stay.
 func escape(s string) string {
 	if !strings.ContainsFunc(s, harmful) && utf8.ValidString(s) {
 		return s
@@ -34,7 +33,7 @@ func escape(s string) string {
 	return b.String()
 }
 
-// escapeLine is escape for text that has to stay on one line.
+// escapeLine escapes line ends and tabs as well.
 func escapeLine(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(escape(s))
 }
@@ -46,8 +45,8 @@ func harmful(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
 }
 
-// quote makes a word that a person can paste into a POSIX shell, and that does
-// nothing to the terminal on which it is shown.
+// quote makes a word that a person can paste into a POSIX shell, and that is harmless on a
+// terminal.
 func quote(s string) string {
 	switch {
 	case s != "" && strings.IndexFunc(s, func(c rune) bool { return !plainInShell(c) }) < 0:
@@ -62,8 +61,7 @@ func plainInShell(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=@%+,", c)
 }
 
-// dollarQuote writes bytes that cannot be shown as octal numbers, in the quotes
-// that POSIX has for that.
+// dollarQuote writes bytes that cannot be shown as octal numbers, in the $'…' quotes of POSIX.
 func dollarQuote(s string) string {
 	var b strings.Builder
 	b.WriteString("$'")
@@ -95,7 +93,7 @@ func quoted(args []string) []string {
 	return words
 }
 
-// typedFlags writes those of the named flags that were given, as they are typed again.
+// typedFlags writes those of the named flags that were given, to be typed again.
 func typedFlags(fs *pflag.FlagSet, names ...string) (words []string) {
 	for _, name := range names {
 		if f := fs.Lookup(name); f != nil && f.Value.String() != f.DefValue {
@@ -105,7 +103,7 @@ func typedFlags(fs *pflag.FlagSet, names ...string) (words []string) {
 	return words
 }
 
-// flagWords are the words that give a flag the value that it has.
+// flagWords returns the words that give a flag its present value.
 func flagWords(f *pflag.Flag) (words []string) {
 	name, value := "--"+f.Name, f.Value.String()
 	list, isList := f.Value.(pflag.SliceValue)

@@ -41,8 +41,8 @@ func watchInterrupts(ctx context.Context, first, second func()) (end func()) {
 	}
 }
 
-// fastStop is a publisher that stops to wait for answers at a second interrupt. After the first
-// one it waits as long as the route says.
+// fastStop is a publisher that stops waiting for answers at a second interrupt. After the first one
+// it waits as long as the route allows.
 type fastStop struct {
 	broker.Publisher
 	open atomic.Int64 // records that have no answer
@@ -50,7 +50,7 @@ type fastStop struct {
 	end  func()
 }
 
-// fastStop watches for interrupts until the publisher is ended.
+// fastStop watches for interrupts until end is called.
 func (g *globals) fastStop(ctx context.Context, to broker.Publisher) *fastStop {
 	stop, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f := &fastStop{Publisher: to, stop: stop}

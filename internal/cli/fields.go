@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// jsonField is a member that a view has in JSON.
+// jsonField is a member of the JSON of a view.
 type jsonField struct {
 	name  string
 	index []int
-	kind  reflect.Kind // of the value, or of what it points at
+	kind  reflect.Kind // of the value, or of the value that it points at
 }
 
-// jsonFields are the members of a view in the order in which JSON has them.
-// Embedded structs without a name of their own give theirs.
+// jsonFields lists the members of a view in their order in JSON, including those of embedded
+// structs without a name.
 func jsonFields(t reflect.Type) []jsonField {
 	var fields []jsonField
 	for i := range t.NumField() {
@@ -48,8 +48,8 @@ func pointedAt(t reflect.Type) reflect.Type {
 
 func (f jsonField) isNumber() bool { return f.kind >= reflect.Int && f.kind <= reflect.Float64 }
 
-// text is the member of a view as text: a string as it is, nothing for null, and
-// everything else as JSON has it.
+// text writes the member of a view: a string as it is, null as nothing, and everything else as
+// JSON.
 func (f jsonField) text(view reflect.Value) (string, error) {
 	v := view.FieldByIndex(f.index)
 	if !v.CanInterface() {
@@ -69,7 +69,7 @@ func (f jsonField) text(view reflect.Value) (string, error) {
 	return s, nil
 }
 
-// neutral keeps a spreadsheet from taking a text for a formula.
+// neutral keeps a spreadsheet from reading a text as a formula.
 func neutral(cell string) string {
 	if !strings.ContainsAny(cell[:min(len(cell), 1)], "=+-@\t\r\n") && !wideFormula(cell) {
 		return cell
@@ -80,8 +80,8 @@ func neutral(cell string) string {
 	return "'" + cell
 }
 
-// wideFormula reports whether a text begins with a sign that some spreadsheets
-// take for the narrow one.
+// wideFormula reports whether a text begins with a wide sign that some spreadsheets read as the
+// narrow one.
 func wideFormula(cell string) bool {
 	for _, sign := range [...]string{"＝", "＋", "－", "＠"} {
 		if strings.HasPrefix(cell, sign) {

@@ -21,8 +21,8 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// handling are the flags of every command that runs a command for each of many:
-// how many at once, how long, how often, and what then.
+// handling holds the flags of commands that run a command for each of many: how many at once, how
+// long, how often, and what happens to failures.
 type handling struct {
 	*globals
 	onFailure      string
@@ -30,13 +30,13 @@ type handling struct {
 	breaker        string
 	mask           maskFlags
 	printing       outputFlags
-	printer        *printer // nil: what commands print is not shown
+	printer        *printer // nil: the output of commands is not shown
 	parallel       int
 	timeout, lease time.Duration
 	permanentExit  []int
 }
 
-// command completes a command that runs others: its do gets how many arguments come before "--".
+// command completes a command that runs others. Do gets the number of arguments before "--", or -1.
 func (h *handling) command(cmd *cobra.Command, do func(ctx context.Context, args []string, dash int) error) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -45,20 +45,22 @@ func (h *handling) command(cmd *cobra.Command, do func(ctx context.Context, args
 	return cmd
 }
 
-// register adds the flags; otherwise says whose policy holds where they say nothing.
+// register adds the flags. Otherwise names the policy that applies where no flag is given.
 func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
 	fs.IntVarP(&h.parallel, "parallel", "p", runtime.NumCPU(), "commands at once")
 	fs.DurationVar(&h.timeout, "timeout", 0, "limit of one execution; 0 is none")
 	h.policy.register(fs, otherwise)
-	fs.StringVar(&h.breaker, "breaker", "", "pause when commands fail in a row: failures,successes,open_for,half_open_max such as 5,3,30s,3, or default, or none (default that of the profile)")
-	fs.StringVar(&h.onFailure, "on-item-failure", string(runner.ToOffice), "what becomes of an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
+	fs.StringVar(&h.breaker, "breaker", "", "pause when commands fail in a row: failures,successes,open_for,half_open_max such as 5,3,30s,3, "+
+		"or default, or none (default that of the profile)")
+	fs.StringVar(&h.onFailure, "on-item-failure", string(runner.ToOffice),
+		"what happens to an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
 	fs.IntSliceVar(&h.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
 	h.mask.register(fs)
 	h.printing.register(fs)
-	fs.DurationVar(&h.lease, "lease", nixie.DefaultLease, "how long an item is held without a sign of life")
+	fs.DurationVar(&h.lease, "lease", nixie.DefaultLease, "how long an item is held without a heartbeat")
 }
 
-// config is what the flags say; what is worked on is the caller's to add.
+// config reads the flags; the caller adds the queues or the job.
 func (h *handling) config(cmd []string) (*runner.Config, error) {
 	rules, err := h.policy.document()
 	if err != nil {
@@ -71,7 +73,7 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 	if h.printer, err = h.printing.printer(h.globals, mask); err != nil {
 		return nil, err
 	}
-	var breaker *policy.BreakerRules // nil: that of the profile
+	var breaker *policy.BreakerRules // nil: the profile has one
 	if h.breaker != "" {
 		rules, err := policy.ParseBreaker(h.breaker)
 		if err != nil {
@@ -103,19 +105,19 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 	return cfg, nil
 }
 
-// summary prints how the work went: for people beside the progress, as what
-// commands print has the other stream.
+// summary prints a summary: for people on standard error, because standard output has the output of
+// commands.
 func (h *handling) summary(v any, human func(io.Writer)) error {
 	if !h.forPeople() {
 		return h.object(v, nil)
 	}
 	var b bytes.Buffer
 	human(&b)
-	_, _ = h.Err.Write(b.Bytes()) // as with all that is said there
+	_, _ = h.Err.Write(b.Bytes()) // standard error may be closed
 	return nil
 }
 
-// owner is a name for this process that no other one has or had.
+// owner returns a name for this process that no other one has or had.
 func (g *globals) owner() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -124,11 +126,11 @@ func (g *globals) owner() string {
 	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(g.Now().UnixNano(), 36))
 }
 
-// drive runs what works under a progress display. The first interrupt lets
-// commands finish that run, the second ends them.
+// drive runs work under a progress display. At the first interrupt commands that run may finish,
+// the second one ends them.
 func (h *handling) drive(ctx context.Context, r *runner.Runner, shown *progress, work func(context.Context) error) error {
-	// A thread that waits for a command keeps a processor of Go's scheduler, which
-	// looks all the time whether to take it away while no other is idle. Now one is.
+	// A thread that waits for a command keeps a processor of Go's scheduler. While no processor is
+	// idle the scheduler checks all the time whether to take it away, so it gets idle ones.
 	runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
 	if h.printer != nil {
 		h.printer.bar = shown
@@ -142,7 +144,7 @@ func (h *handling) drive(ctx context.Context, r *runner.Runner, shown *progress,
 	return err
 }
 
-// interrupted makes an interrupt of the error of a command that was told to end.
+// interrupted turns the error of a command that was interrupted into its exit code.
 func (h *handling) interrupted(ctx context.Context, err error) error {
 	var code exit
 	if err == nil || errors.As(err, &code) || ctx.Err() == nil {

@@ -18,7 +18,7 @@ import (
 //
 //	List letters …              one line
 //
-//	Lists the letters in …      what there is to say, or nothing
+//	Lists the letters that …    paragraphs, or nothing
 //
 //	For example:
 //	  nixie dlq list            command lines
@@ -28,7 +28,7 @@ import (
 //go:embed help/*.md
 var helpFiles embed.FS
 
-// helpText is the help of a command.
+// helpText is the help of one command.
 type helpText struct{ use, short, long, example string }
 
 // readHelp returns the help of all commands, by their path without "nixie".
@@ -70,7 +70,7 @@ var (
 	sharedName  = regexp.MustCompile(`{{[a-z]+}}`)
 )
 
-// described returns a command with its help, for other arguments than none if it says which.
+// described returns a command with its help. Without args it takes no arguments.
 func (g *globals) described(path string, args ...cobra.PositionalArgs) *cobra.Command {
 	h, known := g.help[path]
 	if !known {

@@ -22,15 +22,15 @@ type letterBulk struct {
 	event  store.Event
 	done   string                          // what letters are then: redriven, discarded …
 	choice letterFlags                     // by --filter and --where
-	narrow func(*nixie.Filter, bool) error // chooses by flags of the command's own too; the bool says that IDs are given
+	narrow func(*nixie.Filter, bool) error // narrows the filter by further flags; the bool is true when IDs are given
 
 	flags            *pflag.FlagSet
 	headers          []string // of --header
 	wanted           []wantedHeader
 	max, maxRedrives int
 	rate             string
-	perSecond        float64 // the rate
-	resume, token    string  // an operation to go on with, and one that a dry run kept
+	perSecond        float64 // of rate
+	resume, token    string  // IDs of an operation to go on with, and of one that a dry run kept
 	all, force       bool
 	again, reviewed  bool
 	wait             durationFlag
@@ -41,12 +41,12 @@ type letterBulk struct {
 func (l *letterBulk) register(fs *pflag.FlagSet) {
 	l.flags = fs
 	l.choice.register(fs)
-	if l.choice.of == nil { // a job chooses all by default, and its operations are resumed by nixie dlq
+	if l.choice.of == nil { // nixie map dlq chooses all by default, and nixie dlq resumes its operations
 		fs.BoolVar(&l.all, "all", false, "all letters: needed without IDs and filter")
 		fs.StringVar(&l.resume, "resume", "", "go on with an operation that was stopped")
 	}
-	fs.IntVar(&l.max, "max", 0, "at most so many, the oldest deaths first; 0 is no limit")
-	fs.StringVar(&l.rate, "rate", "", "at most so many a second, or 10/m, or 600/h")
+	fs.IntVar(&l.max, "max", 0, "at most this many letters, the oldest deaths first; 0 is no limit")
+	fs.StringVar(&l.rate, "rate", "", "at most this many a second, such as 50, or 10/m, or 600/h")
 	why := "reason"
 	if l.event == store.OnNote {
 		why = "text"
@@ -103,18 +103,18 @@ func (l *letterBulk) run(ctx context.Context, args []string) error {
 	})
 }
 
-// goesOn reports whether the letters were chosen before.
+// goesOn reports whether an earlier command chose the letters.
 func (l *letterBulk) goesOn() bool { return l.resume+l.token != "" }
 
-// chooses reports whether flags choose letters that are not all.
+// chooses reports whether flags choose some letters and not all.
 func (l *letterBulk) chooses() bool {
 	return !l.choice.filter.IsZero() || len(l.headers) > 0 || l.choice.where != ""
 }
 
-// check finds what is wrong with the flags before the store is opened.
+// check finds mistakes in the flags before the store is opened.
 func (l *letterBulk) check(args []string) error {
 	chosen := 0
-	narrowed := l.all && l.narrow != nil && l.choice.text == "" // all of an age is all
+	narrowed := l.all && l.narrow != nil && l.choice.text == "" // --all with --older-than is one choice
 	for _, given := range [...]bool{len(args) > 0, l.chooses() && !narrowed, l.all, l.resume != "", l.token != ""} {
 		if given {
 			chosen++
@@ -141,13 +141,13 @@ func (l *letterBulk) check(args []string) error {
 	return l.canAsk()
 }
 
-// begin freezes the letters that are chosen, as an operation, and runs it.
+// begin freezes the chosen letters as an operation, and runs it.
 func (l *letterBulk) begin(ctx context.Context, o *office.Office, work *office.OperationRequest, args []string) (err error) {
 	if work.Filter, err = l.choice.confine(ctx, o, work.Filter); err != nil {
 		return err
 	}
 	work.Text = l.choice.text
-	l.all = l.all && l.choice.of == nil // now the filter says it
+	l.all = l.all && l.choice.of == nil // now the filter names the job
 	if len(args) > 0 {
 		if args, err = l.choice.of.ids(ctx, o, args); err != nil {
 			return err
@@ -183,7 +183,7 @@ func (l *letterBulk) begin(ctx context.Context, o *office.Office, work *office.O
 	})
 }
 
-// plan shows a plan of the office.
+// plan converts a plan of the office.
 func (l *letterBulk) plan(p *office.Plan) plan {
 	return plan{
 		n: p.Selected, ask: func(w io.Writer) { l.printSelection(w, p) },
@@ -191,8 +191,8 @@ func (l *letterBulk) plan(p *office.Plan) plan {
 	}
 }
 
-// pick makes those letters the selection of work that have the headers and for which --where
-// holds, the oldest deaths first where there is a maximum.
+// pick chooses letters by their headers and by --where, the oldest deaths first where there is a
+// maximum.
 func (l *letterBulk) pick(ctx context.Context, o *office.Office, work *office.OperationRequest) error {
 	for _, h := range l.wanted {
 		if broker.Ours(h.name) {
@@ -209,7 +209,8 @@ func (l *letterBulk) pick(ctx context.Context, o *office.Office, work *office.Op
 		ids = ids[len(ids)-work.Max:]
 	}
 	if len(ids) > maxPicked {
-		return usagef("%d letters are chosen one by one, the most at once are %d: give --max %[2]d, and run the same command again", len(ids), maxPicked)
+		return usagef("%d letters are chosen one by one, the most at once are %d: give --max %[2]d, and run the same command again",
+			len(ids), maxPicked)
 	}
 	work.IDs = ids
 	work.Text = strings.TrimSpace(work.Text + " " + strings.Join(typedFlags(l.flags, "where", "header"), " "))
@@ -244,12 +245,12 @@ func (l *letterBulk) goOn(ctx context.Context, o *office.Office, work *office.Op
 	l.choice.text, l.reason = op.Filter, op.Reason
 	return l.do(func() (plan, error) {
 		p := l.plan(&office.Plan{Selected: op.Pending, Movable: op.Pending})
-		p.n = 1 // a person is asked, also about none
+		p.n = 1 // ask also about 0 letters
 		return p, nil
 	}, func() error { return l.drive(ctx, o, id, work, nil) })
 }
 
-// drive works an operation off and reports.
+// drive runs an operation and reports.
 func (l *letterBulk) drive(ctx context.Context, o *office.Office, id nixie.ID, work *office.OperationRequest, args []string) error {
 	v, err := o.Run(ctx, id, work)
 	if v.Selected > 0 {
@@ -278,7 +279,7 @@ func (l *letterBulk) drive(ctx context.Context, o *office.Office, id nixie.ID, w
 	return exitIf(stopped || v.Skipped+v.Failed > 0 || l.wait > 0 && v.Outstanding() > 0, ExitPartly)
 }
 
-// value returns what p points at, or nothing.
+// value returns what p points at, or the zero value.
 func value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -293,7 +294,7 @@ func (g *globals) sayUnanswered(n int64) {
 	}
 }
 
-// typedAgain writes the command with other words, and with those flags that say how letters are
+// typedAgain writes the command with other words, and with the flags that tell how letters are
 // moved.
 func (l *letterBulk) typedAgain(words ...string) string {
 	words = append([]string{"dlq", string(l.event)}, words...)
@@ -304,14 +305,14 @@ func (l *letterBulk) typedAgain(words ...string) string {
 	return l.typed(append(words, "--yes")...)
 }
 
-// sayForce prints the command that moves letters which were left for want of --force.
+// sayForce prints the command for letters that stayed because they need --force.
 func (l *letterBulk) sayForce(ctx context.Context, o *office.Office, v *office.OperationResult, args []string) {
 	if l.event != store.OnRedrive || l.force || len(v.Refused) == 0 {
 		return
 	}
 	n, err := o.CountNeedingForce(ctx, v.Refused)
 	if err != nil || n == 0 {
-		return // the run is what was asked for
+		return // the run itself has succeeded
 	}
 	words := quoted(args)
 	switch {
@@ -322,7 +323,7 @@ func (l *letterBulk) sayForce(ctx context.Context, o *office.Office, v *office.O
 	}
 	words = append(words, typedFlags(l.flags, "where", "header")...)
 	words = append(words, "--force", "--reason", quote(l.reason))
-	l.say("some need --force, once a person has looked at them:\n  %s", l.typedAgain(words...))
+	l.say("some need --force, once a person has reviewed them:\n  %s", l.typedAgain(words...))
 }
 
 // parseRate reads 50, 50/s, 10/m or 600/h as letters per second; "" is no limit.

@@ -54,7 +54,7 @@ func TestR29_InterruptedOnTheCommandLine(t *testing.T) {
 	}
 	where := "sqlite://" + path
 	still := func() time.Time { return noon } // one letter goes, and the next is never due
-	code, out, errs := run(ctx, still, cancel, "dlq", "redrive", "--all", "--force", "--reason", "mended", "--yes", "--rate", "500", "--store", where, "-o", "json")
+	code, out, errs := run(ctx, still, cancel, "dlq", "redrive", "--all", "--force", "--reason", "fixed", "--yes", "--rate", "500", "--store", where, "-o", "json")
 	var v office.OperationResult
 	if err := json.Unmarshal([]byte(out), &v); err != nil {
 		t.Fatalf("%v in %s", err, out)
@@ -110,7 +110,7 @@ func TestStoppedOnTheCommandLine(t *testing.T) {
 		code = exitCode(s, root.ExecuteContext(t.Context()))
 		return code, o.String(), e.String()
 	}
-	code, out, errs := run(die, "dlq", "redrive", "--all", "--force", "--reason", "mended", "--yes", "--rate", "1", "--stop-after", "2", "--store", where)
+	code, out, errs := run(die, "dlq", "redrive", "--all", "--force", "--reason", "fixed", "--yes", "--rate", "1", "--stop-after", "2", "--store", where)
 	if code != ExitPartly || !strings.Contains(out, "2 of 5 letters redriven, 3 to go") || !strings.Contains(out, "by now 2 died again") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// How much of a plan or an outcome is shown to people.
+// Limits of what people see of a plan or an outcome.
 const (
 	shownRefused = 5
 	shownPlanned = 10
@@ -23,7 +23,7 @@ type dryRun struct {
 	office.Plan
 }
 
-// printPlan prints what an operation would do.
+// printPlan prints the plan of a dry run.
 func (l *letterBulk) printPlan(w io.Writer, p *office.Plan) {
 	if p.Selected == 0 {
 		fmt.Fprintf(w, "0 letters would be %s: nothing matches\n", l.done)
@@ -42,7 +42,7 @@ func (l *letterBulk) printPlan(w io.Writer, p *office.Plan) {
 	}
 }
 
-// printSelection prints what a person has to know before saying yes.
+// printSelection prints what a person needs to know before saying yes.
 func (l *letterBulk) printSelection(w io.Writer, p *office.Plan) {
 	fmt.Fprintf(w, "%s would be %s%s", plural(p.Movable, "letter"), l.done, counts(
 		count{p.Quarantined, "of them into quarantine"}, count{p.Edited, "of them edited"},
@@ -68,7 +68,7 @@ func (l *letterBulk) printSelection(w io.Writer, p *office.Plan) {
 	printCounts(w, "Skipped because", p.Refused)
 }
 
-// printOperation prints how an operation stands.
+// printOperation prints the state of an operation.
 func (l *letterBulk) printOperation(w io.Writer, v *office.OperationResult) {
 	if v.Selected == 0 {
 		fmt.Fprintf(w, "0 letters %s: nothing matches\n", l.done)
@@ -102,7 +102,7 @@ func (l *letterBulk) hint() string {
 	switch {
 	case l.event == store.OnRequalify:
 		return "how often letters were redriven stays: redrive these with a higher --max-redrives"
-	case l.event != store.OnRedrive || l.choice.of != nil: // after the redrive of a job comes its run
+	case l.event != store.OnRedrive || l.choice.of != nil: // the run of the job follows
 		return ""
 	case l.target.sends():
 		return "what was redriven is with the broker; what dies there again is the same letter"

@@ -18,12 +18,11 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// letterFlags are how commands choose letters: --filter, --where, and of what is about one
-// job of nixie map its name.
+// letterFlags choose letters by --filter and --where, and in nixie map dlq by the job.
 type letterFlags struct {
 	filterFlag
 	where string
-	of    *jobLetters // nil: letters of all queues
+	of    *jobLetters // nil: of all queues
 	expr  *where.Expr // of --where
 	say   func(format string, args ...any)
 }
@@ -53,7 +52,7 @@ func (c *letterFlags) read(g *globals) (err error) {
 	return err
 }
 
-// resolve is a choice with everything in it that has to be looked up.
+// resolve completes a filter with the job and with the letters that --where chooses.
 func (c *letterFlags) resolve(ctx context.Context, o *office.Office, f nixie.Filter) (nixie.Filter, error) {
 	f, err := c.confine(ctx, o, f)
 	if err != nil || c.expr == nil {
@@ -65,7 +64,7 @@ func (c *letterFlags) resolve(ctx context.Context, o *office.Office, f nixie.Fil
 	return f, err
 }
 
-// confine keeps to the letters of the job, if there is one.
+// confine restricts a filter to the job, if there is one.
 func (c *letterFlags) confine(ctx context.Context, o *office.Office, f nixie.Filter) (nixie.Filter, error) {
 	if c.of == nil {
 		return f, nil
@@ -76,12 +75,11 @@ func (c *letterFlags) confine(ctx context.Context, o *office.Office, f nixie.Fil
 	return f, err
 }
 
-// maxPicked is how many letters may be chosen one by one: their IDs are the choice.
+// maxPicked limits how many letters are chosen by their IDs.
 const maxPicked = 10_000
 
-// pick are the letters of a filter, latest death first, for which --where holds and the
-// rest, if there is one. When there are none it is an ID that no letter has: none would be
-// all.
+// pick returns the letters of a filter, latest death first, for which --where and the rest hold.
+// When there are none it returns an ID that no letter has, because an empty list would choose all.
 func (c *letterFlags) pick(ctx context.Context, o *office.Office, f nixie.Filter, rest func(*nixie.Letter) bool) (ids []nixie.ID, err error) {
 	looked := int64(0)
 	for l, err := range o.AllLetters(ctx, f, c.expr != nil) {
@@ -102,7 +100,7 @@ func (c *letterFlags) pick(ctx context.Context, o *office.Office, f nixie.Filter
 	return []nixie.ID{{}}, nil
 }
 
-// jobLetters are the flags of nixie map dlq: of which job, and whether all its letters.
+// jobLetters restricts a choice to the letters of one job of nixie map.
 type jobLetters struct {
 	*globals
 	job      string
@@ -125,7 +123,7 @@ func (j *jobLetters) narrow(f *nixie.Filter) error {
 	return nil
 }
 
-// queue is that of the job.
+// queue returns the queue of the job. Without --job it looks for the only job that has letters.
 func (j *jobLetters) queue(ctx context.Context, o *office.Office) (string, error) {
 	if j.job != "" {
 		return mapreduce.QueueOf(j.job), nil
@@ -151,8 +149,7 @@ func (j *jobLetters) queue(ctx context.Context, o *office.Office) (string, error
 	return "", usagef("%d jobs have dead letters: name one of %s by --job", len(jobs), strings.Join(jobs, ", "))
 }
 
-// ids are the letters of items of the job, or those of their IDs. Of nil they are what was
-// typed.
+// ids returns the letters of the items of a job; a nil receiver returns what was typed.
 func (j *jobLetters) ids(ctx context.Context, o *office.Office, args []string) ([]string, error) {
 	if j == nil {
 		return args, nil
@@ -172,17 +169,18 @@ func (j *jobLetters) ids(ctx context.Context, o *office.Office, args []string) (
 			return nil, err
 		}
 		if len(found) == 0 {
-			return nil, nixie.Errorf(nixie.CodeNotFound, "job %s has no letter of item %q: nixie map dlq list --job %[1]s lists what there is", j.job, arg)
+			return nil, nixie.Errorf(nixie.CodeNotFound, "job %s has no letter of item %q: nixie map dlq list --job %[1]s lists what there is",
+				j.job, arg)
 		}
 		ids[i] = found[0].ID.String()
 	}
 	return ids, nil
 }
 
-// wantedHeader is a --header of a redrive.
+// wantedHeader is a --header by which letters or records are chosen.
 type wantedHeader struct {
 	name, value string
-	exact       bool // the value counts as well
+	exact       bool // the value has to match as well
 }
 
 // parseHeaders reads --header.

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// A listing prints views, which are structs with JSON names, as they come and in
-// flat memory. The struct declares what programs read: JSON, JSON lines, and CSV
-// whose header are the names of the members. Columns declare what people read:
+// A listing prints views one by one and does not hold them all. A view is a struct with JSON
+// names: it declares what programs read as JSON, JSON lines, and CSV with the names as its header.
+// Columns declare what people read:
 //
 //	out := newListing(g, []column[office.QueueView]{
 //		{name: "queue", kind: flex},             // the member of that name
@@ -36,7 +36,7 @@ type column[V any] struct {
 	name  string          // the heading, with blanks for _
 	cell  func(*V) string // nil: the member that JSON calls name
 	show  string          // asWide: not in a plain table
-	kind  columnKind      // a nil cell that shows a number is right-aligned anyhow
+	kind  columnKind      // a member that is a number is right-aligned in any case
 	paint func(*V) ink    // nil: plain
 }
 
@@ -45,7 +45,7 @@ type columnKind int
 const (
 	plain  columnKind = iota
 	number            // to the right
-	flex              // cut first
+	flex              // cut first when the terminal is narrow
 )
 
 func newListing[V any](g *globals, columns []column[V]) *listing[V] {
@@ -68,10 +68,10 @@ func newListing[V any](g *globals, columns []column[V]) *listing[V] {
 	return l
 }
 
-// headline is the heading of a column.
+// headline returns the heading of a column.
 func headline(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "_", " ")) }
 
-// whole fills in what the member of the column's name says.
+// whole gives a column without a cell the member of its name.
 func (c column[V]) whole() column[V] {
 	if c.cell != nil {
 		return c
@@ -129,8 +129,8 @@ func (l *listing[V]) add(v V) error {
 	return err
 }
 
-// close writes what is left. An empty list is an empty JSON array, a CSV with
-// its header, and no table at all.
+// close writes the end. An empty list is an empty JSON array, a CSV with its header, and no table
+// at all.
 func (l *listing[V]) close() error {
 	end := ""
 	switch {
@@ -147,7 +147,7 @@ func (l *listing[V]) close() error {
 	return err
 }
 
-// rows prints views as they come, and says it when there are none of that noun.
+// rows prints a sequence of views. When it is empty it says that there are no such nouns.
 func rows[V any](g *globals, noun string, columns []column[V], views iter.Seq2[V, error]) error {
 	out := newListing(g, columns)
 	for v, err := range views {
@@ -161,7 +161,7 @@ func rows[V any](g *globals, noun string, columns []column[V], views iter.Seq2[V
 	return g.ended(out.close(), out.n, noun)
 }
 
-// listed prints views that were asked for, unless that failed.
+// listed prints a slice of views that was asked for, or passes the error on.
 func listed[V any](g *globals, noun string, columns []column[V]) func([]V, error) error {
 	return func(views []V, err error) error {
 		if err != nil {

@@ -21,7 +21,7 @@ func newMap(g *globals) *cobra.Command {
 		newMapDLQ(g), newMapKept(g), newMapOpen(g), newMapMerge(g), newMapClean(g))
 }
 
-// mapFlags say on which repository a job works.
+// mapFlags name the repository and the job.
 type mapFlags struct {
 	*globals
 	repo, job string
@@ -31,15 +31,15 @@ func (m *mapFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&m.repo, "repo", ".", "folder in the git repository")
 }
 
-// config is the job of that name.
+// config returns the configuration of the job.
 func (m *mapFlags) config() worktree.Config {
 	return worktree.Config{Repo: m.repo, State: m.worktrees(), Job: m.job, Environ: config.Inherited()}
 }
 
-// worktrees is the folder of all jobs.
+// worktrees returns the folder of all jobs.
 func (g *globals) worktrees() string { return filepath.Join(config.StateFolder(g.Env), "worktrees") }
 
-// mapDone is what became of a job.
+// mapDone is the JSON of map merge and map clean.
 type mapDone struct {
 	Job     string `json:"job"`
 	Branch  string `json:"branch"`
@@ -47,12 +47,12 @@ type mapDone struct {
 	Removed bool   `json:"removed"`
 }
 
-// done says what became of a job.
+// done prints what was done to a job.
 func (m *mapFlags) done(d mapDone, human string) error {
 	return m.object(d, func(w io.Writer) { fmt.Fprintln(w, human) })
 }
 
-// mapVerb makes a command on a job that is there.
+// mapVerb completes a command on a job that exists.
 func mapVerb(g *globals, cmd *cobra.Command, do func(context.Context, *mapFlags, *worktree.Job) error) *cobra.Command {
 	m := &mapFlags{globals: g}
 	var name jobFlag
@@ -109,7 +109,7 @@ func newMapOpen(g *globals) *cobra.Command {
 	}, &name)
 }
 
-// keptOf finds the worktree that was kept of an item, also while its job runs.
+// keptOf finds the kept worktree of an item, also while its job runs.
 func (g *globals) keptOf(job, item string) (kept worktree.Kept, found bool, err error) {
 	all, err := worktree.KeptOf(g.worktrees(), job)
 	if i := slices.IndexFunc(all, func(k worktree.Kept) bool { return k.Item == item }); i >= 0 {

@@ -19,14 +19,14 @@ func newMapDLQ(g *globals) *cobra.Command {
 	inspect.Use, inspect.Aliases = "inspect ITEM", []string{"show"}
 	cmd := g.family("map dlq", newDLQList(g, of()), inspect, newDLQAnalyze(g, of()), newDLQExport(g, of()), newDLQPurge(g, of()),
 		newDLQStats(g, of()))
-	for _, c := range cmd.Commands() { // they have examples of their own here
+	for _, c := range cmd.Commands() { // with examples about jobs
 		c.Example = g.described("map dlq " + c.Name()).Example
 	}
 	cmd.AddCommand(newMapRetry(g), newMapClear(g))
 	return cmd
 }
 
-// mapRetry is map dlq retry: a redrive, and a run after it.
+// mapRetry runs map dlq retry: a redrive, and a run after it.
 type mapRetry struct {
 	again
 	redrive *letterBulk
@@ -40,7 +40,7 @@ func newMapRetry(g *globals) *cobra.Command {
 	r := &mapRetry{again: again{globals: g, stored: true}, redrive: l}
 	cmd := g.command(g.described("map dlq retry", cobra.ArbitraryArgs), r.do, l)
 	fs := cmd.Flags()
-	l.target = &redriveTarget{flags: fs, stopAfter: "none", stop: redrive.Stop{Share: -1}} // no worker runs yet
+	l.target = &redriveTarget{flags: fs, stopAfter: "none", stop: redrive.Stop{Share: -1}} // the run begins after the redrive
 	r.register(fs)
 	fs.BoolVar(&l.force, "force", false, "also what is not redrivable or needs review")
 	fs.IntVar(&r.retries, "max-retries", 0, "how often an item is tried again that fails again (default as the job was run last)")
@@ -57,7 +57,7 @@ func (r *mapRetry) do(ctx context.Context, args []string) error {
 	if err := r.find(ctx); err != nil {
 		return err
 	}
-	if !r.forPeople() && !r.redrive.dry { // programs get one document, that of the run
+	if !r.forPeople() && !r.redrive.dry { // programs get one document: the summary of the run
 		quiet := *r.globals
 		quiet.Out = io.Discard
 		r.redrive.globals = &quiet
@@ -70,8 +70,8 @@ func (r *mapRetry) do(ctx context.Context, args []string) error {
 	return errors.Join(r.run(ctx), redriven)
 }
 
-// find looks which job is meant, and how it is run: what cannot be run is not redriven.
-// The items of a folder are taken in first, and the run keeps the folder in step.
+// find looks for the job and for its last run, so that letters of a job that cannot run are not
+// redriven. The items of a folder are taken in first, and the run keeps the folder up to date.
 func (r *mapRetry) find(ctx context.Context) error {
 	of := r.redrive.choice.of
 	if of.job == "" {
@@ -85,7 +85,7 @@ func (r *mapRetry) find(ctx context.Context) error {
 	r.job = of.job
 	folder, is := r.itemFolder()
 	if is {
-		r.store = "" // the store of the job is meant from here on
+		r.store = "" // from here on it is the store of the job
 	}
 	last, err := r.last()
 	if err != nil || !is {

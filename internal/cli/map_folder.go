@@ -17,26 +17,26 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// mirrorEvery is how often a run looks for letters that have no file yet.
+// mirrorEvery is the time between two searches for letters without a file.
 const mirrorEvery = 2 * time.Second
 
-// mirrorTo keeps a folder in step with the letters of the job until it is told to end.
+// mirrorTo keeps a folder up to date with the letters of the job until end is called.
 func (m *mapRun) mirrorTo(ctx context.Context, folder string, st store.Store) (end func() error, err error) {
 	o, err := office.New(office.Config{Store: st, Actor: config.Actor(m.Env), Clock: m.Now})
 	if err != nil {
 		return nil, err
 	}
-	var veil veil
-	if err := veil.read(m.handling.globals); err != nil {
+	var masking masking
+	if err := masking.read(m.handling.globals); err != nil {
 		return nil, err
 	}
 	to, err := letterfile.OpenMirror(letterfile.MirrorOptions{
-		Folder: folder, Job: m.mapFlags.job, Office: o, Actor: config.Actor(m.Env), Mask: veil.letter, Known: m.mirrorKnown, Clock: m.Now,
+		Folder: folder, Job: m.mapFlags.job, Office: o, Actor: config.Actor(m.Env), Mask: masking.letter, Known: m.mirrorKnown, Clock: m.Now,
 	})
 	if err != nil {
 		return nil, err
 	}
-	ctx = context.WithoutCancel(ctx) // what died while the run is told to end has its file too
+	ctx = context.WithoutCancel(ctx) // items that die while the run stops get a file too
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -47,7 +47,7 @@ func (m *mapRun) mirrorTo(ctx context.Context, folder string, st store.Store) (e
 			case <-stop:
 				return
 			case <-tick.C:
-				_ = to.Add(ctx) // the end does it again, and says why it cannot
+				_ = to.Add(ctx) // end tries again, and returns its error
 			}
 		}
 	}()
@@ -58,8 +58,7 @@ func (m *mapRun) mirrorTo(ctx context.Context, folder string, st store.Store) (e
 	}, nil
 }
 
-// itemFolder is the folder of items that --store or the environment names instead of a
-// store.
+// itemFolder returns the folder of items that --store or the environment names.
 func (g *globals) itemFolder() (folder string, is bool) {
 	url, err := config.StoreURL(g.store, g.Env)
 	if err != nil {
@@ -68,8 +67,8 @@ func (g *globals) itemFolder() (folder string, is bool) {
 	return app.ItemFolder(url)
 }
 
-// takeFolder takes the items of a job in a folder into the store that it has, but for
-// those that the store knows.
+// takeFolder takes the items of a job in a folder into its store, except for those that the store
+// has.
 func (r *mapRetry) takeFolder(ctx context.Context, folder, into string) error {
 	file, err := letterfile.Open(letterfile.Options{Path: folder})
 	if err != nil {
@@ -107,11 +106,11 @@ func knows(ctx context.Context, o *office.Office, queue, item string) (bool, err
 	return len(found) > 0, err
 }
 
-// removeFiles purges or discards in a folder of items: the files go, and the audit there tells who
-// did it and why.
+// removeFiles purges or discards items of a folder: their files go, and the audit there has actor
+// and reason.
 func (l *letterBulk) removeFiles(ctx context.Context, folder string, args []string) error {
 	return l.visit(func(o *office.Office) error {
-		l.choice.filter.Statuses = nil // all that lies there is open
+		l.choice.filter.Statuses = nil // all letters of a folder are open
 		f, err := l.choice.resolve(ctx, o, l.choice.filter)
 		if err != nil {
 			return err
@@ -163,7 +162,7 @@ func (l *letterBulk) removeItems(folder string, items []string) error {
 	})
 }
 
-// filesRemoved is what a purge of a folder prints.
+// filesRemoved is the JSON of a purge of a folder.
 type filesRemoved struct {
 	Removed int `json:"removed"`
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // failsAs are items that fail in each way that a dead letter item knows, until they are
-// mended, by the type of the failure: what they do, and how the step that fails begins.
+// fixed, by the type of the failure: what they do, and how the step that fails begins.
 var failsAs = map[string]struct{ does, step string }{
 	"Timeout":                {`sleep 60`, "exec: "},
 	"CommandFailed":          {`exit 3`, "exec: "},
@@ -29,7 +29,7 @@ git checkout -q --detach "$BASE" && echo "package other" > f0.go && git commit -
 }
 
 // A Go module is formatted file by file, and items fail in each way there is. Their letters
-// say so; mended and run again they are merged, one commit for each item, and until then
+// say so; fixed and run again they are merged, one commit for each item, and until then
 // the checkout is as it was. A run that is killed at three moments ends in the same tree.
 func TestMapOfAGoModule(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ func (d *desk) module(files int) {
 		d.write("repo/"+name, fmt.Sprintf("package example\nfunc   F%d( ) int {return  %d}\n", n, n))
 		fmt.Fprintln(&list, name)
 	}
-	fmt.Fprintf(&script, "#!/bin/sh\nset -e\necho \"$1\" >> %s\nif [ ! -e %s ]; then case $1 in\n", d.path("ledger"), d.path("mended"))
+	fmt.Fprintf(&script, "#!/bin/sh\nset -e\necho \"$1\" >> %s\nif [ ! -e %s ]; then case $1 in\n", d.path("ledger"), d.path("fixed"))
 	for kind, fails := range failsAs {
 		d.write("repo/"+kind+".go", "package example\nvar  "+kind+"  =  1\n")
 		fmt.Fprintln(&list, kind+".go")
@@ -87,7 +87,7 @@ func (d *desk) formatting() []string {
 		"--timeout", "5s", "--commit-required", "--step", "exec: " + d.path("format.sh") + " {line}", "--validate", `shell: ! grep -q BAD "$NIXIE_FIELD_LINE"`}
 }
 
-// formatted goes on to the end, mends what is dead, and returns the tree that is merged.
+// formatted goes on to the end, fixes what is dead, and returns the tree that is merged.
 func (d *desk) formatted(files int) string {
 	d.t.Helper()
 	base := d.git("rev-parse", "HEAD")
@@ -98,8 +98,8 @@ func (d *desk) formatted(files int) string {
 		d.t.Error("the checkout changed before the merge")
 	}
 	d.failed()
-	d.write("mended", "")
-	if said := d.nixie(0, "map", "dlq", "retry", "--force", "--reason", "mended", "--yes"); !strings.Contains(said.err, fmt.Sprintf("%d succeeded", files+len(failsAs))) {
+	d.write("fixed", "")
+	if said := d.nixie(0, "map", "dlq", "retry", "--force", "--reason", "fixed", "--yes"); !strings.Contains(said.err, fmt.Sprintf("%d succeeded", files+len(failsAs))) {
 		d.t.Fatal(said.err)
 	}
 	if said := d.nixie(1, "map", "dlq", "list").err; !strings.Contains(said, "no job has dead letters") {

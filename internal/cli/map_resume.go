@@ -17,22 +17,22 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// again is how a job is run again: as it was run last, but for what flags say.
+// again runs a job once more with the flags of its last run, except for some.
 type again struct {
 	*globals
 	job      string
 	parallel int
-	attempts int      // of each item; 0 is as it was
-	stored   bool     // only items that are in the store
-	more     []string // flags
-	folder   string   // of items, which is kept in step with those that are in it
+	attempts int      // of each item; 0: as in the last run
+	stored   bool     // run only items that are in the store
+	more     []string // further flags
+	folder   string   // of items; it is kept up to date with the letters of those in it
 }
 
 func (a *again) register(fs *pflag.FlagSet) {
 	fs.IntVarP(&a.parallel, "parallel", "p", 0, "commands at once (default as the job was run last)")
 }
 
-// run runs the job, where and how it was run last.
+// run runs the job in the folder and with the flags of its last run.
 func (a *again) run(ctx context.Context) error {
 	last, err := a.last()
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *again) run(ctx context.Context) error {
 	return cmd.RunE(cmd, cmd.Flags().Args())
 }
 
-// last is how the job was run last.
+// last returns the last run of the job.
 func (a *again) last() (worktree.Invocation, error) {
 	last, err := worktree.InvocationOf(a.worktrees(), a.job)
 	if err == nil && a.store != "" && a.store != last.Store {
@@ -77,7 +77,7 @@ func (a *again) last() (worktree.Invocation, error) {
 	return last, err
 }
 
-// jobFlag names the job that a command is about.
+// jobFlag is the --job of commands that need one.
 type jobFlag struct{ job string }
 
 func (j *jobFlag) register(fs *pflag.FlagSet) { fs.StringVar(&j.job, "job", "", "name of the job") }
@@ -98,7 +98,7 @@ func newMapResume(g *globals) *cobra.Command {
 		if merge {
 			a.more = append(a.more, "--merge")
 		}
-		if err := a.letGo(ctx); err != nil {
+		if err := a.resumeQueue(ctx); err != nil {
 			return err
 		}
 		return a.run(ctx)
@@ -108,8 +108,8 @@ func newMapResume(g *globals) *cobra.Command {
 	return cmd
 }
 
-// letGo takes back that a job was canceled.
-func (a *again) letGo(ctx context.Context) error {
+// resumeQueue takes back that a job was canceled.
+func (a *again) resumeQueue(ctx context.Context) error {
 	last, err := a.last()
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (a *again) letGo(ctx context.Context) error {
 	return err
 }
 
-// mapCanceled is what map cancel prints.
+// mapCanceled is the JSON of map cancel.
 type mapCanceled struct {
 	Job    string `json:"job"`
 	Reason string `json:"reason"`

@@ -19,15 +19,15 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// mapRun is nixie map run.
+// mapRun runs map run.
 type mapRun struct {
 	runFlags
 	mapFlags
 	stepTexts, checkout         []string
 	validate, mirror            string
 	required, merge, failOnDead bool
-	again                       bool // as it was run last
-	mirrorKnown                 bool // the mirror has only items that are in it already
+	again                       bool // with the flags of its last run
+	mirrorKnown                 bool // the mirror gets no files of other items
 }
 
 func newMapRun(g *globals) *cobra.Command { return mapRunOf(g).command() }
@@ -41,17 +41,18 @@ func (m *mapRun) command() *cobra.Command {
 	fs := cmd.Flags()
 	m.registerList(fs)
 	m.mapFlags.register(fs)
-	fs.StringArrayVar(&m.stepTexts, "step", nil, "instead of COMMAND: 'exec: PROGRAM ARG…', 'shell: SCRIPT' or 'agent: PROGRAM ARG…'; again for the next")
+	fs.StringArrayVar(&m.stepTexts, "step", nil,
+		"instead of COMMAND: 'exec: PROGRAM ARG…', 'shell: SCRIPT' or 'agent: PROGRAM ARG…'; again for the next")
 	fs.StringVar(&m.validate, "validate", "", "a step that has to succeed on what the others committed, before it is merged")
 	fs.BoolVar(&m.required, "commit-required", false, "an item of which nothing is committed has failed")
-	fs.StringArrayVar(&m.checkout, "checkout", nil, "folder that attempts see, beside the files above it; again for more (default everything)")
+	fs.StringArrayVar(&m.checkout, "checkout", nil, "folder that attempts see, with the files of the folders above it; again for more (default everything)")
 	fs.StringVar(&m.mirror, "mirror", "", "itemdir:FOLDER, which has a file for each item that is dead, as MapReduce keeps them")
 	fs.BoolVar(&m.merge, "merge", false, "merge the branch of the job in the end, also when items died")
 	fs.BoolVar(&m.failOnDead, "fail-on-dead", false, "with --merge: not when items died")
 	return cmd
 }
 
-// do runs the job, and merges its branch if it is told to.
+// do runs the job, and with --merge merges its branch.
 func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
 	validate, err := m.parseSteps()
 	if err != nil {
@@ -63,7 +64,7 @@ func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
 	case !is || folder == "":
 		return usagef("--mirror is %q: give itemdir:FOLDER", m.mirror)
 	default:
-		m.beside = func(ctx context.Context, st store.Store) (func() error, error) { return m.mirrorTo(ctx, folder, st) }
+		m.alongside = func(ctx context.Context, st store.Store) (func() error, error) { return m.mirrorTo(ctx, folder, st) }
 	}
 	var job *worktree.Job
 	m.after = m.goOn
@@ -98,14 +99,15 @@ func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
 	return m.deliver(ctx, job, ended)
 }
 
-// deliver merges the branch of a job that has ended so, or says how to.
+// deliver merges the branch after a run, or prints the command that does.
 func (m *mapRun) deliver(ctx context.Context, job *worktree.Job, ended error) error {
 	var code exit
 	if ended != nil && (!errors.As(ended, &code) || code != ExitPartly || m.failOnDead) {
 		return ended
 	}
 	if !m.merge {
-		fmt.Fprintf(m.Err, "  nixie map merge --repo %s --job %s   # brings branch %s into the checkout\n", quote(m.repo), quote(m.mapFlags.job), job.Branch())
+		fmt.Fprintf(m.Err, "  nixie map merge --repo %s --job %s   # brings branch %s into the checkout\n",
+			quote(m.repo), quote(m.mapFlags.job), job.Branch())
 		return ended
 	}
 	if err := job.Deliver(ctx); err != nil {
@@ -115,14 +117,14 @@ func (m *mapRun) deliver(ctx context.Context, job *worktree.Job, ended error) er
 	return ended
 }
 
-// remember keeps how the job is run, for nixie map resume.
+// remember saves how the job is run, for nixie map resume.
 func (m *mapRun) remember(job *worktree.Job, args []string, dash int) error {
 	here, err := os.Getwd()
 	if err != nil {
 		return err
 	}
 	r := worktree.Invocation{Folder: here, Store: m.store, List: args[0], Flags: m.given}
-	if !slices.Contains(m.given, "--job") { // it was named by its list
+	if !slices.Contains(m.given, "--job") { // its name comes from the list
 		r.Flags = append(r.Flags, "--job", m.mapFlags.job)
 	}
 	if dash >= 0 {
@@ -131,7 +133,7 @@ func (m *mapRun) remember(job *worktree.Job, args []string, dash int) error {
 	return job.SaveInvocation(r)
 }
 
-// goOn says how to go on with a job that is not done.
+// goOn prints the commands that go on with a job that is not done.
 func (m *mapRun) goOn(w io.Writer, s runner.Summary) {
 	job := quote(m.mapFlags.job)
 	switch {
@@ -139,7 +141,7 @@ func (m *mapRun) goOn(w io.Writer, s runner.Summary) {
 		fmt.Fprintf(w, "  %s   # goes on\n", m.typed("map", "resume", "--job", job))
 	case s.Dead > 0:
 		fmt.Fprintf(w, "  %s\n", m.typed("map", "dlq", "analyze", "--job", job))
-		fmt.Fprintf(w, "  %s\n", m.typed("map", "dlq", "retry", "--job", job, "--reason", "mended", "--yes"+forceFor(s)))
+		fmt.Fprintf(w, "  %s\n", m.typed("map", "dlq", "retry", "--job", job, "--reason", "fixed", "--yes"+forceFor(s)))
 	}
 }
 

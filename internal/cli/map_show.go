@@ -19,10 +19,10 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// mapShown is what map show prints.
+// mapShown is the JSON of map show.
 type mapShown struct {
 	worktree.Summary
-	Items *office.QueueView   `json:"items"` // null while none was taken in
+	Items *office.QueueView   `json:"items"` // null before the first is taken in
 	Run   worktree.Invocation `json:"run"`
 }
 
@@ -31,7 +31,7 @@ func newMapShow(g *globals) *cobra.Command {
 	return g.command(g.described("map show"), func(ctx context.Context, _ []string) error { return one(g, g.printMap)(g.mapShown(ctx, name.job)) }, &name)
 }
 
-// mapShown looks a job up. One that was killed before it took an item in has none.
+// mapShown looks up a job. A job that was killed before it took an item in has no queue.
 func (g *globals) mapShown(ctx context.Context, job string) (v mapShown, err error) {
 	if v.Summary, err = worktree.SummaryOf(g.worktrees(), job); err != nil {
 		return v, err
@@ -55,7 +55,7 @@ func (g *globals) mapShown(ctx context.Context, job string) (v mapShown, err err
 	return v, err
 }
 
-// at are the same flags with another store.
+// at returns the same flags with another store.
 func (g *globals) at(store string) *globals {
 	to := *g
 	to.store = store
@@ -78,23 +78,23 @@ func (g *globals) printMap(w io.Writer, v *mapShown) {
 	printSteps(w, g.mapNext(v))
 }
 
-// mapNext is what can be done with a job now.
+// mapNext lists the commands that make sense for a job now.
 func (g *globals) mapNext(v *mapShown) (next []step) {
 	job := quote(v.Job)
 	q := v.Items
 	if q == nil || q.Ready+q.Scheduled+q.Leased > 0 {
-		next = append(next, step{g.typed("map", "resume", "--job", job), "go on, if nobody runs it"})
+		next = append(next, step{g.typed("map", "resume", "--job", job), "go on, if no process runs it"})
 	}
 	if q != nil && q.Dead > 0 {
 		next = append(next, step{g.typed("map", "dlq", "analyze", "--job", job), "why items died"},
-			step{g.typed("map", "dlq", "retry", "--job", job, "--reason", "'…'"), "run them again, once that is mended"})
+			step{g.typed("map", "dlq", "retry", "--job", job, "--reason", "'…'"), "run them again, once that is fixed"})
 	}
 	return append(next, step{g.typed("map", "merge", "--repo", quote(v.Repo), "--job", job), "bring what is done into the checkout"})
 }
 
 func newMapLogs(g *globals) *cobra.Command {
 	var name jobFlag
-	var veil veil
+	var masking masking
 	return g.inOffice(g.described("map logs", oneArg("ITEM")), func(ctx context.Context, o *office.Office, args []string) error {
 		ofJob := nixie.Filter{Queues: []string{mapreduce.QueueOf(name.job)}}
 		f := ofJob
@@ -107,10 +107,10 @@ func newMapLogs(g *globals) *cobra.Command {
 			return nixie.Errorf(nixie.CodeNotFound, "job %s has no item %q: nixie message list --filter %s lists what it has",
 				name.job, args[0], quote(filter.Text(ofJob)))
 		}
-		veil.message(&found[0].Message, found[0].History)
+		masking.message(&found[0].Message, found[0].History)
 		agent, err := "", error(nil)
 		if g.forPeople() {
-			agent, err = g.agentLog(&veil, name.job, args[0])
+			agent, err = g.agentLog(&masking, name.job, args[0])
 		}
 		if err != nil {
 			return err
@@ -122,12 +122,12 @@ func newMapLogs(g *globals) *cobra.Command {
 			}
 			fmt.Fprint(w, agent)
 		})
-	}, &name, &veil)
+	}, &name, &masking)
 }
 
-// printLog prints what an attempt said, whole as far as it was kept.
+// printLog prints the output of an attempt, as far as it was kept.
 func printLog(w io.Writer, f *nixie.Failure) {
-	fmt.Fprintf(w, "== attempt %d of life %d, %s: %s\n", f.Attempt, f.Generation, moment(f.FailedAt), escapeLine(f.Text))
+	fmt.Fprintf(w, "== attempt %d of generation %d, %s: %s\n", f.Attempt, f.Generation, moment(f.FailedAt), escapeLine(f.Text))
 	for _, a := range f.Attachments {
 		if office.IsText(a.Data) {
 			fmt.Fprintf(w, "-- %s%s\n%s\n", escapeLine(a.Name), left(a.Truncated), escape(string(a.Data)))
@@ -135,11 +135,11 @@ func printLog(w io.Writer, f *nixie.Failure) {
 	}
 }
 
-// mostLog is how much is printed of the end of an agent's log.
+// mostLog limits how much of the end of an agent's log is printed.
 const mostLog = 1 << 20
 
 // agentLog reads the end of the log that was kept with the worktree of an item.
-func (g *globals) agentLog(veil *veil, job, item string) (string, error) {
+func (g *globals) agentLog(masking *masking, job, item string) (string, error) {
 	kept, found, err := g.keptOf(job, item)
 	if nixie.CodeOf(err) == nixie.CodeNotFound {
 		return "", nil
@@ -155,7 +155,7 @@ func (g *globals) agentLog(veil *veil, job, item string) (string, error) {
 		return "", err
 	}
 	defer file.Close()                     //nolint:errcheck // it was only read
-	_, _ = file.Seek(-mostLog, io.SeekEnd) // what is shorter is read from its beginning
+	_, _ = file.Seek(-mostLog, io.SeekEnd) // a shorter log is read from its beginning
 	text, err := io.ReadAll(io.LimitReader(file, mostLog))
-	return fmt.Sprintf("== %s\n%s\n", escapeLine(kept.Log()), escape(veil.text(string(text)))), err
+	return fmt.Sprintf("== %s\n%s\n", escapeLine(kept.Log()), escape(masking.text(string(text)))), err
 }

@@ -49,17 +49,17 @@ func mapRun(flags []string, script string) []string {
 }
 
 // What succeeds is merged, once each; what fails in whichever way lies in the office with
-// its worktree; mended and redriven, it is merged as well. The checkout is as it was until
+// its worktree; fixed and redriven, it is merged as well. The checkout is as it was until
 // it is asked for.
 func TestMapOfAllFailures(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.repository(6)
 	script := `case "$0" in
-f1) if [ -e ` + d.path("mended") + ` ]; then ` + change + `; else echo broken >&2; exit 3; fi;;
-f2) if [ -e ` + d.path("mended") + ` ]; then ` + change + `; else echo new > "$0"; fi;;
+f1) if [ -e ` + d.path("fixed") + ` ]; then ` + change + `; else echo broken >&2; exit 3; fi;;
+f2) if [ -e ` + d.path("fixed") + ` ]; then ` + change + `; else echo new > "$0"; fi;;
 f3) echo "$NIXIE_LEASE" > shared && git add -A && git commit -qm "change f3";;
-f4) if [ -e ` + d.path("mended") + ` ]; then ` + change + `; fi;;
+f4) if [ -e ` + d.path("fixed") + ` ]; then ` + change + `; fi;;
 f5) git checkout -q -b mine main && echo other > shared && git add -A && git commit -qm f5;;
 *) ` + change + `;; esac`
 	args := mapRun([]string{"-p", "1", "--max-attempts", "1", "--commit-required"}, script)
@@ -84,8 +84,8 @@ f5) git checkout -q -b mine main && echo other > shared && git add -A && git com
 	if kept := d.nixie(0, "map", "kept", "--job", "j").out; !strings.Contains(kept, "f1") || !strings.Contains(kept, "f2") {
 		t.Errorf("kept: %s", kept)
 	}
-	d.write("mended", "")
-	d.nixie(0, "dlq", "redrive", "--filter", "key:f1,f2,f4", "--force", "--reason", "mended", "--yes")
+	d.write("fixed", "")
+	d.nixie(0, "dlq", "redrive", "--filter", "key:f1,f2,f4", "--force", "--reason", "fixed", "--yes")
 	d.nixie(5, args...)
 	if kept := d.nixie(0, "map", "kept", "--job", "j", "-o", "csv").out; strings.Count(kept, "\n") != 2 || !strings.Contains(kept, "\nf5,") {
 		t.Errorf("kept of what is merged: %s", kept)

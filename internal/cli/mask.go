@@ -14,7 +14,7 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// maskFlags are --mask and --no-mask: what is hidden before it is recorded.
+// maskFlags are --mask and --no-mask of commands that record failures.
 type maskFlags struct {
 	patterns []string
 	off      bool
@@ -25,7 +25,7 @@ func (f *maskFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.off, "no-mask", false, "record and show secrets in failures as they are")
 }
 
-// mask is what the flags ask for; nil hides nothing.
+// mask returns the mask that the flags ask for; nil hides nothing.
 func (f *maskFlags) mask(env config.Environment) (app.Mask, error) {
 	if f.off && len(f.patterns) > 0 {
 		return nil, usagef("--no-mask and --mask contradict each other: give one of them")
@@ -36,97 +36,97 @@ func (f *maskFlags) mask(env config.Environment) (app.Mask, error) {
 	return app.NewMask(config.MaskPatterns(f.patterns, env), config.Inherited())
 }
 
-// veil hides secrets in what is shown of a letter or message, whatever was done
-// when it was recorded.
-type veil struct {
+// masking hides secrets in letters and messages that are shown, also in those that were recorded
+// without a mask.
+type masking struct {
 	mask   app.Mask
-	always bool // no flag takes it off
+	always bool // the command has no --unmask
 	off    bool
-	hid    bool // something in the letter or message in hand
+	hidden bool // something of the present letter or message
 }
 
-func (v *veil) register(fs *pflag.FlagSet) {
-	if v.always {
+func (k *masking) register(fs *pflag.FlagSet) {
+	if k.always {
 		return
 	}
-	fs.BoolVar(&v.off, "unmask", false, "show secrets in headers, bodies and failures as they are")
+	fs.BoolVar(&k.off, "unmask", false, "show secrets in headers, bodies and failures as they are")
 }
 
-func (v *veil) read(g *globals) (err error) {
-	if !v.off {
-		v.mask, err = app.NewMask(config.MaskPatterns(nil, g.Env), config.Inherited())
+func (k *masking) read(g *globals) (err error) {
+	if !k.off {
+		k.mask, err = app.NewMask(config.MaskPatterns(nil, g.Env), config.Inherited())
 	}
 	return err
 }
 
-// confess tells a reader that something was hidden.
-func (v *veil) confess(w io.Writer) {
-	if v.hid {
+// sayHidden tells a reader that something was hidden.
+func (k *masking) sayHidden(w io.Writer) {
+	if k.hidden {
 		fmt.Fprintf(w, "\nSecrets are hidden in this: --unmask shows them.\n")
 	}
 }
 
-func (v *veil) text(s string) string {
-	masked := v.mask.Text(s)
-	v.hid = v.hid || masked != s
+func (k *masking) text(s string) string {
+	masked := k.mask.Text(s)
+	k.hidden = k.hidden || masked != s
 	return masked
 }
 
-// letter hides what is secret in a letter but for its body.
-func (v *veil) letter(l *nixie.Letter) {
-	v.message(&l.Message, l.History)
-	l.Signature = v.text(l.Signature)
+// letter hides the secrets of a letter, except in its body.
+func (k *masking) letter(l *nixie.Letter) {
+	k.message(&l.Message, l.History)
+	l.Signature = k.text(l.Signature)
 	if l.Original != nil {
-		l.Original.Headers = v.headers(l.Original.Headers)
+		l.Original.Headers = k.headers(l.Original.Headers)
 	}
 	artifacts := nixie.Failure{Attachments: l.Artifacts}
-	v.failure(&artifacts)
+	k.failure(&artifacts)
 	l.Artifacts = artifacts.Attachments
 }
 
-// message does so in a message and its failures, and forgets what was hidden in
-// the one before.
-func (v *veil) message(m *nixie.Message, history []nixie.Failure) {
-	v.hid = false
-	m.LastFailure = v.text(m.LastFailure)
-	m.Headers = v.headers(m.Headers)
+// message hides the secrets of a message and its failures. It forgets what was hidden in the one
+// before.
+func (k *masking) message(m *nixie.Message, history []nixie.Failure) {
+	k.hidden = false
+	m.LastFailure = k.text(m.LastFailure)
+	m.Headers = k.headers(m.Headers)
 	for i := range history {
-		v.failure(&history[i])
+		k.failure(&history[i])
 	}
 }
 
-func (v *veil) headers(list []nixie.Header) []nixie.Header {
+func (k *masking) headers(list []nixie.Header) []nixie.Header {
 	list = slices.Clone(list)
 	for i, h := range list {
-		list[i].Value = v.mask.Header(h.Name, h.Value)
-		v.hid = v.hid || list[i].Value != h.Value
+		list[i].Value = k.mask.Header(h.Name, h.Value)
+		k.hidden = k.hidden || list[i].Value != h.Value
 	}
 	return list
 }
 
-func (v *veil) failure(f *nixie.Failure) {
+func (k *masking) failure(f *nixie.Failure) {
 	before := *f
-	v.mask.Failure(f)
-	v.hid = v.hid || !reflect.DeepEqual(before, *f)
+	k.mask.Failure(f)
+	k.hidden = k.hidden || !reflect.DeepEqual(before, *f)
 }
 
-// body hides what is secret in a body of a view, if it is a text.
-func (v *veil) body(b *office.Bytes) {
+// body hides the secrets in the body of a view, if the body is text.
+func (k *masking) body(b *office.Bytes) {
 	if b.Text != nil {
-		masked := v.text(*b.Text)
+		masked := k.text(*b.Text)
 		b.Text = &masked
 	}
 }
 
-// maskedMessage says whether something was hidden in it: then it is not what the
-// store has.
+// maskedMessage marks a message in which something was hidden: it differs from the one in the
+// store.
 type maskedMessage struct {
 	office.MessageView
 	Masked bool `json:"masked,omitempty"`
 }
 
-func (v *veil) story(l *nixie.Letter) office.LetterDetail {
+func (k *masking) story(l *nixie.Letter) office.LetterDetail {
 	s := office.ViewLetterDetail(l)
-	s.Masked = v.hid
+	s.Masked = k.hidden
 	return s
 }

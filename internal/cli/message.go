@@ -37,7 +37,7 @@ func viewRow(r *store.Record) office.MessageView {
 	return v
 }
 
-// messageColumns are what people see of a message in a list.
+// messageColumns are the columns of a list of messages.
 func messageColumns(now time.Time) []column[office.MessageView] {
 	type v = office.MessageView
 	return []column[v]{
@@ -65,22 +65,22 @@ func stateInk(s nixie.State) ink {
 }
 
 func newMessageShow(g *globals) *cobra.Command {
-	var veil veil
+	var masking masking
 	return g.inOffice(g.described("message show", oneArg("ID")), func(ctx context.Context, o *office.Office, args []string) error {
 		r, err := o.Message(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		veil.message(&r.Message, r.History)
+		masking.message(&r.Message, r.History)
 		v := maskedMessage{MessageView: viewRow(&r)}
 		v.Headers, v.History = r.Headers, office.ViewHistory(r.History)
-		veil.body(&v.Bytes)
-		v.Masked = veil.hid
-		return g.object(v, func(w io.Writer) { g.printMessage(w, &r, &veil) })
-	}, &veil)
+		masking.body(&v.Bytes)
+		v.Masked = masking.hidden
+		return g.object(v, func(w io.Writer) { g.printMessage(w, &r, &masking) })
+	}, &masking)
 }
 
-func (g *globals) printMessage(w io.Writer, r *store.Record, veil *veil) {
+func (g *globals) printMessage(w io.Writer, r *store.Record, masking *masking) {
 	at := func(t time.Time) string { return strings.TrimPrefix(moment(t), "-") }
 	var f facts
 	f.add("message", r.ID.String(), "state", string(r.State)+damaged(r.Damage), "key", r.Key, "queue", r.Queue, "type", r.Type,
@@ -93,14 +93,14 @@ func (g *globals) printMessage(w io.Writer, r *store.Record, veil *veil) {
 	f.addMore(r.Headers, r.Damage)
 	f.print(w)
 	g.printHistory(w, r.History, r.HistoryDropped)
-	g.printBody(w, "Body", r.Body, veil)
-	veil.confess(w)
+	g.printBody(w, "Body", r.Body, masking)
+	masking.sayHidden(w)
 	if r.State == nixie.Dead {
 		fmt.Fprintf(w, "\nNext:\n  %s\n", g.typed("dlq", "show", r.ID.String()))
 	}
 }
 
-// addMore adds headers, and what is damaged.
+// addMore adds headers and damage.
 func (f *facts) addMore(headers []nixie.Header, damage []string) {
 	for _, h := range headers {
 		f.add("header", h.Name+": "+h.Value)
@@ -110,13 +110,13 @@ func (f *facts) addMore(headers []nixie.Header, damage []string) {
 	}
 }
 
-// countsOfMessage tells how often a message was tried.
+// countsOfMessage writes how often a message was tried.
 func countsOfMessage(m *nixie.Message) string {
-	return fmt.Sprintf("life %d: %s, %s, %d crashed; %s", m.Generation, attempts(office.ViewMessage(m).Attempts),
+	return fmt.Sprintf("generation %d: %s, %s, %d crashed; %s", m.Generation, attempts(office.ViewMessage(m).Attempts),
 		plural(int64(m.Deliveries), "delivery"), m.Crashes, plural(int64(m.Redrives), "redrive"))
 }
 
-// marks says what is special about a message's place in its stream.
+// marks writes what is special about the position of a message in its stream.
 func marks(r *store.Record) string {
 	return either(r.MayPass, " (may pass)", "") + either(r.OrderGap, " (out of order)", "")
 }

@@ -65,7 +65,7 @@ func newMessageBulk(g *globals, v messageVerb) *cobra.Command {
 }
 
 func (m *messageBulk) run(ctx context.Context, args []string) error {
-	m.yes = m.yes || len(args) > 0 // what is named one by one needs no question
+	m.yes = m.yes || len(args) > 0 // IDs need no question
 	m.request.Reason = m.reason
 	f := m.choice.filter
 	switch {
@@ -88,7 +88,7 @@ func (m *messageBulk) run(ctx context.Context, args []string) error {
 			return err
 		}
 		return m.do(func() (plan, error) {
-			return plan{n: int64(len(ids)), view: alterPlan{true, len(ids)}, ask: func(w io.Writer) {
+			return plan{n: int64(len(ids)), view: amendPlan{true, len(ids)}, ask: func(w io.Writer) {
 				fmt.Fprintf(w, "%s would be %s\n", plural(int64(len(ids)), "message"), m.done)
 			}}, nil
 		}, func() error { return m.amend(ctx, o, ids) })
@@ -148,18 +148,17 @@ func (m *messageBulk) amend(ctx context.Context, o *office.Office, ids []nixie.I
 	return exitIf(refused > 0, ExitPartly)
 }
 
-// alterPlan is the JSON of --dry-run.
-type alterPlan struct {
+// amendPlan is the JSON of --dry-run.
+type amendPlan struct {
 	DryRun   bool `json:"dry_run"`
 	Selected int  `json:"selected"`
 }
 
-// maxAmended is how many messages one command changes.
+// maxAmended limits the messages that one command changes.
 const maxAmended = 1_000_000
 
-// choose reads the IDs before anything is changed, so that a change does not
-// bring a message into the choice again. What a filter chooses is changed oldest
-// first: moved messages stay in the order in which they came.
+// choose reads the IDs before the first change, because a change may bring a message into the
+// filter again. It returns the oldest first, so that moved messages keep their order.
 func (m *messageBulk) choose(ctx context.Context, o *office.Office, args []string, f nixie.Filter) ([]nixie.ID, error) {
 	if len(args) > 0 {
 		return o.MessageIDs(ctx, args)

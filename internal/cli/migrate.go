@@ -18,7 +18,7 @@ func newMigrate(g *globals) *cobra.Command {
 	return g.family("migrate", newMigrateUp(g), newMigrateDown(g), newMigrateStatus(g), newMigratePrint(g), newMigrateValidate(g))
 }
 
-// withSchema completes a command on the schema of the store that flags and environment name.
+// withSchema completes a command on the schema of the store that the flags or the environment name.
 func (g *globals) withSchema(cmd *cobra.Command, do func(context.Context, store.Schema) error, groups ...flagGroup) *cobra.Command {
 	return g.command(cmd, func(ctx context.Context, _ []string) error {
 		url, err := config.StoreURL(g.store, g.Env)
@@ -33,7 +33,7 @@ func (g *globals) withSchema(cmd *cobra.Command, do func(context.Context, store.
 	}, groups...)
 }
 
-// migrationView is a migration as it is printed.
+// migrationView is the JSON of a migration.
 type migrationView struct {
 	Version   int              `json:"version"`
 	Name      string           `json:"name"`

@@ -20,7 +20,7 @@ import (
 	"github.com/nixie-go/nixie/internal/runner"
 )
 
-// outputFlags say where goes what commands print.
+// outputFlags tell where the output of commands goes.
 type outputFlags struct {
 	none, tag bool
 	results   string
@@ -32,24 +32,24 @@ func (f *outputFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.results, "results", "", "folder that gets what commands print as well, as NAME/stdout and NAME/stderr")
 }
 
-// printer writes what commands printed, one after the other.
+// printer writes the output of commands, one command after the other.
 type printer struct {
 	outputFlags
 	out, err sink
-	mask     app.Mask // of failures, and of what is shown
-	byID     bool     // results are named by messages, whose keys may be taken twice
-	turn     chan struct{}
-	bar      *progress // that stands where is written; nil is none
+	mask     app.Mask      // for the output of failures, and for shown output
+	byID     bool          // --results names files by message IDs, because keys may repeat
+	writing  chan struct{} // holds one while an output is written
+	bar      *progress     // the bar on the terminal that is written to; nil: none
 }
 
-// sink is an end of output.
+// sink is one destination of output.
 type sink struct {
 	io.Writer
-	shown bool // to people: nothing acts on a terminal, and lines end
+	shown bool // to people: control characters are escaped, and the last line ends
 	tty   bool
 }
 
-// printer makes one as the flags ask for; nil shows nothing.
+// printer returns the printer that the flags ask for; nil shows nothing.
 func (f *outputFlags) printer(g *globals, mask app.Mask) (*printer, error) {
 	if f.results != "" {
 		if err := os.MkdirAll(f.results, 0o755); err != nil {
@@ -58,29 +58,31 @@ func (f *outputFlags) printer(g *globals, mask app.Mask) (*printer, error) {
 	} else if f.none {
 		return nil, nil
 	}
-	p := &printer{outputFlags: *f, out: sink{g.Out, g.OutTTY, g.OutTTY}, err: sink{g.Err, true, g.ErrTTY}, mask: mask, turn: make(chan struct{}, 1)}
+	p := &printer{
+		outputFlags: *f, out: sink{g.Out, g.OutTTY, g.OutTTY}, err: sink{g.Err, true, g.ErrTTY}, mask: mask, writing: make(chan struct{}, 1),
+	}
 	if !g.forPeople() {
 		p.out = p.err
 	}
 	return p, nil
 }
 
-// resultsByID names the files of --results by messages.
+// resultsByID makes --results name files by message IDs.
 func (h *handling) resultsByID() {
 	if h.printer != nil {
 		h.printer.byID = true
 	}
 }
 
-// show writes an output whole. It returns when ctx ends, even if nobody reads what
-// is written: who writes then is left behind, and goes with the process.
+// show writes an output whole. It returns when ctx ends, even if the reader takes nothing. The
+// goroutine that writes then stays behind and ends with the process.
 func (p *printer) show(ctx context.Context, o *runner.Printed) error {
 	if o.Stdout.Size()+o.Stderr.Size() == 0 && p.results == "" {
 		o.Close()
 		return nil
 	}
 	select {
-	case p.turn <- struct{}{}:
+	case p.writing <- struct{}{}:
 	case <-ctx.Done():
 		o.Close()
 		return ctx.Err()
@@ -89,7 +91,7 @@ func (p *printer) show(ctx context.Context, o *runner.Printed) error {
 	go func() {
 		err := p.write(o)
 		o.Close()
-		<-p.turn
+		<-p.writing
 		wrote <- err
 	}()
 	select {
@@ -107,7 +109,7 @@ func (p *printer) write(o *runner.Printed) error {
 	if err := p.copy(p.out, &o.Stdout, o); err != nil {
 		return fmt.Errorf("standard output: %w", err)
 	}
-	_ = p.copy(p.err, &o.Stderr, o) // as with all that is said there
+	_ = p.copy(p.err, &o.Stderr, o) // standard error may be closed
 	return nil
 }
 
@@ -132,7 +134,7 @@ func (p *printer) keep(o *runner.Printed) error {
 		if err != nil {
 			return fmt.Errorf("--results: %w", err)
 		}
-		err = edited(file, f.of, p.veiled(o.Failed))
+		err = edited(file, f.of, p.masked(o.Failed))
 		if closing := file.Close(); err == nil {
 			err = closing
 		}
@@ -143,12 +145,12 @@ func (p *printer) keep(o *runner.Printed) error {
 	return nil
 }
 
-// copy writes one output where it is read.
+// copy writes one output to a sink.
 func (p *printer) copy(to sink, from *command.Output, o *runner.Printed) error {
 	if from.Size() == 0 {
 		return nil
 	}
-	edits := p.veiled(o.Failed || to.shown)
+	edits := p.masked(o.Failed || to.shown)
 	if to.shown {
 		edits = append(edits, escape)
 	}
@@ -162,29 +164,29 @@ func (p *printer) copy(to sink, from *command.Output, o *runner.Printed) error {
 		last := &lastByte{Writer: to}
 		err := edited(last, from, edits)
 		if err == nil && last.byte != '\n' {
-			_, err = io.WriteString(to, "\n") // what comes next would stand on the line
+			_, err = io.WriteString(to, "\n") // or the next text would stand on this line
 		}
 		return err
 	}
 	if p.bar == nil || !to.tty {
 		return write()
 	}
-	return p.bar.aside(write)
+	return p.bar.without(write)
 }
 
-// veiled begins a list of edits with one that hides secrets.
-func (p *printer) veiled(hide bool) []func(string) string {
+// masked begins a list of edits with the mask, if secrets have to be hidden.
+func (p *printer) masked(hide bool) []func(string) string {
 	if !hide || p.mask == nil {
 		return nil
 	}
 	return []func(string) string{p.mask.Text}
 }
 
-// editAtOnce is how many bytes of an output are edited together, up to the end of
-// a line: a secret that goes over more lines than are in it may be shown in part.
+// editAtOnce limits the bytes of an output that are edited at once, up to the end of a line. A
+// secret that is longer than that may be shown in part.
 const editAtOnce = 1 << 20
 
-// edited writes an output through edits.
+// edited copies an output through edits.
 func edited(to io.Writer, from *command.Output, edits []func(string) string) error {
 	if from.Size() == 0 {
 		return nil
@@ -222,8 +224,8 @@ func edited(to io.Writer, from *command.Output, edits []func(string) string) err
 	}
 }
 
-// wholeText is how much of text ends with a line or, if there is none, with a
-// character.
+// wholeText returns the length of text up to its last line end or, without one, up to its last
+// whole character.
 func wholeText(text []byte) int {
 	if at := bytes.LastIndexByte(text, '\n'); at >= 0 {
 		return at + 1
@@ -255,7 +257,7 @@ func tagged(tag string) func(string) string {
 	}
 }
 
-// lastByte remembers how what was written ends.
+// lastByte remembers the last byte that was written.
 type lastByte struct {
 	io.Writer
 	byte byte

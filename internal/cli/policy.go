@@ -35,7 +35,7 @@ func newPolicyShow(g *globals) *cobra.Command {
 	return cmd
 }
 
-// showPolicy prints what applies by a policy, and what no policy changes.
+// showPolicy prints the values of a policy, and the limits that no policy changes.
 func (g *globals) showPolicy(p *policy.Policy, err error) error {
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (g *globals) showPolicy(p *policy.Policy, err error) error {
 		slices.Concat(p.Table(), known.settings(), limits()), err)
 }
 
-// limits are the numbers that belong to no policy.
+// limits lists the limits that no policy changes.
 func limits() []policy.Row {
 	n := strconv.Itoa
 	return []policy.Row{
@@ -81,7 +81,7 @@ func newPolicyProfiles(g *globals) *cobra.Command {
 	})
 }
 
-// profileView is a profile for people and programs.
+// profileView is the JSON of a profile.
 type profileView struct {
 	Name          string `json:"name"`
 	MaxAttempts   int    `json:"max_attempts"`
@@ -112,7 +112,7 @@ func viewProfile(name string) (profileView, error) {
 	}, nil
 }
 
-// settings are what a profile says beyond its policy.
+// settings lists the values of a profile that its policy does not have.
 func (v *profileView) settings() []policy.Row {
 	return []policy.Row{
 		{Name: "in_place", Value: v.InClaim, Meaning: "runs under one claim before a failure counts"},

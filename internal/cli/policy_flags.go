@@ -6,14 +6,14 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// policyFlags are the options of a policy as flags, in all commands alike.
+// policyFlags are the options of a policy as flags. All commands have the same.
 type policyFlags struct {
 	flags *pflag.FlagSet
 	one   map[string]*string
 	many  map[string]*[]string
 }
 
-// register adds the flags; otherwise says whose values hold that are not given.
+// register adds the flags. Otherwise names the policy that applies where a flag is not given.
 func (p *policyFlags) register(fs *pflag.FlagSet, otherwise string) {
 	p.flags = fs
 	p.one, p.many = map[string]*string{}, map[string]*[]string{}
@@ -27,7 +27,7 @@ func (p *policyFlags) register(fs *pflag.FlagSet, otherwise string) {
 	}
 }
 
-// document is what the flags say. Of a flag that is not given it says nothing.
+// document returns the options of the flags that were given.
 func (p *policyFlags) document() (d policy.Document, err error) {
 	for _, o := range policy.DocumentOptions() {
 		if !p.given(o.Name) {
@@ -46,5 +46,5 @@ func (p *policyFlags) document() (d policy.Document, err error) {
 	return d, nil
 }
 
-// given reports whether somebody gave a flag.
+// given reports whether a flag was given.
 func (p *policyFlags) given(name string) bool { return p.flags.Changed(name) }

@@ -13,7 +13,7 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// simulateFlags say what goes wrong, and which policy is asked about it.
+// simulateFlags describe the failure and the policy of a simulation.
 type simulateFlags struct {
 	*globals
 	policy      policyFlags
@@ -60,12 +60,12 @@ func newPolicySimulate(g *globals) *cobra.Command {
 	fs.DurationVar(&f.took, "took", 0, "how long each run goes on")
 	fs.StringVar(&f.kind, "type", "", "type of the message")
 	fs.IntVar(&f.redrives, "redrives", 0, "how often it was redriven before")
-	fs.StringVar(&f.id, "id", "", "ID of a message, whose dice are thrown")
+	fs.StringVar(&f.id, "id", "", "ID of the message, which fixes its jitter")
 	fs.IntVar(&f.steps, "steps", 0, "most lines to print; 0 is all")
 	return cmd
 }
 
-// simulate plays the scenario by the flags, with another profile if one is named.
+// simulate plays the scenario of the flags; name replaces the profile if it is not empty.
 func (f *simulateFlags) simulate(name string) ([]policy.SimulatedRun, error) {
 	said, err := f.policy.document()
 	if err == nil && name != "" {
@@ -107,8 +107,8 @@ func (f *simulateFlags) simulate(name string) ([]policy.SimulatedRun, error) {
 	return policy.Simulate(p, s), nil
 }
 
-// fail makes up the error that the handler of the simulation returns. A holder
-// that vanishes returns none.
+// fail makes the error that the handler of the simulation returns. A holder that vanishes returns
+// none.
 func (f *simulateFlags) fail(s *policy.Scenario) error {
 	if f.crash {
 		return nil
@@ -145,10 +145,10 @@ type simulatedError struct{ name, text string }
 
 func (e *simulatedError) Error() string { return e.text }
 
-// ErrorName lets policy match it by name.
+// ErrorName lets a policy match the error by name.
 func (e *simulatedError) ErrorName() string { return e.name }
 
-// stepView is one step for people and programs.
+// stepView is the JSON of one step.
 type stepView struct {
 	Attempt int    `json:"attempt"`
 	Run     int    `json:"run"`
@@ -178,7 +178,7 @@ func viewStep(s policy.SimulatedRun) stepView {
 	}
 }
 
-// verbWord names what happens next.
+// verbWord names the next action.
 func verbWord(s policy.SimulatedRun) string {
 	switch {
 	case s.Verb != "":
@@ -189,7 +189,7 @@ func verbWord(s policy.SimulatedRun) string {
 	return "extend"
 }
 
-// stepColumns are the columns of a simulation; a table for people has no holes.
+// stepColumns are the columns of a simulation. An empty cell shows a dash.
 func stepColumns() []column[stepView] {
 	type v = stepView
 	text := func(name, show string, cell func(*v) string) column[v] {
@@ -198,7 +198,7 @@ func stepColumns() []column[stepView] {
 	return []column[v]{
 		{name: "attempt"},
 		{name: "run"},
-		text("after", "", func(s *v) string { return span(s.step.After) }),
+		text("after", "", func(s *v) string { return exact(s.step.After) }),
 		text("class", asWide, func(s *v) string { return s.Class }),
 		text("reason", "", func(s *v) string { return s.Reason }),
 		text("rule", "", func(s *v) string { return s.Rule }),
@@ -215,19 +215,19 @@ func waitWord(s policy.SimulatedRun) string {
 	if s.Wait == 0 && s.Most == 0 {
 		return ""
 	}
-	return span(s.Wait)
+	return exact(s.Wait)
 }
 
-// bandWord is what jitter can make of a wait, or nothing.
+// bandWord writes the range that jitter can give a wait, if it can change it.
 func bandWord(s policy.SimulatedRun) string {
 	if s.Least == s.Most {
 		return ""
 	}
-	return fmt.Sprintf("%s to %s", span(s.Least), span(s.Most.Round(time.Microsecond)))
+	return fmt.Sprintf("%s to %s", exact(s.Least), exact(s.Most.Round(time.Microsecond)))
 }
 
-// span writes a duration exactly, without zero parts at its end.
-func span(d time.Duration) string {
+// exact writes a duration exactly, without zero parts at its end.
+func exact(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = s[:len(s)-2]
@@ -238,7 +238,7 @@ func span(d time.Duration) string {
 	return s
 }
 
-// comparison is one profile's life of the message.
+// comparison is the JSON of one profile in --compare.
 type comparison struct {
 	Profile string   `json:"profile"`
 	Waits   []string `json:"waits"`
@@ -273,6 +273,6 @@ func (f *simulateFlags) compareAll() error {
 		{name: "waits", cell: func(c *v) string { return orDash(strings.Join(c.Waits, " ")) }, kind: flex},
 		{name: "end"},
 		{name: "cause", cell: func(c *v) string { return orDash(c.Cause) }},
-		{name: "after", cell: func(c *v) string { return span(c.after) }},
+		{name: "after", cell: func(c *v) string { return exact(c.after) }},
 	})(all, nil)
 }

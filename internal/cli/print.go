@@ -21,10 +21,10 @@ const (
 	asCSV   = "csv"
 )
 
-// formats are the choices of -o.
+// formats lists the choices of -o.
 func formats() []string { return []string{asTable, asWide, asJSON, asJSONL, asCSV} }
 
-// format checks that -o is one of those that a command writes.
+// format refuses an -o that the command does not write.
 func (g *globals) format(known ...string) error {
 	if !slices.Contains(known, g.output) {
 		return usagef("-o is %q: this command writes %s", g.output, strings.Join(known, ", "))
@@ -32,7 +32,7 @@ func (g *globals) format(known ...string) error {
 	return nil
 }
 
-// choice is the value of a flag that is one word of a few.
+// choice is a flag with one of several words.
 type choice struct {
 	value *string
 	of    []string
@@ -46,7 +46,7 @@ func newChoice(value *string, initial string, of ...string) *choice {
 func (c *choice) String() string { return *c.value }
 func (c *choice) Type() string   { return strings.Join(c.of, "|") }
 
-// Set takes a word and refuses others by naming all that there are.
+// Set refuses other words and lists the allowed ones.
 func (c *choice) Set(text string) error {
 	if !slices.Contains(c.of, text) {
 		return fmt.Errorf("choose one of %s", strings.Join(c.of, ", "))
@@ -55,7 +55,7 @@ func (c *choice) Set(text string) error {
 	return nil
 }
 
-// formatFlag is --format of an export. Where it is not given, -o says it.
+// formatFlag is the --format of an export. Without it -o decides.
 type formatFlag struct {
 	flags *pflag.FlagSet
 	value string
@@ -73,11 +73,11 @@ func (f *formatFlag) read(g *globals) error {
 	return g.format(asJSONL, asCSV)
 }
 
-// forPeople reports whether the output is read by a person.
+// forPeople reports whether a person reads the output.
 func (g *globals) forPeople() bool { return g.output == asTable || g.output == asWide }
 
-// encode is v as one line of JSON. Characters that would act on a terminal are
-// written as escapes, which changes nothing for a reader of JSON.
+// encode writes v as one line of JSON. It escapes characters that would act on a terminal; for a
+// reader of JSON that changes nothing.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -104,7 +104,7 @@ func encode(v any) ([]byte, error) {
 	return line, nil
 }
 
-// one prints a value that was asked for, unless that failed.
+// one prints a value that was asked for, or passes the error on.
 func one[V any](g *globals, human func(io.Writer, *V)) func(V, error) error {
 	return func(v V, err error) error {
 		if err != nil {
@@ -114,14 +114,13 @@ func one[V any](g *globals, human func(io.Writer, *V)) func(V, error) error {
 	}
 }
 
-// object prints one value, a struct: as JSON, indented or on one line, as CSV of
-// one row, or by human.
+// object prints one struct: as JSON, indented or on one line, as CSV with one row, or by human.
 func (g *globals) object(v any, human func(io.Writer)) error {
 	one := reflect.MakeSlice(reflect.SliceOf(reflect.TypeOf(v)), 0, 1)
 	return g.objectOf(v, reflect.Append(one, reflect.ValueOf(v)).Interface(), human)
 }
 
-// objectOf is object for a value whose CSV is a list that it holds.
+// objectOf is object for a value whose CSV is a list in it.
 func (g *globals) objectOf(v, list any, human func(io.Writer)) error {
 	var b bytes.Buffer
 	switch g.output {

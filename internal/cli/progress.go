@@ -11,13 +11,13 @@ import (
 	"github.com/nixie-go/nixie/internal/runner"
 )
 
-// How often progress is shown: a bar on a terminal, lines elsewhere.
+// Intervals of progress: of a bar on a terminal, and of lines elsewhere.
 const (
 	barEvery  = 100 * time.Millisecond
 	lineEvery = 5 * time.Second
 )
 
-// progress shows how far a run is, on the error stream.
+// progress shows on standard error how far a run is.
 type progress struct {
 	out   io.Writer
 	ask   func() runner.Counts
@@ -28,9 +28,9 @@ type progress struct {
 	done  sync.WaitGroup
 	once  sync.Once
 
-	line sync.Mutex // held by who writes where the bar stands
+	line sync.Mutex // held while text is written where the bar stands
 
-	endless bool // there is no total: a line when something has changed
+	endless bool // there is no total: print a line when a count has changed
 	last    runner.Counts
 }
 
@@ -41,7 +41,8 @@ func newProgress(s Streams, ask func() runner.Counts, endless bool) *progress {
 		every = barEvery
 		p.bar = progressbar.NewOptions64(1,
 			progressbar.OptionSetWriter(s.Err), progressbar.OptionFullWidth(), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionUseANSICodes(s.Env("NO_COLOR") == ""))
+			progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
+			progressbar.OptionUseANSICodes(s.Env("NO_COLOR") == ""))
 	}
 	p.done.Add(1)
 	go p.loop(every)
@@ -62,8 +63,8 @@ func (p *progress) loop(every time.Duration) {
 	}
 }
 
-// aside writes where the bar stands, which comes back with the next tick.
-func (p *progress) aside(write func() error) error {
+// without removes the bar and writes; the next tick shows the bar again.
+func (p *progress) without(write func() error) error {
 	p.line.Lock()
 	defer p.line.Unlock()
 	if p.bar != nil {
@@ -74,7 +75,7 @@ func (p *progress) aside(write func() error) error {
 
 func (p *progress) show() {
 	if !p.line.TryLock() {
-		return // somebody writes, perhaps for long
+		return // text is being written, perhaps for long
 	}
 	defer p.line.Unlock()
 	at := p.ask()
@@ -101,7 +102,7 @@ func (p *progress) show() {
 	fmt.Fprintln(p.out, line)
 }
 
-// end takes the bar away.
+// end removes the bar.
 func (p *progress) end() {
 	p.once.Do(func() { close(p.stop) })
 	p.done.Wait()

@@ -32,7 +32,7 @@ func newQueueList(g *globals) *cobra.Command {
 	})
 }
 
-// queueColumns are what people see of a queue in a list.
+// queueColumns are the columns of a list of queues.
 func queueColumns(now time.Time) []column[office.QueueView] {
 	type v = office.QueueView
 	return []column[v]{
@@ -107,12 +107,12 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 	}
 }
 
-// analyze is the command that tells why messages of some queues died.
+// analyze returns the command that tells why messages of some queues died.
 func (g *globals) analyze(queues ...string) string {
 	return g.typed("dlq", "analyze", "--filter", quote(filter.Text(nixie.Filter{Queues: queues})))
 }
 
-// reasons lists counts by reason, by name.
+// reasons lists counts in the order of their reasons.
 func reasons(counts map[string]int64) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(counts)) {

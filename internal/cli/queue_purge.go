@@ -70,8 +70,8 @@ func printDrain(w io.Writer, v *office.DrainView) {
 		v.Ready, v.Blocked, v.Scheduled, v.Leased)
 }
 
-// drainProgress shows what is left: on one line of a terminal, elsewhere as a
-// line whenever it changed.
+// drainProgress shows what is left: on one line of a terminal, elsewhere as a new line at each
+// change.
 func (g *globals) drainProgress() func(office.DrainView) {
 	var before office.DrainView
 	return func(v office.DrainView) {

@@ -23,7 +23,7 @@ func newQueueResume(g *globals) *cobra.Command {
 	return g.switching(g.described("queue resume"), (*office.Office).Resume)
 }
 
-// switching completes a command that changes queues and prints what is set then.
+// switching completes a command that changes queues and prints their settings.
 func (g *globals) switching(
 	cmd *cobra.Command, do func(*office.Office, context.Context, []string, string) ([]office.SettingsChange, error),
 ) *cobra.Command {

@@ -56,7 +56,7 @@ func redriveKilled(t *testing.T, k *topics, seed uint64) (kills int) {
 	args := []string{"dlq", "redrive", "--from", k.url(k.in + ".dlq"), "--all", "--rate", "3000", "--yes"}
 	if seed%2 == 0 {
 		d.nixie(0, "dlq", "adopt", k.url(k.in+".dlq"))
-		args = []string{"dlq", "redrive", "--all", "--reason", "mended", "--to", k.url(""), "--rate", "3000", "--yes"}
+		args = []string{"dlq", "redrive", "--all", "--reason", "fixed", "--to", k.url(""), "--rate", "3000", "--yes"}
 	}
 	for range kills {
 		k.killAfter(d, dice.IntN(records/kills), args)

@@ -32,7 +32,7 @@ func TestRedriveToASilentBroker(t *testing.T) {
 			args := []string{"dlq", "redrive", "--from", k.url("in.dlq"), "--all", "--yes"}
 			if from == "office" {
 				d.nixie(0, "dlq", "adopt", k.url("in.dlq"))
-				args = []string{"dlq", "redrive", "--all", "--reason", "mended", "--to", k.url(""), "--yes"}
+				args = []string{"dlq", "redrive", "--all", "--reason", "fixed", "--to", k.url(""), "--yes"}
 			}
 			var mute atomic.Bool
 			var swallowed atomic.Int64

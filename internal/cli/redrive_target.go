@@ -21,8 +21,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// redriveTarget tells where a redrive goes and what it changes on the way. Nil is the target of
-// what is no redrive.
+// redriveTarget tells where a redrive goes and what it changes on the way. Other verbs have a nil
+// target.
 type redriveTarget struct {
 	flags          *pflag.FlagSet
 	to, quarantine string
@@ -30,8 +30,8 @@ type redriveTarget struct {
 	pipe           string
 	timeout        time.Duration
 	stopAfter      string
-	stop           redrive.Stop // as stopAfter says
-	channel        app.Channel  // of to
+	stop           redrive.Stop // parsed from stopAfter
+	channel        app.Channel  // parsed from to
 }
 
 // defaultStopAfter is the share of letters that may die again before a redrive stops.
@@ -44,7 +44,7 @@ func (t *redriveTarget) register(fs *pflag.FlagSet) {
 	fs.StringVar(&t.quarantine, "quarantine", "",
 		"topic for what was redriven too often, such as {source}.quarantine (default: it stays)")
 	fs.StringVar(&t.stopAfter, "stop-after", defaultStopAfter,
-		"stop by itself when more than this share, or so many, of what was redriven died again; none: go on")
+		"stop by itself when more than this share, or this many, of the redriven letters died again; none: go on")
 	fs.StringArrayVar(&t.set, "set-header", nil, "set a header of what is redriven, as NAME=VALUE; can be repeated")
 	fs.StringArrayVar(&t.drop, "drop-header", nil, "leave a header of what is redriven out; can be repeated")
 	fs.StringVar(&t.pipe, "pipe", "", "redrive what a command makes of the body: "+
@@ -75,13 +75,13 @@ func parseStop(text string) (redrive.Stop, error) {
 	return redrive.Stop{}, usagef("--stop-after is %q: give a share such as 10%%, or how many, such as 25, or none", text)
 }
 
-// channelAt reads the URL of a broker.
+// channelAt parses the URL of a broker.
 func (g *globals) channelAt(url string) (app.Channel, error) {
 	user, password := config.KafkaLogin(g.Env)
 	return app.ParseChannel(url, user, password)
 }
 
-// resolve reads --to.
+// resolve parses --to.
 func (t *redriveTarget) resolve(g *globals) (err error) {
 	if !t.sends() {
 		if t.quarantine != "" {
@@ -95,16 +95,16 @@ func (t *redriveTarget) resolve(g *globals) (err error) {
 	return nil
 }
 
-// toQueue says outright that letters go to their queues in the store.
+// toQueue is the --to of letters that go to their queues in the store.
 const toQueue = "queue"
 
 // sends reports whether letters go to a broker.
 func (t *redriveTarget) sends() bool { return t != nil && t.to != "" && t.to != toQueue }
 
-// edits reports whether what is redriven is changed.
+// edits reports whether flags change letters on the way.
 func (t *redriveTarget) edits() bool { return len(t.set)+len(t.drop) > 0 || t.pipe != "" }
 
-// attach makes an operation go where the flags say, changed as they say. End ends what runs for it.
+// attach gives an operation its destination and its edits. End releases what they use.
 func (t *redriveTarget) attach(ctx context.Context, g *globals, work *office.OperationRequest) (end func(), err error) {
 	work.Stop = t.stop
 	var route redrive.Destination
@@ -130,7 +130,7 @@ func (t *redriveTarget) attach(ctx context.Context, g *globals, work *office.Ope
 	return end, err
 }
 
-// batch is small where each letter takes its time; 0 is the default.
+// batch returns a small batch when each letter takes its time; 0 is the default.
 func (t *redriveTarget) batch() int {
 	if t.pipe != "" {
 		return 20
@@ -138,7 +138,7 @@ func (t *redriveTarget) batch() int {
 	return 0
 }
 
-// route returns the route that the flags name. Its publisher runs until end is called.
+// route returns the route of the flags. Its publisher runs until end is called.
 func (t *redriveTarget) route(ctx context.Context, g *globals) (r redrive.Destination, end func(), err error) {
 	r, unguard, err := t.changes(g)
 	if err != nil {
@@ -158,7 +158,7 @@ func (t *redriveTarget) route(ctx context.Context, g *globals) (r redrive.Destin
 	}, nil
 }
 
-// changes returns a route without its broker. End ends what runs for it.
+// changes returns a route without its broker. End releases what it uses.
 func (t *redriveTarget) changes(g *globals) (r redrive.Destination, end func(), err error) {
 	r = redrive.Destination{Channel: t.channel.Name, Quarantine: t.quarantine, Drop: t.drop, Clock: g.Now}
 	for _, text := range t.set {
@@ -182,8 +182,8 @@ func (t *redriveTarget) changes(g *globals) (r redrive.Destination, end func(), 
 	return r, pipe.end, nil
 }
 
-// transform makes the body what the command of --pipe writes. A command that fails refuses the
-// letter.
+// transform replaces the body by the output of the --pipe command. When the command fails the
+// letter is refused.
 func (h *hook) transform(ctx context.Context, r *broker.Returning) error {
 	var out capped
 	if err := h.run(ctx, r.Value, &out,
@@ -212,8 +212,8 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// destined records the destination of the work. It refuses to queue what came from a broker unless
-// --to says so.
+// destined records the destination of the operation. It refuses to queue letters that came from a
+// broker unless --to says so.
 func (t *redriveTarget) destined(ctx context.Context, o *office.Office, work *office.OperationRequest) error {
 	if t.to != "" {
 		work.Destination = t.whereTo()
@@ -232,7 +232,7 @@ func (t *redriveTarget) destined(ctx context.Context, o *office.Office, work *of
 	return nil
 }
 
-// destination is --to without user and password.
+// destination returns --to without user and password.
 func (t *redriveTarget) destination() string {
 	if t.sends() {
 		return t.channel.Shown
@@ -257,7 +257,7 @@ func (t *redriveTarget) same(op *store.Operation) error {
 	return nil
 }
 
-// words are the flags, to be typed again; user and password are left to the environment.
+// words writes the flags to be typed again, without user and password.
 func (t *redriveTarget) words() (words []string) {
 	if t.stopAfter != defaultStopAfter {
 		words = append(words, "--stop-after", t.stopAfter)

@@ -27,18 +27,18 @@ type runFlags struct {
 	flags                          *pflag.FlagSet
 	job, idField, jsonPath, format string
 	skipBad                        bool
-	verb                           string         // that is typed: run, or map run
-	steps                          []command.Step // that map run was given instead of a command
+	verb                           string         // run, or map run
+	steps                          []command.Step // of map run, instead of a command
 	stored                         bool           // the items are in the store: no list is read
-	given                          []string       // the flags as they would be typed again
+	given                          []string       // the flags, to be typed again
 	choosing                       choosingFlags
 
-	// What map run has of its own; nil is as nixie run does.
-	around func(*runner.Config)            // says where commands work
-	begin  func(context.Context) error     // makes that, once all is checked
-	after  func(io.Writer, runner.Summary) // says what is next of a job that is not done
-	// beside begins what goes on while the job is run.
-	beside func(context.Context, store.Store) (end func() error, err error)
+	// Hooks of map run; nil does nothing.
+	around func(*runner.Config)            // sets where commands run
+	begin  func(context.Context) error     // prepares that, after all checks
+	after  func(io.Writer, runner.Summary) // prints the next commands for a job that is not done
+	// alongside starts what has to run while the job runs.
+	alongside func(context.Context, store.Store) (end func() error, err error)
 }
 
 func newRun(g *globals) *cobra.Command {
@@ -48,7 +48,7 @@ func newRun(g *globals) *cobra.Command {
 	return cmd
 }
 
-// registerList adds the flags of a job over a list.
+// registerList adds the flags of a job with a list.
 func (f *runFlags) registerList(fs *pflag.FlagSet) {
 	f.flags = fs
 	f.register(fs, "the job, or of profile nixie")
@@ -60,8 +60,8 @@ func (f *runFlags) registerList(fs *pflag.FlagSet) {
 	f.choosing.register(fs)
 }
 
-// listFlag reports whether a flag says how a list is read: nothing that is
-// needed once its items are in the store.
+// listFlag reports whether a flag tells how a list is read. Such a flag is not needed once the
+// items are in the store.
 func listFlag(name string) bool {
 	switch name {
 	case "id-field", "json-path", "format", "skip-bad", "where", "sort-by", "distinct", "offset", "max-items":
@@ -70,14 +70,13 @@ func listFlag(name string) bool {
 	return false
 }
 
-// readFlags notes which flags were given: they are part of the command to type
-// next.
+// readFlags notes the given flags, to print the next command.
 func (f *runFlags) readFlags() {
 	fromList := f.flags.Arg(0) != stdinList
 	f.flags.Visit(func(flag *pflag.Flag) {
 		switch {
 		case flag.Name == "store" || flag.Name == "output" || flag.Name == "color":
-			return // storeFlag has the one, the others are about this output
+			return // storeFlag adds --store, the others are only about this output
 		case !fromList && listFlag(flag.Name):
 			return
 		}
@@ -106,7 +105,7 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	// What is wrong with the arguments or the list is said before a store is made.
+	// Mistakes in the arguments or the list are found before a store is created.
 	var reader *items.Reader
 	if !f.stored {
 		if reader, err = runner.OpenList(ctx, f.listOptions(list, choice)); err != nil {
@@ -131,10 +130,10 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	if err := f.take(ctx, r, cfg.Job, reader); err != nil {
 		return err
 	}
-	if f.beside == nil {
+	if f.alongside == nil {
 		return f.work(ctx, r, args)
 	}
-	end, err := f.beside(ctx, st)
+	end, err := f.alongside(ctx, st)
 	if err != nil {
 		return err
 	}
@@ -146,8 +145,7 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	return worked
 }
 
-// take enqueues what the job does not know of its list. There is none when its items are
-// in the store.
+// take enqueues new items of the list. Without a list all items are in the store.
 func (f *runFlags) take(ctx context.Context, r *runner.Runner, job string, list *items.Reader) error {
 	if list == nil {
 		return r.Resume(ctx)
@@ -168,8 +166,8 @@ func (f *runFlags) listOptions(list string, choice *items.Choice) items.Options 
 	}
 }
 
-// checkFields refuses a command that asks for a field which the first item does not
-// have: it would fail for each of them.
+// checkFields refuses a command that uses a field which the first item does not have: it would fail
+// for every item.
 func checkFields(r *runner.Runner, list *items.Reader) error {
 	field, known, err := r.MissingField(list)
 	if err != nil || field == "" {
@@ -185,10 +183,11 @@ func checkFields(r *runner.Runner, list *items.Reader) error {
 	} else if len(known) > 0 {
 		has = strings.Join(known, ", ")
 	}
-	return usagef("the first item has no field for {%s}%s\nit has %s; what only some items have is in their environment, as NIXIE_FIELD_<NAME>", field, hint, has)
+	return usagef("the first item has no field for {%s}%s\nit has %s; what only some items have is in their environment, as NIXIE_FIELD_<NAME>",
+		field, hint, has)
 }
 
-// shownFields is how many fields of an item are named.
+// shownFields limits the fields of an item that are named.
 const shownFields = 20
 
 // listOf returns ITEMS and the command.
@@ -210,7 +209,7 @@ func (f *runFlags) listOf(args []string, dash int) (list string, cmd []string, e
 	return lists[0], cmd, nil
 }
 
-// name names the job by its list, unless it has a name.
+// name names the job after its list, unless it has a name.
 func (f *runFlags) name(list string) error {
 	if f.job != "" {
 		return nil
@@ -259,7 +258,7 @@ func (f *runFlags) work(ctx context.Context, r *runner.Runner, args []string) er
 	return f.report(summary, args)
 }
 
-// choosingFlags say which items of a list are taken, and in which order.
+// choosingFlags choose items of a list, and their order.
 type choosingFlags struct {
 	where, sort, distinct string
 	offset, most          int
@@ -269,11 +268,11 @@ func (c *choosingFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&c.where, "where", "", "only items for which an expression holds, such as 'item.priority > 5'")
 	fs.StringVar(&c.sort, "sort-by", "", "order of the items, such as 'priority DESC NULLS FIRST, name' (default as they stand)")
 	fs.StringVar(&c.distinct, "distinct", "", "of items with the same value in this field only the first")
-	fs.IntVar(&c.offset, "offset", 0, "leave out so many items")
-	fs.IntVar(&c.most, "max-items", 0, "take so many items; 0 is all")
+	fs.IntVar(&c.offset, "offset", 0, "leave out this many items")
+	fs.IntVar(&c.most, "max-items", 0, "take at most this many items; 0 is all")
 }
 
-// choice is what the flags choose; nil is all.
+// choice returns the choice of the flags; nil is all.
 func (c *choosingFlags) choice() (*items.Choice, error) {
 	switch {
 	case c.offset < 0:
@@ -296,7 +295,7 @@ func (c *choosingFlags) choice() (*items.Choice, error) {
 	return choice, nil
 }
 
-// itemLetter is an item as an expression over letters sees it.
+// itemLetter makes a letter of an item, for an expression over letters.
 func itemLetter(item *items.Item) *nixie.Letter {
 	m := nixie.Message{Key: item.Name, Body: item.Body}
 	if item.IsLine() {

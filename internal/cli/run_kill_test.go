@@ -46,7 +46,7 @@ cat > /dev/null
 sleep 1000 &
 sleep 0.02 # so that no kill comes late, among those of the lost host
 case $1 in
-gone) [ -e mended ] || { echo "connect: host gone" >&2; exit 69; } ;;
+gone) [ -e fixed ] || { echo "connect: host gone" >&2; exit 69; } ;;
 wrong) echo "no such customer" >&2; exit 65 ;;
 esac
 echo "$NIXIE_ITEM_ID" >> delivered
@@ -127,7 +127,7 @@ func TestShow2KilledThreeTimes(t *testing.T) {
 			}
 		}
 	}
-	d.write("mended", "")
+	d.write("fixed", "")
 	d.nixie(0, "dlq", "redrive", "--filter", "queue:hooks reason:dependency", "--reason", "host is back", "--yes")
 	d.verify()
 	if s := d.summary(d.nixie(5, args...)); s.Succeeded != items-wrong || s.Dead != wrong || s.Attempts != gone {
@@ -284,7 +284,7 @@ func TestShow4AllAtOnce(t *testing.T) {
 	d.write("items.jsonl", list.String())
 	d.write("work", `#!/bin/sh
 echo "$NIXIE_ITEM_ID" >> ledger
-[ "$1" != true ] || [ -e mended ] || exit 1
+[ "$1" != true ] || [ -e fixed ] || exit 1
 `)
 	args := []string{"run", "items.jsonl", "--job", "shared", "-p", "2", "--backoff", "0", "--max-attempts", "1", "-o", "json", "--", "sh", "-c", `./work "$NIXIE_FIELD_FAIL"`}
 	d.nixie(5, args...)
@@ -296,13 +296,13 @@ echo "$NIXIE_ITEM_ID" >> ledger
 		fmt.Fprintf(&more, "{\"id\":\"more-%d\"}\n", i)
 	}
 	d.write("items.jsonl", list.String()+more.String())
-	d.write("mended", "")
+	d.write("fixed", "")
 
 	start := make(chan struct{})
 	ended := make(chan done)
 	lines := [][]string{
 		append([]string{"nixie"}, args...), append([]string{"nixie"}, args...),
-		{"nixie", "dlq", "redrive", "--filter", "queue:shared", "--reason", "mended", "--yes", "-o", "json"},
+		{"nixie", "dlq", "redrive", "--filter", "queue:shared", "--reason", "fixed", "--yes", "-o", "json"},
 		{"adder", filepath.Join(d.dir, "nixie.db"), "shared", fmt.Sprint(added)},
 	}
 	for _, line := range lines {

@@ -21,7 +21,7 @@ import (
 )
 
 // TestMain lets the test binary be nixie itself, alone or weighed, its supervisor,
-// and the program that adds items beside it, by the name under which it is started.
+// and the program that adds items alongside it, by the name under which it is started.
 func TestMain(m *testing.M) {
 	if command.GuardMain() {
 		return

@@ -185,13 +185,13 @@ func TestRunNextCommandsWork(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.write("my list's.csv", "id,url\n1,good\n2,bad\n3,worse\n")
-	d.write("han dle", "#!/bin/sh\necho \"$1\" >> ledger\n[ \"$1\" = good ] || [ -e mended ] || { echo no >&2; exit 3; }\n")
+	d.write("han dle", "#!/bin/sh\necho \"$1\" >> ledger\n[ \"$1\" = good ] || [ -e fixed ] || { echo no >&2; exit 3; }\n")
 	r := d.nixie(5, "run", "my list's.csv", "--id-field", "url", "--skip-bad", "--job", "it's a \"job\"", "--permanent-exit", "3,4", "-p", "1", "--timeout", "5s",
 		"--", "./han dle", "{url}", "$HOME", "a\tb\n'\u202e", "")
 	if !strings.Contains(r.err, "1 succeeded") {
 		t.Fatal(r.err)
 	}
-	d.write("mended", "")
+	d.write("fixed", "")
 	_, next, _ := strings.Cut(r.err, "\nNext:\n")
 	lines := strings.Split(strings.TrimSpace(next), "\n")
 	if len(lines) != 3 {

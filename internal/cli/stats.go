@@ -16,7 +16,7 @@ func newStats(g *globals) *cobra.Command {
 	return g.family("stats", newStatsRetries(g), newStatsReasons(g), newStatsBacklog(g), newStatsPoison(g), newStatsStalled(g))
 }
 
-// anyQueue takes at most one queue.
+// anyQueue accepts at most one queue.
 func anyQueue() cobra.PositionalArgs {
 	return arguments(0, 1, "takes one queue at most, has %[2]d: leave it out for all")
 }
@@ -79,7 +79,7 @@ func newStatsPoison(g *globals) *cobra.Command {
 	}, &attempts)
 }
 
-// atLeastOne is a flag whose value is 1 or more.
+// atLeastOne is a flag with a number of 1 or more.
 type atLeastOne struct {
 	name, usage string
 	n           int

@@ -45,13 +45,13 @@ func streamInk(s store.StreamState) ink {
 	return ""
 }
 
-// shownFollowers is how many messages stream show lists.
+// shownFollowers limits the messages that stream show lists.
 const shownFollowers = 10
 
 // streamStory is the JSON of stream show.
 type streamStory struct {
 	office.StreamView
-	Newest []office.MessageView `json:"newest"` // messages on their way, newest first
+	Newest []office.MessageView `json:"newest"` // messages that have not ended, newest first
 }
 
 func newStreamShow(g *globals) *cobra.Command {
@@ -111,8 +111,7 @@ func waitsFor(s *streamStory) string {
 	return ""
 }
 
-// streamNext is what can be done about a stream that does not move. The letter
-// is that of a dead head.
+// streamNext lists the commands for a stream that does not move. L is the letter of a dead head.
 func (g *globals) streamNext(s *office.StreamView, l *nixie.Letter) (next []step) {
 	queue, stream := quote(s.Queue), quote(s.Stream)
 	passed := s.Followers > 0 && s.Passing == s.Followers
@@ -121,17 +120,18 @@ func (g *globals) streamNext(s *office.StreamView, l *nixie.Letter) (next []step
 		why := either(passed, "those that come later go on without it, too", "the others go on without it, for good")
 		next = append(next, step{g.typed("dlq", "show", s.Letter), "why it died"})
 		if l.Status == nixie.StatusQuarantined {
-			next = append(next, step{g.typed("dlq", "requalify", s.Letter, "--reason", "'…'"), "let it be redriven again; it keeps its place"})
+			next = append(next, step{g.typed("dlq", "requalify", s.Letter, "--reason", "'…'"), "let it be redriven again; it keeps its position"})
 		} else {
-			next = append(next, step{g.redriveOf(l), "once the cause is mended; it keeps its place"})
+			next = append(next, step{g.redriveOf(l), "once the cause is fixed; it keeps its position"})
 		}
 		return append(next, step{g.typed("stream", "unblock", queue, stream, "--reason", "'…'"), why})
 	case store.StreamWaiting:
-		next = append(next, step{g.typed("message", "retry-now", s.Head), "once the cause is mended: now, not later"})
+		next = append(next, step{g.typed("message", "retry-now", s.Head), "once the cause is fixed: now, not later"})
 		if !passed && s.Followers > 0 {
 			next = append(next, step{g.typed("stream", "release", queue, stream, "--reason", "'…'"), "those that follow now may pass it"})
 		}
-		next = append(next, step{g.typed("message", "hold", s.Head, "--reason", "poison", "--release-followers"), "it will not succeed: to the office with it, and nobody waits for it"})
+		next = append(next, step{g.typed("message", "hold", s.Head, "--reason", "poison", "--release-followers"),
+			"it will not succeed: to the office with it, and no message waits for it"})
 	}
 	return next
 }
@@ -144,7 +144,7 @@ func newStreamUnblock(g *globals) *cobra.Command {
 	return g.streamVerb("unblock", (*office.Office).Unblock, "letter blocks no more", "letters block no more")
 }
 
-// released is the JSON of what was done to a stream.
+// released is the JSON of stream release and stream unblock.
 type released struct {
 	Queue   string `json:"queue"`
 	Stream  string `json:"stream"`

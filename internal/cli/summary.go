@@ -13,7 +13,7 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// report prints the summary and says how the process ends.
+// report prints the summary and returns how the process ends.
 func (f *runFlags) report(s runner.Summary, args []string) error {
 	if err := f.summary(s, func(w io.Writer) { f.printSummary(w, s, args) }); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (f *runFlags) report(s runner.Summary, args []string) error {
 
 const shownGroups = 10
 
-// printSummary prints how the job stands and the exact commands to type next.
+// printSummary prints the state of the job and the commands to type next.
 func (f *runFlags) printSummary(w io.Writer, s runner.Summary, args []string) {
 	fmt.Fprintf(w, "\n%s: %d succeeded%s (%s in this run)\n", plural(s.Items, "item"), s.Succeeded,
 		counts(count{s.Dead, "dead"}, count{s.Discarded, "discarded"}, count{s.Unfinished, "unfinished"}), plural(s.Attempts, "attempt"))
@@ -69,11 +69,11 @@ func (f *runFlags) next(w io.Writer, s runner.Summary, args []string) {
 	}
 	filter := quote(filter.Text(nixie.Filter{Queues: []string{s.Job}}))
 	fmt.Fprintf(w, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), filter)
-	fmt.Fprintf(w, "  nixie dlq redrive%s --filter %s --reason mended --yes%s\n", f.storeFlag(), filter, forceFor(s))
+	fmt.Fprintf(w, "  nixie dlq redrive%s --filter %s --reason fixed --yes%s\n", f.storeFlag(), filter, forceFor(s))
 	fmt.Fprintf(w, "  %s   # handles what was redriven\n", f.rerun(args))
 }
 
-// forceFor is the flag without which none of the dead would go.
+// forceFor returns --force when no dead item can be redriven without it.
 func forceFor(s runner.Summary) string {
 	if slices.ContainsFunc(s.Groups, func(g runner.Group) bool { return !office.NeedsForce(g.Reason) }) {
 		return ""
@@ -81,8 +81,8 @@ func forceFor(s runner.Summary) string {
 	return " --force"
 }
 
-// rerun is the command line that goes on with this job. Standard input is not
-// read again: its items are in the store.
+// rerun returns the command that goes on with this job. Standard input is not read again, because
+// its items are in the store.
 func (f *runFlags) rerun(args []string) string {
 	line := "nixie " + f.verb + " " + quote(args[0]) + f.storeFlag()
 	if len(f.given) > 0 {
@@ -97,7 +97,7 @@ func (f *runFlags) rerun(args []string) string {
 	return line
 }
 
-// storeFlag is what a next command needs to find the same store.
+// storeFlag returns the --store that a next command needs.
 func (g *globals) storeFlag() string {
 	if g.store == "" {
 		return ""

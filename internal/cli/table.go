@@ -10,8 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// tableChunk is how many rows a table looks at before it fixes its widths: what
-// it holds in memory.
+// tableChunk is the number of rows that a table holds in memory before it fixes its widths.
 const tableChunk = 1_000
 
 // leastColumn is the width below which no column is cut.
@@ -30,11 +29,11 @@ type cell struct {
 	ink  ink // on a terminal with colours
 }
 
-// table aligns rows of escaped text. Later rows never get narrower columns.
+// table aligns rows of escaped text. Columns never get narrower in later rows.
 type table struct {
 	out     io.Writer
 	heads   []heading
-	limit   int // columns of the terminal; 0 is any number
+	limit   int // columns of the terminal; 0: no limit
 	colours bool
 	rows    [][]cell
 	widths  []int
@@ -57,7 +56,7 @@ func (t *table) add(row ...cell) error {
 	return t.flush()
 }
 
-// flush writes the rows that are held.
+// flush writes the rows that it holds.
 func (t *table) flush() error {
 	if len(t.rows) == 0 {
 		return nil
@@ -110,8 +109,7 @@ func (t *table) write(b *strings.Builder, row []cell, widths []int) {
 	b.WriteByte('\n')
 }
 
-// fit makes the columns narrower until they fit: first those that may be cut,
-// the widest first.
+// fit makes columns narrower until the row fits: the widest flexible ones first, then the others.
 func (t *table) fit() []int {
 	widths := append([]int(nil), t.widths...)
 	total := 2 * (len(widths) - 1)
@@ -136,14 +134,14 @@ func (t *table) fit() []int {
 	return widths
 }
 
-// ink is how a cell looks on a terminal with colours.
+// ink is the colour of a cell on a terminal.
 type ink string
 
 // The inks, as parameters of the sequence that begins them.
 const (
 	bold   ink = "1"
 	faint  ink = "2"
-	red    ink = "31" // somebody has to look
+	red    ink = "31" // needs a person
 	green  ink = "32" // done
 	yellow ink = "33" // waits
 )
@@ -155,8 +153,8 @@ const (
 	colorNever  = "never"
 )
 
-// colours reports whether output is coloured that goes to a terminal, or not:
-// --color decides, and what it leaves open the terminal and NO_COLOR.
+// colours reports whether to colour output. --color decides; with auto the terminal, NO_COLOR and
+// TERM do.
 func (g *globals) colours(terminal bool) bool {
 	switch g.color {
 	case colorAlways:
@@ -167,7 +165,7 @@ func (g *globals) colours(terminal bool) bool {
 	return terminal && g.Env("NO_COLOR") == "" && g.Env("TERM") != "dumb"
 }
 
-// in writes a text that needs no escaping with an ink; the empty one is plain.
+// in colours a text that is escaped already; the empty ink leaves it as it is.
 func (i ink) in(text string) string {
 	if i == "" || text == "" {
 		return text
@@ -175,7 +173,7 @@ func (i ink) in(text string) string {
 	return "\x1b[" + string(i) + "m" + text + "\x1b[0m"
 }
 
-// inkIf returns an ink if something is so.
+// inkIf returns an ink if is holds.
 func inkIf(is bool, i ink) ink {
 	if is {
 		return i
@@ -183,11 +181,10 @@ func inkIf(is bool, i ink) ink {
 	return ""
 }
 
-// defaultWidth is the width of a terminal that does not tell.
+// defaultWidth is the width of a terminal that does not tell its own.
 const defaultWidth = 100
 
-// width is how many columns the output has; 0 is any number, as when it is not a
-// terminal.
+// width returns the columns of the output; 0 is no limit, as when it is no terminal.
 func (s *Streams) width() int {
 	if !s.OutTTY {
 		return 0
@@ -201,7 +198,7 @@ func (s *Streams) width() int {
 	return defaultWidth
 }
 
-// columnsOf asks a terminal for its width; 0 is when it does not tell, or is none.
+// columnsOf returns the columns of a terminal, or 0.
 func columnsOf(f *os.File) int {
 	w, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
@@ -210,10 +207,10 @@ func columnsOf(f *os.File) int {
 	return w
 }
 
-// displayWidth is how many columns of a terminal a line takes.
+// displayWidth counts the terminal columns of a line.
 func displayWidth(s string) int { return condition().StringWidth(s) }
 
-// cut shortens a line to n columns and shows that it did.
+// cut shortens a line to n columns and marks the cut.
 func cut(s string, n int) string {
 	if displayWidth(s) <= n {
 		return s
@@ -224,5 +221,5 @@ func cut(s string, n int) string {
 // pad fills a line up to n columns.
 func pad(s string, n int) string { return s + strings.Repeat(" ", max(n-displayWidth(s), 0)) }
 
-// condition fixes the widths, whatever the locale says.
+// condition fixes the widths of characters for every locale.
 func condition() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }

@@ -12,7 +12,7 @@ import (
 	"github.com/nixie-go/nixie/internal/app"
 )
 
-// versionView is what version prints.
+// versionView is the JSON of version.
 type versionView struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`

@@ -17,20 +17,20 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// defaultLimit is how many rows a list shows.
+// defaultLimit is the --limit of a list.
 const defaultLimit = 50
 
-// visitorsGarbage is how much garbage a command that looks may hold, in percent of what it
-// needs: it answers once, and beside others that have the memory to work with.
-const visitorsGarbage = 30
+// lookupGarbage lets a command that looks something up collect garbage early, in percent of its
+// live memory: the programs that work on the same machine need the memory more.
+const lookupGarbage = 30
 
-// visit opens the office over the store that is there, and closes it after.
+// visit opens the office over the existing store, and closes it after do.
 func (g *globals) visit(do func(*office.Office) error) error {
 	return g.visitStore(app.Options{MustExist: true, Clock: g.Now}, do)
 }
 
 func (g *globals) visitStore(opts app.Options, do func(*office.Office) error) (err error) {
-	debug.SetGCPercent(visitorsGarbage)
+	debug.SetGCPercent(lookupGarbage)
 	st, err := g.open(opts)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (f *filterFlag) read(g *globals) (err error) {
 	return err
 }
 
-// reasonFlag is --reason of what is done to queues and streams.
+// reasonFlag is the --reason of commands on queues and streams.
 type reasonFlag struct{ text string }
 
 func (r *reasonFlag) register(fs *pflag.FlagSet) {
@@ -76,7 +76,7 @@ func (r *reasonFlag) read(*globals) error {
 	return nil
 }
 
-// queuesFlag is --queue of commands that look at some queues.
+// queuesFlag is the --queue of commands about some queues.
 type queuesFlag struct{ names []string }
 
 func (q *queuesFlag) register(fs *pflag.FlagSet) {
@@ -105,31 +105,31 @@ func (p *pageFlags) read(*globals) error {
 	return nil
 }
 
-// lookFlag asks for counts of all letters, however long it takes.
-type lookFlag struct{ all bool }
+// scanFlag is the --all of commands that count letters.
+type scanFlag struct{ all bool }
 
-func (*lookFlag) read(*globals) error { return nil }
+func (*scanFlag) read(*globals) error { return nil }
 
-func (l *lookFlag) register(fs *pflag.FlagSet) {
+func (l *scanFlag) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&l.all, "all", false, "look at all letters that may match, however long it takes")
 }
 
-func (l *lookFlag) word() store.Scan {
+func (l *scanFlag) word() store.Scan {
 	if l.all {
 		return store.ScanAll
 	}
 	return store.ScanRecent
 }
 
-// lookedAt says it when counts are not about all letters.
-func (g *globals) lookedAt(l *store.Coverage) {
+// sayCoverage tells when counts cover only a part of the letters.
+func (g *globals) sayCoverage(l *store.Coverage) {
 	if l != nil {
 		g.say("about the newest %d of %s that may match: --all looks at each", l.Newest, plural(l.Of, "letter"))
 	}
 }
 
-// list prints a page of rows, or all, and says how to see the next page. A view
-// may be used until the next.
+// list prints a page of rows, or all, and tells how to see the next page. A view is only valid
+// until the next one.
 func list[T, V any](g *globals, p *pageFlags, noun string, columns []column[V], view func(*T) V,
 	everything iter.Seq2[T, error], page func(store.Page) ([]T, string, error)) error {
 	if p.all || p.limit == 0 {
@@ -154,8 +154,8 @@ func list[T, V any](g *globals, p *pageFlags, noun string, columns []column[V], 
 				return err
 			}
 		}
-		// A store that cuts a page short has looked at much, and may find the rest soon.
-		cut = next == "" || len(rows) < min(left, listStep) && g.Now().Sub(began) >= listPatience
+		// A store cuts a page short when it has scanned many rows, and may find the rest soon.
+		cut = next == "" || len(rows) < min(left, listStep) && g.Now().Sub(began) >= searchLimit
 		left -= len(rows)
 		cursor = next
 	}
@@ -169,11 +169,11 @@ func list[T, V any](g *globals, p *pageFlags, noun string, columns []column[V], 
 	return nil
 }
 
-// listPatience is how long a search goes on that has not filled its page.
-const listPatience = 2 * time.Second
+// searchLimit bounds a search that does not fill its page.
+const searchLimit = 2 * time.Second
 
-// searched tells of a search that did not look at everything. One that found nothing must
-// not be taken for one that knows that there is nothing.
+// searched reports a search that did not scan everything. When it found nothing the exit code says
+// that there may be more.
 func (g *globals) searched(err error, found int, looked int64, noun, cursor string) error {
 	if err != nil {
 		return err
@@ -189,10 +189,10 @@ func (g *globals) searched(err error, found int, looked int64, noun, cursor stri
 	return nil
 }
 
-// listStep is how many rows are read at a time.
+// listStep is the number of rows that are read at a time.
 const listStep = 1_000
 
-// ended says it when a list for people is empty, unless the noun is.
+// ended tells people that a list is empty, if there is a noun for its rows.
 func (g *globals) ended(err error, n int, noun string) error {
 	if err == nil && n == 0 && noun != "" && g.forPeople() {
 		g.say("no %s", noun)
@@ -200,13 +200,12 @@ func (g *globals) ended(err error, n int, noun string) error {
 	return err
 }
 
-// say writes a line for people to the error stream.
+// say prints a line for people on standard error.
 func (g *globals) say(format string, args ...any) {
 	fmt.Fprintln(g.Err, escape(fmt.Sprintf(format, args...)))
 }
 
-// typed writes a command that can be typed, on the same store. The words are
-// joined as they are: those that need it have been quoted.
+// typed writes a command to be typed, on the same store. Words that need quotes have them already.
 func (g *globals) typed(words ...string) string {
 	return "nixie " + strings.Join(words, " ") + g.storeFlag()
 }

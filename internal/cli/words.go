@@ -10,7 +10,7 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// clock writes a moment for people: to the second.
+// clock writes a time for people, to the second.
 func clock(m office.Timestamp) string {
 	if m.IsZero() {
 		return "-"
@@ -18,10 +18,10 @@ func clock(m office.Timestamp) string {
 	return m.UTC().Format("2006-01-02 15:04:05Z")
 }
 
-// moment is clock for times that no view holds.
+// moment is clock for a time outside a view.
 func moment(t time.Time) string { return clock(office.Timestamp{Time: t}) }
 
-// age writes how long ago something was: its two largest units, seconds at least.
+// age writes a duration in its two largest units.
 func age(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Minute:
@@ -34,7 +34,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// took writes how long something lasted.
+// took writes how long an attempt lasted.
 func took(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Second:

@@ -67,13 +67,13 @@ func (f *workFlags) run(ctx context.Context, args []string, dash int) error {
 	return f.report(done)
 }
 
-// halted says why a worker stopped by itself, which is a failure.
+// halted prints why a worker stopped by itself, which is a failure.
 func (g *globals) halted(why string) error {
 	fmt.Fprintf(g.Err, "nixie: stopped: %s\n", escape(why))
 	return exit(ExitFailure)
 }
 
-// report prints what was done and says how the process ends.
+// report prints the counts and returns how the process ends.
 func (f *workFlags) report(done runner.Work) error {
 	if err := f.summary(done, func(w io.Writer) { f.printWork(w, &done) }); err != nil {
 		return err
