@@ -12,9 +12,7 @@ BENCHFLAGS ?=
 # Versions of PostgreSQL beside that of the distribution: the oldest and the newest.
 MAJORS ?= 13 18
 
-# Where a deep run keeps its progress, and parts of one, as in:
-# make deep ONLY=model,power FOR=10m
-DEEP     ?= bin/deep
+# A part of a deep run, as in: make deep ONLY='model power' FOR=10m
 ONLY     ?=
 FOR      ?= 0
 
@@ -29,13 +27,13 @@ build: ## build bin/nixie
 
 test: ## vet and run all tests, on the servers that are found
 	$(GO) vet ./...
-	$(GO) run ./internal/proof/testrun $(TESTFLAGS)
+	$(GO) run ./internal/proof/run test $(TESTFLAGS)
 
 quick: ## run the fast tests: no servers, no race detector, small seeded proofs
-	$(GO) run ./internal/proof/testrun -tier short $(TESTFLAGS)
+	$(GO) run ./internal/proof/run test -tier short $(TESTFLAGS)
 
 proof: ## run the seeded proofs for longer than make test does
-	$(GO) run ./internal/proof/testrun -tier long -timeout 30m $(TESTFLAGS)
+	$(GO) run ./internal/proof/run test -tier long -timeout 30m $(TESTFLAGS)
 
 test-postgres: ## run the tests of the store on other versions of PostgreSQL (MAJORS)
 	@set -e; for major in $(MAJORS); do \
@@ -43,11 +41,12 @@ test-postgres: ## run the tests of the store on other versions of PostgreSQL (MA
 		NIXIE_TEST_REQUIRE=1 NIXIE_TEST_POSTGRES_MAJOR=$$major $(GO) test -count 1 $(TESTFLAGS) ./store/postgres; \
 	done
 
-deep: ## run every proof at length, on from where the last run stopped (DEEP, ONLY, FOR)
-	$(GO) run ./internal/proof/deep -folder $(DEEP) -only '$(ONLY)' -for $(FOR)
+deep: ## run every proof at length, on from where the last run stopped (ONLY, FOR)
+	@mkdir -p bin && $(GO) build -o bin/run ./internal/proof/run
+	timeout $(FOR) bin/run deep $(ONLY)
 
-rows: ## run all tests and list the rows of the acceptance list with theirs
-	$(GO) run ./internal/proof/testrun -rows $(TESTFLAGS)
+rows: ## run all tests and print the acceptance list with the tests of each row
+	$(GO) run ./internal/proof/run test -rows $(TESTFLAGS)
 
 mutants: ## break the code on purpose in many ways and see the tests find each
 	$(GO) run ./internal/proof/mutants
@@ -55,8 +54,8 @@ mutants: ## break the code on purpose in many ways and see the tests find each
 surface: ## print every command, flag and JSON field with the story that shows it
 	$(GO) test -count 1 -run '^TestSurface$$' -v ./internal/cli
 
-trust: ## write docs/trust.md anew from its tables and the last deep run
-	$(GO) test -count 1 -run '^TestPage$$' ./internal/proof/trust -update
+trust: ## write the last deep run into docs/trust.md
+	$(GO) run ./internal/proof/run trust
 
 test-servers: ## install the servers that tests use (Debian; root or sudo)
 	bash internal/proof/testservers/install

@@ -37,7 +37,8 @@ func TestQuickIsTheSameEachTime(t *testing.T) {
 }
 
 func TestDeepGoesOn(t *testing.T) {
-	t.Setenv(DeepVar, t.TempDir())
+	folder := t.TempDir()
+	t.Setenv(DeepVar, folder)
 	t.Setenv(SeedVar, "")
 	first := stones()
 	first.Deep = 4
@@ -50,6 +51,9 @@ func TestDeepGoesOn(t *testing.T) {
 	if got := seeds(t, stones()); got != nil {
 		t.Errorf("a run that was finished took seeds %v", got)
 	}
+	if done, err := Load(folder, "stones"); err != nil || done.Count != 10 || done.Seed != 5 || done.Seconds <= 0 {
+		t.Errorf("progress is %+v, %v", done, err)
+	}
 }
 
 func TestOneSeedAlone(t *testing.T) {
@@ -57,28 +61,5 @@ func TestOneSeedAlone(t *testing.T) {
 	t.Setenv(SeedVar, "17")
 	if got := seeds(t, stones()); !slices.Equal(got, []uint64{17}) {
 		t.Errorf("took seeds %v", got)
-	}
-}
-
-// TestDeepEndsInTime begins no seed once its time is over, keeps what it did, and
-// goes on with it.
-func TestDeepEndsInTime(t *testing.T) {
-	folder := t.TempDir()
-	t.Setenv(DeepVar, folder)
-	t.Setenv(SeedVar, "")
-	first := stones()
-	first.Deep = 3
-	seeds(t, first)
-	t.Setenv(UntilVar, "1")
-	if got := seeds(t, stones()); got != nil {
-		t.Errorf("took seeds %v after its time", got)
-	}
-	done, err := Load(folder, "stones")
-	if err != nil || done.Count != 4 || done.Seed != 2 || done.Seconds <= 0 {
-		t.Errorf("progress is %+v, %v", done, err)
-	}
-	t.Setenv(UntilVar, "")
-	if got := seeds(t, stones()); !slices.Equal(got, []uint64{3, 4, 5}) {
-		t.Errorf("went on with seeds %v", got)
 	}
 }

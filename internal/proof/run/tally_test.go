@@ -1,13 +1,10 @@
 package main
 
 import (
-	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
 func TestTally(t *testing.T) {
@@ -80,12 +77,6 @@ func TestTally(t *testing.T) {
 	}
 }
 
-func TestTallyRefusesOtherOutput(t *testing.T) {
-	if err := newTally(&strings.Builder{}).read(strings.NewReader("ok p")); err == nil {
-		t.Error("no error for a stream that is not JSON")
-	}
-}
-
 func TestSplit(t *testing.T) {
 	packages := []string{modulePrefix + "worker", modulePrefix + "internal/proof/arch"}
 	got := split(packages, true)
@@ -108,19 +99,6 @@ func TestLong(t *testing.T) {
 	}
 }
 
-func TestRequired(t *testing.T) {
-	servers := []testservers.Server{{Name: "Redis"}, {Name: "Kafka", Given: true}}
-	if err := required(servers, false); err != nil {
-		t.Error(err)
-	}
-	if err := required(servers, true); err == nil || !strings.Contains(err.Error(), "Redis missing") {
-		t.Errorf("got %v", err)
-	}
-	if err := required(servers[1:], true); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestLongestFirst: the others keep their order, and every package that is named here
 // is there.
 func TestLongestFirst(t *testing.T) {
@@ -135,8 +113,8 @@ func TestLongestFirst(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the order is %q, want %q", got, want)
 	}
-	for _, name := range slices.Concat(longest, slices.Collect(maps.Keys(slow)), slices.Collect(maps.Keys(plain)), slices.Collect(maps.Keys(mixed))) {
-		if _, err := os.Stat("../../../" + name); err != nil {
+	for _, s := range specials {
+		if _, err := os.Stat("../../../" + s.path); err != nil {
 			t.Error(err)
 		}
 	}

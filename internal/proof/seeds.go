@@ -1,12 +1,7 @@
 package proof
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,8 +14,6 @@ const (
 	TierVar = "NIXIE_PROOF"
 	// DeepVar names the folder in which deep runs keep their progress.
 	DeepVar = "NIXIE_DEEP"
-	// UntilVar is a time in seconds since 1970. A deep run begins no seed after it and ends well.
-	UntilVar = "NIXIE_DEEP_UNTIL"
 	// SeedVar is a seed to run alone, to see a failure again.
 	SeedVar = "NIXIE_SEED"
 )
@@ -75,16 +68,6 @@ func Count(name string) int {
 	return p.count(Current())
 }
 
-// Progress counts what a deep run has done of a proof so far.
-type Progress struct {
-	Name    string  `json:"name"`
-	Unit    string  `json:"unit"`
-	Want    int     `json:"want"`
-	Count   int     `json:"count"`
-	Seed    uint64  `json:"seed"`    // the last one that is finished
-	Seconds float64 `json:"seconds"` // that the seeds took
-}
-
 // Run calls one with each seed of this run, in order, until the count of the proof is full or
 // a case fails. one returns how many cases the seed stood for, at least one. The last line
 // reports what was done: "proof NAME: N UNIT, 0 violations".
@@ -100,25 +83,25 @@ func Run(t *testing.T, name string, one func(t *testing.T, seed uint64) int) {
 
 func (p Proof) run(t *testing.T, one func(t *testing.T, seed uint64) int) {
 	t.Helper()
-	if seed, alone := number(t, SeedVar); alone {
+	if alone := os.Getenv(SeedVar); alone != "" {
+		seed, err := strconv.ParseUint(alone, 10, 64)
+		if err != nil {
+			t.Fatalf("%s is %q: want a number", SeedVar, alone)
+		}
 		t.Logf("proof %s: seed %d alone, %d %s", p.Name, seed, one(t, seed), p.Unit)
 		return
 	}
-	done := Progress{Name: p.Name, Unit: p.Unit, Want: p.count(Current())}
+	var done Progress
+	folder, err := os.Getenv(DeepVar), error(nil)
+	if folder != "" {
+		done, err = Load(folder, p.Name)
+	}
+	done.Name, done.Unit, done.Want = p.Name, p.Unit, p.count(Current())
 	if done.Want == 0 {
 		t.Skip("runs in make proof")
 	}
-	folder := os.Getenv(DeepVar)
-	if folder != "" {
-		done = p.load(t, folder)
-	}
-	until, bounded := number(t, UntilVar)
-	for done.Count < done.Want {
-		began := time.Now()
-		if folder != "" && bounded && began.Unix() >= int64(until) {
-			break
-		}
-		seed := done.Seed + 1
+	for done.Count < done.Want && err == nil {
+		began, seed := time.Now(), done.Seed+1
 		n := p.try(t, seed, one)
 		if t.Failed() {
 			return
@@ -126,8 +109,11 @@ func (p Proof) run(t *testing.T, one func(t *testing.T, seed uint64) int) {
 		done.Seed, done.Count = seed, done.Count+max(n, 1)
 		done.Seconds += time.Since(began).Seconds()
 		if folder != "" {
-			done.save(t, folder)
+			err = done.Save(folder)
 		}
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Logf("proof %s: %d %s, 0 violations (seeds 1 to %d)", p.Name, done.Count, p.Unit, done.Seed)
 }
@@ -144,64 +130,6 @@ func (p Proof) try(t *testing.T, seed uint64, one func(t *testing.T, seed uint64
 	n := one(t, seed)
 	ended = true
 	return n
-}
-
-func number(t *testing.T, variable string) (uint64, bool) {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s is %q: want a number", variable, text)
-	}
-	return n, true
-}
-
-func (p Proof) load(t *testing.T, folder string) Progress {
-	t.Helper()
-	done, err := Load(folder, p.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done.Name, done.Unit, done.Want = p.Name, p.Unit, p.Deep
-	return done
-}
-
-// Load reads how far a deep run came with a proof; one that has not begun is at
-// the start.
-func Load(folder, name string) (Progress, error) {
-	done := Progress{Name: name}
-	data, err := os.ReadFile(filepath.Join(folder, name+".json"))
-	if err == nil {
-		err = json.Unmarshal(data, &done)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return done, fmt.Errorf("progress of %s: %w", name, err)
-	}
-	return done, nil
-}
-
-func (g Progress) save(t *testing.T, folder string) {
-	t.Helper()
-	if err := g.Save(folder); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Save replaces the file whole, so that a run that is killed leaves one that can
-// be read.
-func (g Progress) Save(folder string) error {
-	data, err := json.Marshal(g)
-	if err != nil {
-		return fmt.Errorf("progress of %s: %w", g.Name, err)
-	}
-	path := filepath.Join(folder, g.Name+".json")
-	if err := errors.Join(os.WriteFile(path+".new", data, 0o600), os.Rename(path+".new", path)); err != nil {
-		return fmt.Errorf("progress of %s: %w", g.Name, err)
-	}
-	return nil
 }
 
 // Letters returns the size of the store that overviews are asked of: 50,000 letters, or a
