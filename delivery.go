@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Lease is a claim with an end.
+// Lease says until when a delivery belongs to its holder. A settlement with an old lease is
+// refused.
 type Lease struct {
-	Number    int64       `json:"number"` // fencing token of the message, grows at each claim of all lives
-	Owner     string      `json:"owner"`  // who holds it
+	Number    int64       `json:"number"` // fencing token of the message: each claim adds to it, also after a redrive
+	Owner     string      `json:"owner"`  // the holder
 	ExpiresAt time.Time   `json:"expires_at"`
 	Handle    LeaseHandle `json:"-"`
 }
@@ -19,20 +20,20 @@ type Lease struct {
 // that store or broker reads it. A lease without a handle is looked up by message ID and number.
 type LeaseHandle struct{ Pos, Batch, Member, Stream int64 }
 
-// Delivery is a message on loan. It belongs to one handler at a time; only
-// Lost and Completed may be asked from other goroutines.
+// Delivery is a claimed message. It belongs to one handler at a time. Other goroutines may call
+// Lost and Completed only.
 type Delivery struct {
 	Message
 	Lease       Lease
-	Abandoned   bool   // the holder before vanished; a claim to judge, not to run
-	AbandonedBy string // that holder
+	Abandoned   bool   // the last holder vanished: policy judges the delivery before it runs again
+	AbandonedBy string // the holder that vanished
 
-	// AbandonedAlone says that the holder which vanished had nothing else in hand, and
-	// that the one which vanished before it had not either: see lease.AloneTwice.
+	// AbandonedAlone reports that the last two holders vanished with this message alone in hand:
+	// see lease.AloneTwice.
 	AbandonedAlone bool
 
-	// Damage names what could not be read of the stored record and is left
-	// out. Such a delivery must not be run; policy buries it.
+	// Damage names the parts of the stored record that could not be read, and are missing here.
+	// A worker does not run such a delivery; policy buries it.
 	Damage []string
 
 	// Tracking belongs to the store, the broker and the worker; see package lease. Handlers
@@ -58,16 +59,16 @@ func (d *Delivery) Lost() <-chan struct{} {
 	return d.Tracking.Watcher.Lost()
 }
 
-// Completed reports whether the message was completed in a transaction of its
-// handler. The handler then returns nil; an error comes too late to count.
+// Completed reports whether a transaction of the handler has completed the message. The handler
+// then returns nil: an error comes too late and is ignored.
 func (d *Delivery) Completed() bool { return atomic.LoadUint32(&d.Tracking.Completed) != 0 }
 
 // Done reports whether the named step is done.
 func (d *Delivery) Done(step string) bool { return slices.Contains(d.Steps, step) }
 
-// Step runs do unless the named step of this message is done already, in this
-// attempt, an earlier one or an earlier life. Done steps are saved with the
-// next extend or settle, so after a crash in between do may run once more.
+// Step runs do unless the named step of this message is done already, in this attempt, an earlier
+// attempt or an earlier generation. The next extend or settle saves the step. After a crash before
+// that do may run once more.
 func (d *Delivery) Step(name string, do func() error) error {
 	if d.Done(name) {
 		return nil
@@ -96,14 +97,14 @@ type stepError struct {
 func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
-// Step lets policy find out in which step it failed.
+// Step tells policy the step that failed.
 func (e *stepError) Step() string { return e.step }
 
-// Want says what a receiver can take.
+// Want tells a source what to deliver.
 type Want struct {
-	Max   int           // most deliveries to return that are to be run; 1…[MaxBatch]
-	Wait  time.Duration // how long to wait for the first one; 0 returns at once
-	Lease time.Duration // how long to hold them; 0 is the queue's own, 30 s by default
+	Max   int           // most deliveries to run; 1…[MaxBatch]
+	Wait  time.Duration // longest wait for the first delivery; 0 returns at once
+	Lease time.Duration // length of the leases; 0 is that of the queue, 30 s by default
 
 	// LogProgress asks the claim to write down that these deliveries wait: see
 	// lease.ProgressLog.
@@ -117,27 +118,24 @@ type Want struct {
 	Parallel int
 }
 
-// Source is where deliveries come from and settlements go to: the one
-// interface between handlers above and stores and brokers below. It is safe
-// for concurrent use.
+// Source delivers messages and takes settlements. Workers and handlers are above it, stores and
+// brokers below. It is safe for concurrent use.
 type Source interface {
-	// Receive claims up to want.Max messages and returns none when want.Wait
-	// or ctx ends first. What is to be judged comes by itself, as much as there is
-	// whatever want.Max says. Suspects come in
-	// groups of lease.GroupSize and with nothing else, so that other messages seldom vanish with
-	// the same suspect twice.
+	// Receive claims up to want.Max messages. It returns none when want.Wait or ctx ends first.
+	// Deliveries to be judged come alone, all that one call can carry, also beyond want.Max.
+	// Suspects come alone too, in groups of lease.GroupSize: so other messages seldom vanish twice
+	// with the same suspect.
 	Receive(ctx context.Context, want Want) ([]*Delivery, error)
-	// Extend renews leases and saves new steps. The i-th error answers the
-	// i-th delivery; [CodeLeaseLost] means that it is no longer the caller's.
-	// A delivery may be given as its copy by lease.Renewal, while its handler uses
-	// the delivery itself.
+	// Extend renews leases and saves new steps. The i-th error answers the i-th delivery;
+	// [CodeLeaseLost] tells the caller that the lease is lost. While a handler uses a delivery,
+	// its worker gives the copy that lease.Renewal makes.
 	Extend(ctx context.Context, deliveries []*Delivery, lease time.Duration) []error
 	// Settle applies decisions. The i-th error answers the i-th settlement.
 	Settle(ctx context.Context, settlements []Settlement) []error
 }
 
-// Handler does the work. A nil error completes the message; what other errors
-// mean is decided by package policy.
+// Handler does the work. A nil error completes the message. Package policy decides what other
+// errors mean.
 type Handler interface {
 	Handle(ctx context.Context, d *Delivery) error
 }
@@ -148,10 +146,9 @@ type HandlerFunc func(ctx context.Context, d *Delivery) error
 // Handle calls f.
 func (f HandlerFunc) Handle(ctx context.Context, d *Delivery) error { return f(ctx, d) }
 
-// Enqueuer takes messages in. The call is atomic: all are accepted and durable
-// when it returns without an error, none when the error is a definite one. An
-// error of [CodeOutcomeUnknown] says that nobody can tell: repeat the call
-// with the same dedupe keys.
+// Enqueuer accepts messages, all of a call or none. They are durable when the call returns without
+// an error. After [CodeOutcomeUnknown] they may be accepted or not: repeat the call with the same
+// dedupe keys. After any other error none is accepted.
 type Enqueuer interface {
 	Enqueue(ctx context.Context, messages ...Message) ([]Receipt, error)
 }

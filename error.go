@@ -5,30 +5,27 @@ import (
 	"fmt"
 )
 
-// Code says what kind of answer an [Error] is, so that a caller can act on it
-// without reading its text. One table in the faces maps codes to exit and HTTP
-// status.
+// Code names the kind of an [Error]. A caller acts on the code and need not read the text.
 type Code string
 
 // The codes. A store returns no others.
 const (
-	CodeNotFound       Code = "not-found"       // nothing of that name or ID
-	CodeConflict       Code = "conflict"        // the state of the thing forbids it, or a key is taken
-	CodeInvalid        Code = "invalid"         // the caller's input; the text names field, limit and fix
-	CodeLeaseLost      Code = "lease-lost"      // the claim is no longer the caller's; nothing was changed
-	CodeOutcomeUnknown Code = "outcome-unknown" // it may or may not have happened; repeat with the same key
-	CodeDenied         Code = "denied"          // the actor may not
-	CodeLimit          Code = "limit"           // a named bound is reached; nothing was changed
-	CodeUnavailable    Code = "unavailable"     // the store or an ability of it cannot be reached now
-	CodeInternal       Code = "internal"        // a violated invariant: a defect of ours or damaged data
+	CodeNotFound       Code = "not-found"       // nothing has that name or ID
+	CodeConflict       Code = "conflict"        // the state forbids it, or a key is taken
+	CodeInvalid        Code = "invalid"         // the caller's input is wrong; the text names field, limit and fix
+	CodeLeaseLost      Code = "lease-lost"      // the lease is no longer the caller's; nothing was changed
+	CodeOutcomeUnknown Code = "outcome-unknown" // the change may have happened or not; repeat it with the same key
+	CodeDenied         Code = "denied"          // the actor has no permission
+	CodeLimit          Code = "limit"           // a limit is reached; nothing was changed
+	CodeUnavailable    Code = "unavailable"     // the store, or an ability of it, cannot be reached now
+	CodeInternal       Code = "internal"        // an invariant is broken: a defect of ours, or damaged data
 )
 
-// ErrClosed is in the chain of errors of a store or driver that was closed: nothing
-// that is asked of it will succeed any more. A worker ends with it.
+// ErrClosed is in the error chain of every call to a store or driver that is closed. No later call
+// will succeed, so a worker ends with it.
 var ErrClosed = errors.New("closed")
 
-// Error is a code and a sentence for a person. The sentence already holds the
-// words of its cause, if there is one.
+// Error is a code and a sentence for a person. The sentence includes the text of the cause.
 type Error struct {
 	Code Code
 	Text string
@@ -46,8 +43,8 @@ func Errorf(code Code, format string, args ...any) error {
 	return &Error{Code: code, Text: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// CodeOf returns the code of the first [Error] in err's chain: the empty code
-// for nil and [CodeInternal] for an error without one.
+// CodeOf returns the code of the first [Error] in the chain of err, [CodeInternal] if there is
+// none, and the empty code if err is nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -67,8 +64,8 @@ func clip(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// DuplicateError is returned by an enqueue with [FailOnConflict]. It names the
-// message that holds the key.
+// DuplicateError answers an enqueue with [FailOnConflict] when another message holds the dedupe
+// key.
 type DuplicateError struct {
 	Key      string
 	Existing ID

@@ -12,8 +12,8 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// How long a key is taken depends on the queue: while its message is on its way,
-// until somebody has seen to its letter, or for good.
+// The queue sets how long a message holds its key: while it is queued or leased, until its letter
+// is resolved, or for good.
 func ExampleDedupeScope() {
 	for _, scope := range []nixie.DedupeScope{nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver} {
 		free, err := freed(scope)
@@ -25,7 +25,7 @@ func ExampleDedupeScope() {
 	// ever: free never, <nil>
 }
 
-// freed says when a key of a queue with that scope is free again.
+// freed returns when a key is free again in a queue with that scope.
 func freed(scope nixie.DedupeScope) (string, error) {
 	st := memory.New(memory.Options{})
 	ctx := context.Background()
@@ -57,7 +57,7 @@ func freed(scope nixie.DedupeScope) (string, error) {
 	return "never", nil
 }
 
-// bury lets the next message of the queue die.
+// bury claims the next message of the queue and buries it.
 func bury(ctx context.Context, st store.Store) error {
 	desk, err := worker.NewDesk(worker.Config{Source: store.NewSource(st, "billing")})
 	if err != nil {
@@ -71,7 +71,7 @@ func bury(ctx context.Context, st store.Store) error {
 	return err
 }
 
-// What a taken key means is up to the producer.
+// The producer chooses the answer to a key that is taken.
 func ExampleOnConflict() {
 	st := memory.New(memory.Options{})
 	ctx := context.Background()

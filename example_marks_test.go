@@ -9,7 +9,7 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// verdict is what the default policy makes of the first failure of a message.
+// verdict returns the decision of the default policy about the first failure of a message.
 func verdict(err error) nixie.Settlement {
 	p, bad := policy.New(policy.Config{Backoff: policy.Backoff{Jitter: policy.JitterNone}})
 	if bad != nil {
@@ -22,34 +22,34 @@ func verdict(err error) nixie.Settlement {
 
 var errBank = errors.New("the bank says no")
 
-// What will not go away is buried at once.
+// A permanent error buries the message at once.
 func ExamplePermanent() {
 	s := verdict(nixie.Permanent(errBank))
 	fmt.Println(s.Verb, s.Burial.Cause)
 
-	s = verdict(errBank) // nobody said what it is
+	s = verdict(errBank) // an error without a mark
 	fmt.Println(s.Verb, s.Delay)
 	// Output:
 	// bury permanent
 	// retry 1s
 }
 
-// Who knows how long it takes says so; policy never waits less than that.
+// A handler that knows how long a failure lasts asks for a delay; policy never waits less.
 func ExampleRetryAfter() {
 	s := verdict(nixie.RetryAfter(errBank, 10*time.Minute))
 	fmt.Println(s.Verb, s.Delay)
 	// Output: retry 10m0s
 }
 
-// What is not the message's fault costs it no attempt.
+// A failure that is not the message's fault costs it no attempt.
 func ExampleSnooze() {
 	s := verdict(nixie.Snooze(errBank, 10*time.Minute))
 	fmt.Println(s.Verb, s.Delay)
 	// Output: release 10m0s
 }
 
-// The reason decides the group, the advice, and whether a person has to look
-// before a redrive. Marks may be put around each other.
+// The reason decides the group, the advice, and whether a person has to look before a redrive.
+// Marks can be nested.
 func ExampleWithReason() {
 	s := verdict(nixie.WithReason(nixie.Permanent(errBank), nixie.ReasonAuth))
 	fmt.Println(s.Failure.Class, s.Failure.Reason)

@@ -12,7 +12,7 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// Who wants to count, log or trace gets told what was decided, in slices.
+// An observer is told every decision, in slices, for example to count, log or trace them.
 func ExampleObserver() {
 	observer := &nixie.Observer{
 		Settled: func(queue string, settled []nixie.Settlement, errs []error) {

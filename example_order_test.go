@@ -10,9 +10,8 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// What the messages of one stream owe to each other is set for the queue. In a
-// strict one who waits for a retry keeps the others waiting, in a relaxed one
-// they pass. Other streams go on in both.
+// The queue sets the order of its streams. In a strict queue a message that waits for a retry holds
+// up its stream; in a relaxed queue the others pass it. Other streams go on in both.
 func ExampleOrder() {
 	for _, order := range []nixie.Order{nixie.OrderStrict, nixie.OrderRelaxed} {
 		went, err := overtaken(order)
@@ -23,7 +22,7 @@ func ExampleOrder() {
 	// relaxed [Ada 2 Grace 1] <nil>
 }
 
-// overtaken lets the first message of a stream fail, and says what goes meanwhile.
+// overtaken lets the first message of a stream fail, and returns the messages delivered meanwhile.
 func overtaken(order nixie.Order) ([]string, error) {
 	st := memory.New(memory.Options{})
 	ctx := context.Background()

@@ -17,8 +17,7 @@ type Invoice struct {
 	Customer string
 }
 
-// One value is the name of a type of message, for whoever sends it and for
-// whoever handles it.
+// The producer and the handler of a message use one value for its type.
 func ExampleType_Enqueue() {
 	invoice := nixie.NewType[Invoice]("send-invoice", nixie.Queue("billing"))
 	st := memory.New(memory.Options{})
@@ -39,8 +38,8 @@ func ExampleType_Enqueue() {
 	// duplicate: true
 }
 
-// A queue may carry several types. A body that cannot be decoded never reaches
-// its function, and what has no route is not dropped: both are dead letters.
+// A queue may carry several types. A body that cannot be decoded does not reach its function, and
+// a message without a route is not dropped: both become dead letters.
 func ExampleRoutes() {
 	invoice := nixie.NewType[Invoice]("send-invoice", nixie.Queue("billing"))
 	reminder := nixie.NewType[string]("remind", nixie.Queue("billing"))
@@ -94,7 +93,7 @@ func ExampleRoutes() {
 	// bury: validation, no route for messages of type "cancel-invoice"
 }
 
-// A step that is done is not done again when a later one fails.
+// A finished step does not run again when a later one fails.
 func ExampleDelivery_Step() {
 	d := &nixie.Delivery{Message: nixie.Message{Key: "invoice-4711"}}
 	shipper := errors.New("the post is closed")

@@ -11,8 +11,7 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// A message that is kept back is not handed out earlier. The store's clock
-// decides, here one that the example sets.
+// A delayed message is not delivered earlier. The store's clock decides; here the example sets it.
 func ExampleDelay() {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	st := memory.New(memory.Options{Clock: func() time.Time { return now }})
@@ -32,8 +31,8 @@ func ExampleDelay() {
 	// 1 <nil>
 }
 
-// What is of no use after a time is not handed to a handler later: it becomes a
-// letter, as everything does that nobody handled.
+// An expired message does not reach a handler. It becomes a letter, so that it is not lost
+// silently.
 func ExampleMessage_expiry() {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -68,7 +67,7 @@ func ExamplePriority() {
 	st := memory.New(memory.Options{})
 	ctx := context.Background()
 	mail := nixie.NewType[string]("mail", nixie.Queue("mail"))
-	for who, priority := range map[string]int{"everybody": -4, "Ada": 0, "the fire brigade": 4} {
+	for who, priority := range map[string]int{"all readers": -4, "Ada": 0, "the fire brigade": 4} {
 		if _, err := mail.Enqueue(ctx, st, who, nixie.Priority(priority)); err != nil {
 			fmt.Println(err)
 			return
@@ -85,5 +84,5 @@ func ExamplePriority() {
 	// Output:
 	// "the fire brigade"
 	// "Ada"
-	// "everybody"
+	// "all readers"
 }

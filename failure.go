@@ -2,7 +2,7 @@ package nixie
 
 import "time"
 
-// Failure is one attempt that went wrong, or one claim whose holder vanished.
+// Failure records one attempt that failed, or one claim whose holder vanished.
 type Failure struct {
 	Generation  int           `json:"generation"`
 	Attempt     int           `json:"attempt"` // within the generation, the first is 1
@@ -13,14 +13,14 @@ type Failure struct {
 	Reason      Reason        `json:"reason"`
 	Type        string        `json:"type"`    // qualified type of the error
 	Text        string        `json:"message"` // at most [MaxFailureText] bytes
-	Context     []string      `json:"context"` // trail of what was being done, outermost first
+	Context     []string      `json:"context"` // lines that say what was being done, outermost first
 	Stack       string        `json:"stack"`   // at most [MaxStack] bytes
-	Step        string        `json:"step"`    // the step it failed in
+	Step        string        `json:"step"`    // name of the step that failed
 	Worker      string        `json:"worker"`
 	Node        string        `json:"node"`
 	ExitCode    *int          `json:"exit_code"`    // of a command; nil when there was none
 	LogLocation string        `json:"log_location"` // where more can be read
-	Steps       []string      `json:"steps"`        // done when it failed
+	Steps       []string      `json:"steps"`        // steps done before it failed
 	Decision    Verb          `json:"decision"`
 	NextAt      time.Time     `json:"next_at,omitzero"` // of a retry
 	Attachments []Attachment  `json:"attachments,omitempty"`
@@ -28,27 +28,27 @@ type Failure struct {
 	Err error `json:"-"` // the error itself, for matchers; never stored
 }
 
-// Attachment is something kept with a failure: the end of a log, a diff.
+// Attachment is data kept with a failure, for example the end of a log or a diff.
 type Attachment struct {
 	Name      string `json:"name"`
 	Data      []byte `json:"data"`                // at most [MaxAttachment] bytes
 	Truncated int64  `json:"truncated,omitempty"` // bytes that did not fit
 }
 
-// Class says what to do about a failure.
+// Class says whether another attempt may help.
 type Class string
 
 // The classes.
 const (
-	ClassTransient Class = "transient" // may go away by itself
-	ClassPermanent Class = "permanent" // will not
-	ClassUnknown   Class = "unknown"   // nobody knows: retried like a transient one
+	ClassTransient Class = "transient" // another attempt may succeed
+	ClassPermanent Class = "permanent" // no attempt will succeed
+	ClassUnknown   Class = "unknown"   // policy cannot tell, and retries it like a transient failure
 )
 
 // Classes lists every class once.
 func Classes() []Class { return []Class{ClassTransient, ClassPermanent, ClassUnknown} }
 
-// Reason says what a failure was: a closed list.
+// Reason names the kind of a failure, from a closed list.
 type Reason string
 
 // The reasons.

@@ -2,21 +2,21 @@ package nixie
 
 import "encoding/hex"
 
-// ID names a message, a letter or an operation: a UUID of version 7 (RFC 9562),
-// so that IDs sort by the time they were made. The zero ID means "none yet":
-// a store gives a message its ID when it accepts it.
+// ID names a message, a letter or an operation. It is a UUID of version 7 (RFC 9562), so IDs sort
+// by the time at which they were made. The zero ID means none: a store gives a message its ID when
+// it accepts the message.
 type ID [16]byte
 
 // IsZero reports whether id is the zero ID.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// String is the usual 36 character form; the zero ID is the empty string.
+// String returns the usual form of 36 characters, or the empty string for the zero ID.
 func (id ID) String() string {
 	var b [36]byte
 	return string(id.Append(b[:0]))
 }
 
-// Append adds what String says to a text.
+// Append adds the text of String.
 func (id ID) Append(to []byte) []byte {
 	if id.IsZero() {
 		return to
@@ -48,7 +48,7 @@ func (id *ID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseID reads the 36 character form of an ID in either case.
+// ParseID reads the form of 36 characters, in upper or lower case.
 func ParseID(s string) (ID, error) {
 	var id ID
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {

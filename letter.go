@@ -2,13 +2,13 @@ package nixie
 
 import "time"
 
-// Letter is the envelope of a dead message with its whole story.
+// Letter holds a dead message with everything that is known of its failures.
 type Letter struct {
 	ID      ID
 	Message Message
 
 	History        []Failure // oldest first, at most [MaxHistory]
-	HistoryDropped int       // how many failures are not in History any more
+	HistoryDropped int       // number of failures that History no longer has
 
 	Cause       Cause
 	Class       Class  // of the last failure
@@ -18,54 +18,54 @@ type Letter struct {
 	Status      Status
 	Redrivable  bool
 	NeedsReview bool
-	Rule        string // the rule of policy that decided the two above
+	Rule        string // rule of policy that decided Redrivable and NeedsReview
 
 	FirstFailedAt time.Time
 	LastFailedAt  time.Time
 	DiedAt        time.Time // of the latest death
 	ResolvedAt    time.Time // when it was resolved or discarded
 
-	KeyTaken  bool      // another message holds its dedupe key by now: it cannot be redriven meanwhile
-	Operation ID        // the redrive that moved it last
-	Note      string    // why it is discarded or held, and by whom; the next move empties it
+	KeyTaken  bool      // another message holds the dedupe key: the letter cannot be redriven until it is free
+	Operation ID        // the redrive that moved the letter last
+	Note      string    // reason and actor of a discard or hold; the next move empties it
 	Revision  int64     // grows with every change
 	Notes     []Note    // by operators, oldest first, at most [MaxNotes]; they survive redrives
-	Original  *Original // what its message said before somebody edited it; nil: nobody has, or the letter was not read whole
+	Original  *Original // message before its first edit; nil if it was not edited or not read whole
 	Artifacts []Attachment
 
-	// Damage names the parts of the record that could not be read, and why. A
-	// letter that is damaged is shown with what is left of it, never skipped.
+	// Damage names the parts of the record that could not be read, and why. A damaged letter is
+	// shown with the parts that are left, never skipped.
 	Damage []string
 }
 
-// Note is what somebody wrote on a letter for those who come after.
+// Note is a comment on a letter by an operator.
 type Note struct {
 	At   time.Time
 	By   string
 	Text string // at most [MaxReason] bytes
 }
 
-// Original is what a message said when it was accepted. It stays as it is, however often
-// the message is edited; the audit has each edit.
+// Original keeps the body and headers that a message had when it was accepted. Edits do not change
+// it; the audit has each edit.
 type Original struct {
 	Body    []byte
 	Headers []Header
 	Hash    Hash      // of Body
 	At      time.Time // of the first edit
-	By      string    // who made that
+	By      string    // actor of the first edit
 }
 
-// Status is where a letter is.
+// Status says how far the office is with a letter.
 type Status string
 
 // The statuses of a letter.
 const (
-	StatusOpen        Status = "open"        // waits for somebody
-	StatusReview      Status = "review"      // a person has to look first
-	StatusRedriving   Status = "redriving"   // its message is on its way again
-	StatusQuarantined Status = "quarantined" // redriven too often; only an operator with a reason moves it
+	StatusOpen        Status = "open"        // waits for an operator
+	StatusReview      Status = "review"      // a person has to look before a redrive
+	StatusRedriving   Status = "redriving"   // its message is queued or leased again
+	StatusQuarantined Status = "quarantined" // redriven too often; an operator needs a reason to move it
 	StatusResolved    Status = "resolved"    // its message succeeded
-	StatusDiscarded   Status = "discarded"   // given up, with a reason
+	StatusDiscarded   Status = "discarded"   // an operator gave it up, with a reason
 )
 
 // Statuses lists every status once.
@@ -73,7 +73,7 @@ func Statuses() []Status {
 	return []Status{StatusOpen, StatusReview, StatusRedriving, StatusQuarantined, StatusResolved, StatusDiscarded}
 }
 
-// Unresolved reports whether somebody still has to do something.
+// Unresolved reports whether the letter still needs an operator or a worker.
 func (s Status) Unresolved() bool { return s != StatusResolved && s != StatusDiscarded }
 
 // Cause says why a message died.
@@ -81,13 +81,13 @@ type Cause string
 
 // The causes.
 const (
-	CauseExhausted Cause = "exhausted" // attempts or deliveries used up
-	CausePermanent Cause = "permanent" // will not succeed
-	CausePoison    Cause = "poison"    // its holders kept vanishing
+	CauseExhausted Cause = "exhausted" // no attempts or deliveries are left
+	CausePermanent Cause = "permanent" // no attempt will succeed
+	CausePoison    Cause = "poison"    // its holders vanished again and again
 	CauseExpired   Cause = "expired"   // past its ExpiresAt
 	CauseMaxAge    Cause = "max-age"   // older than the policy allows
-	CauseOperator  Cause = "operator"  // somebody buried it
-	CauseAdopted   Cause = "adopted"   // came from elsewhere already dead
+	CauseOperator  Cause = "operator"  // an operator buried it
+	CauseAdopted   Cause = "adopted"   // it died elsewhere, and its letter was adopted
 )
 
 // Causes lists every cause once.
@@ -95,8 +95,8 @@ func Causes() []Cause {
 	return []Cause{CauseExhausted, CausePermanent, CausePoison, CauseExpired, CauseMaxAge, CauseOperator, CauseAdopted}
 }
 
-// Spent returns the attempts and crashes by which a letter is found and counted: those of
-// the life in which its message ended, and none while that is on its way again.
+// Spent returns the attempts and crashes by which filters and counts find a letter: those of the
+// generation in which its message died, and zero while a redrive is on its way.
 func (l *Letter) Spent() (attempts, crashes int) {
 	if l.Status == StatusRedriving {
 		return 0, 0

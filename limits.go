@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is accepted and kept. Going over one is an error of
-// [CodeLimit] or [CodeInvalid] that names it, or, for texts of a failure, a cut
-// with a mark.
+// Limits of what Nixie accepts and keeps. Input beyond a limit gets an error of [CodeLimit] or
+// [CodeInvalid] that names the limit. Texts of a failure are cut, with a mark.
 const (
 	MaxBody        = 16 << 20 // bytes of a body
 	MaxHeaders     = 64 << 10 // bytes of all headers of a message, names and values
@@ -21,7 +20,7 @@ const (
 	MaxStack       = 32 << 10 // bytes of a failure's stack
 	MaxContext     = 32       // lines of a failure's context
 	MaxAttachment  = 64 << 10 // bytes of one attachment
-	MaxHistory     = 200      // failures kept of a message; the oldest but the first go, and are counted
+	MaxHistory     = 200      // failures kept of a message: the first and the newest; the others are counted
 	MaxNotes       = 100      // notes on a letter
 	MinPriority    = -4
 	MaxPriority    = 4
@@ -31,12 +30,11 @@ const (
 	MinPriorityAge = time.Second
 	MaxPriorityAge = 30 * 24 * time.Hour
 	MaxPolicyText  = 8 << 10 // bytes of the policy of a queue
-	MaxReason      = 1_000   // bytes of the reason that somebody gives for what they do
+	MaxReason      = 1_000   // bytes of the reason that an operator gives
 )
 
-// CheckName checks a queue, type, key, stream or dedupe key: at most
-// [MaxName] bytes of valid UTF-8 without control characters. What names the
-// field for the error text.
+// CheckName checks a queue, type, key, stream or dedupe key: at most [MaxName] bytes of valid UTF-8
+// without control characters. The error names the field by what.
 func CheckName(what, name string) error {
 	switch {
 	case len(name) > MaxName:
@@ -49,7 +47,7 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// Check says what is wrong with a message that is to be enqueued.
+// Check says what is wrong with a message before it is enqueued.
 func (m *Message) Check() error {
 	if m.Queue == "" {
 		return Errorf(CodeInvalid, "queue is empty: name the queue of the message")

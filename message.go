@@ -6,42 +6,42 @@ import (
 	"time"
 )
 
-// Message is a unit of work or an event. The fields up to ExpiresAt come from
-// whoever enqueues it; the rest is kept by the store and ignored on enqueue.
+// Message is a unit of work or an event. The producer sets the fields of the first block. The store
+// keeps the others, and ignores them on enqueue except for OnConflict and Delay.
 type Message struct {
 	ID        ID        `json:"id"`                   // chosen by the store when zero
 	Queue     string    `json:"queue"`                // required; see [CheckName]
-	Type      string    `json:"type,omitempty"`       // its kind; a queue may carry many
-	Key       string    `json:"key,omitempty"`        // the caller's own name for it: item ID, business key
+	Type      string    `json:"type,omitempty"`       // chooses the handler; a queue may carry many types
+	Key       string    `json:"key,omitempty"`        // the producer's own name for it: item ID, business key
 	Stream    string    `json:"stream,omitempty"`     // ordering key; empty is a stream of its own
 	DedupeKey string    `json:"dedupe_key,omitempty"` // at most one holder per queue, see [DedupeScope]
 	Body      []byte    `json:"-"`                    // opaque bytes
 	Headers   []Header  `json:"headers,omitempty"`    // ordered; a name may occur more than once
 	Priority  int       `json:"priority,omitempty"`   // −4…4, higher first
-	NotBefore time.Time `json:"not_before,omitzero"`  // not handed out earlier, by the store's clock
-	ExpiresAt time.Time `json:"expires_at,omitzero"`  // not handed to a handler later
-	Origin    *Origin   `json:"origin,omitempty"`     // where it came from, when not from us
+	NotBefore time.Time `json:"not_before,omitzero"`  // not delivered earlier, by the store's clock
+	ExpiresAt time.Time `json:"expires_at,omitzero"`  // not given to a handler later
+	Origin    *Origin   `json:"origin,omitempty"`     // the broker or system it came from; nil if it was enqueued here
 
 	Hash            Hash          `json:"hash"`                       // of Body, taken at acceptance
 	State           State         `json:"state"`                      // as of the read
-	Attempts        int           `json:"attempts"`                   // executions begun in this generation, without those whose holder vanished
+	Attempts        int           `json:"attempts"`                   // runs begun in this generation whose holder did not vanish
 	Deliveries      int           `json:"deliveries"`                 // claims in this generation, never refunded
-	Crashes         int           `json:"crashes"`                    // holders that vanished with it in a row; 0 again once one survived it
-	Generation      int           `json:"generation"`                 // lives; the first is 1, a redrive starts the next
+	Crashes         int           `json:"crashes"`                    // last holders that vanished, in a row; a surviving holder resets it
+	Generation      int           `json:"generation"`                 // the first is 1; a redrive starts the next
 	Redrives        int           `json:"redrives"`                   // never reset
 	Steps           []string      `json:"steps,omitempty"`            // named steps done; they only grow
-	MayPass         bool          `json:"may_pass,omitempty"`         // may go before those of its stream that wait or are dead
-	OrderGap        bool          `json:"order_gap,omitempty"`        // was handed out before an earlier one of its stream, or after a later one
+	MayPass         bool          `json:"may_pass,omitempty"`         // may overtake messages of its stream that wait or are dead
+	OrderGap        bool          `json:"order_gap,omitempty"`        // was delivered out of the order of its stream
 	EnqueuedAt      time.Time     `json:"enqueued_at"`                //
-	FirstReceivedAt time.Time     `json:"first_received_at,omitzero"` // first claim of all lives
+	FirstReceivedAt time.Time     `json:"first_received_at,omitzero"` // first claim of all generations
 	LastFailure     string        `json:"last_failure,omitempty"`     // text of the newest failure, for lists
 	LastReason      Reason        `json:"last_reason,omitempty"`      // reason of the newest failure
 	LeaseOwner      string        `json:"lease_owner,omitempty"`      // while leased
 	LeasedAt        time.Time     `json:"leased_at,omitzero"`         // while leased: the claim
 	LeaseExpiresAt  time.Time     `json:"lease_expires_at,omitzero"`  // while leased
 	EndedAt         time.Time     `json:"ended_at,omitzero"`          // once it has ended
-	OnConflict      Conflict      `json:"-"`                          // enqueue only: what a taken DedupeKey means
-	Delay           time.Duration `json:"-"`                          // enqueue only: NotBefore from the store's now
+	OnConflict      Conflict      `json:"-"`                          // enqueue only: answer to a dedupe key that is taken
+	Delay           time.Duration `json:"-"`                          // enqueue only: NotBefore, counted from the store's now
 }
 
 // Header is a name and a value that travel with a message.
@@ -50,7 +50,7 @@ type Header struct {
 	Value string `json:"value"`
 }
 
-// Header names with a meaning to Nixie.
+// Names of headers that Nixie itself uses.
 const (
 	HeaderRequestID   = "request-id"  // stable over retries and redrives
 	HeaderTraceParent = "traceparent" // W3C Trace Context
@@ -66,9 +66,14 @@ func (m *Message) Header(name string) string {
 	return ""
 }
 
-// Origin says where a message came from when it did not come from our own
-// enqueue. A partition or an offset of −1 is not known, or there is none. A nil Key
-// differs from an empty one.
+// Retrying reports whether the message is queued or leased again after a failure, and has begun an
+// attempt in this generation.
+func (m *Message) Retrying() bool {
+	return (m.State == Queued || m.State == Leased) && m.Attempts > 0 && m.LastReason != ""
+}
+
+// Origin names the record of another system from which a message was made. A Partition or Offset of
+// −1 is unknown or does not exist there. A nil Key differs from an empty one.
 type Origin struct {
 	System    string    `json:"system"`
 	Channel   string    `json:"channel,omitempty"`
@@ -79,49 +84,54 @@ type Origin struct {
 	Timestamp time.Time `json:"timestamp,omitzero"`
 }
 
-// Same reports whether both are there and say the same.
+// Same reports whether both are set and equal.
 func (o *Origin) Same(other *Origin) bool {
 	if o == nil || other == nil {
 		return false
 	}
 	return o.System == other.System && o.Channel == other.Channel && o.Partition == other.Partition && o.Offset == other.Offset &&
-		o.MessageID == other.MessageID && (o.Key == nil) == (other.Key == nil) && bytes.Equal(o.Key, other.Key) && o.Timestamp.Equal(other.Timestamp)
+		o.MessageID == other.MessageID && (o.Key == nil) == (other.Key == nil) && bytes.Equal(o.Key, other.Key) &&
+		o.Timestamp.Equal(other.Timestamp)
 }
 
 // Hash is a SHA-256 sum.
 type Hash [sha256.Size]byte
 
-// HashBody is the hash kept with a message and checked at every hand-over.
+// HashBody returns the hash that is kept with a message and compared at every delivery.
 func HashBody(body []byte) Hash { return sha256.Sum256(body) }
 
-// Conflict says what enqueueing a message means whose dedupe key is taken.
+// Conflict says what an enqueue does when another message holds the dedupe key.
 type Conflict int8
 
-// What a taken dedupe key means.
+// The answers to a dedupe key that is taken.
 const (
-	ReturnExisting  Conflict = iota // the receipt names the holder; nothing is added
-	FailOnConflict                  // [DuplicateError] names the holder; nothing of the batch is added
-	ReplaceExisting                 // a holder that nobody has claimed takes the new body, headers and type, and the key unless that is empty; its ID and place stay; else as FailOnConflict
+	ReturnExisting Conflict = iota // the receipt names the holder; nothing is added
+	FailOnConflict                 // [DuplicateError] names the holder; nothing of the call is added
+
+	// ReplaceExisting gives a queued holder the new body, headers and type, and the new Key if
+	// there is one. Its ID and its position stay. It fails like FailOnConflict once a worker has
+	// claimed the holder in its present generation.
+	ReplaceExisting
 )
 
-// DedupeScope says how long a dedupe key is held.
+// DedupeScope says how long a message holds its dedupe key.
 type DedupeScope string
 
 // The scopes of a dedupe key.
 const (
 	DedupeActive     DedupeScope = "active"     // while queued or leased; the default
-	DedupeUnresolved DedupeScope = "unresolved" // also while dead with an unresolved letter
-	DedupeEver       DedupeScope = "ever"       // as long as the log row is kept
+	DedupeUnresolved DedupeScope = "unresolved" // also while it is dead and its letter is unresolved
+	DedupeEver       DedupeScope = "ever"       // until retention removes the message
 )
 
-// Receipt is the answer to one enqueued message.
+// Receipt answers one enqueued message.
 type Receipt struct {
 	ID        ID   `json:"id"`                  // of the message, or of the holder of its dedupe key
 	Duplicate bool `json:"duplicate,omitempty"` // nothing was added
 	Different bool `json:"different,omitempty"` // the holder's body differs from the one given
 }
 
-// Option sets a field of a message on its way in.
+// Option sets a field of a message before it is enqueued.
 type Option func(*Message)
 
 // Queue sends the message to the named queue.
@@ -130,19 +140,20 @@ func Queue(name string) Option { return func(m *Message) { m.Queue = name } }
 // Stream puts the message into an ordered stream of its queue.
 func Stream(name string) Option { return func(m *Message) { m.Stream = name } }
 
-// Key gives the message the caller's own name.
+// Key gives the message the producer's own name.
 func Key(key string) Option { return func(m *Message) { m.Key = key } }
 
-// DedupeKey makes the message unique in its queue for the queue's scope.
+// DedupeKey makes the message unique in its queue, for the time that the queue's [DedupeScope]
+// says.
 func DedupeKey(key string) Option { return func(m *Message) { m.DedupeKey = key } }
 
-// OnConflict chooses what a taken dedupe key means; default [ReturnExisting].
+// OnConflict chooses the answer to a dedupe key that is taken. The default is [ReturnExisting].
 func OnConflict(c Conflict) Option { return func(m *Message) { m.OnConflict = c } }
 
-// Delay keeps the message back for d from the store's now.
+// Delay holds the message back for d after the store accepts it.
 func Delay(d time.Duration) Option { return func(m *Message) { m.Delay = d } }
 
-// Priority puts the message before those of lower priority; −4…4.
+// Priority puts the message before messages of lower priority; −4…4.
 func Priority(p int) Option { return func(m *Message) { m.Priority = p } }
 
 // WithHeader adds a header.

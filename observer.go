@@ -2,23 +2,23 @@ package nixie
 
 import "time"
 
-// Observer is told what happened. Its functions take slices, must not block and
-// must not keep what they are given; a nil Observer and nil functions are fine.
+// Observer receives events of a worker, for example to count them. Its functions must not block and
+// must not keep their arguments. A nil Observer and nil functions are allowed.
 type Observer struct {
 	Received func(queue string, deliveries []*Delivery)
 	Settled  func(queue string, settlements []Settlement, errs []error)
-	Late     func(d *Delivery, after time.Duration) // a handler is past its deadline and still running; d is a copy by lease.Renewal
+	Late     func(d *Delivery, after time.Duration) // a handler runs past its deadline; d has no body: see lease.Renewal
 	Trouble  func(queue string, err error)          // the source failed; the worker goes on
-	Breaker  func(change BreakerChange)             // a circuit breaker of a worker entered another state
+	Breaker  func(change BreakerChange)             // a circuit breaker entered another state
 }
 
-// BreakerChange is a circuit breaker that enters a state.
+// BreakerChange tells that a circuit breaker entered a state.
 type BreakerChange struct {
 	Queue  string
-	Type   string    // of the messages it stands for
-	Reason Reason    // of the failures it stands for
+	Type   string    // of the messages that the breaker holds back
+	Reason Reason    // of the failures that it counts
 	State  string    // open, half-open or closed
-	Until  time.Time // when an open one is tried
+	Until  time.Time // end of the state open
 }
 
 // Tee joins two observers; either may be nil.

@@ -1,62 +1,60 @@
 package nixie
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode/utf8"
 )
 
-// QueueSettings are kept by the store with the queue. Zero fields mean the
-// defaults, which nixie policy show prints.
+// QueueSettings are the settings of a queue. The store keeps them. A zero field means its default;
+// the command nixie policy show prints the defaults.
 type QueueSettings struct {
 	Paused      bool          `json:"paused"`
 	PausedNote  string        `json:"paused_note,omitempty"`  // why and by whom
 	Lease       time.Duration `json:"lease,omitempty"`        // 0 is [DefaultLease]
 	DedupeScope DedupeScope   `json:"dedupe_scope,omitempty"` // empty is [DedupeActive]
-	Closed      bool          `json:"closed,omitempty"`       // takes no new messages; those that are there go on
+	Closed      bool          `json:"closed,omitempty"`       // accepts no new messages; its messages go on
 	ClosedNote  string        `json:"closed_note,omitempty"`  // why and by whom
 	Order       Order         `json:"order,omitempty"`        // of each stream; empty is [OrderNone]
 	DeadHead    DeadHead      `json:"dead_head,omitempty"`    // with [OrderStrict]; empty is [DeadBlocks]
-	PriorityAge time.Duration `json:"priority_age,omitempty"` // wait that is worth one priority; 0 is [DefaultPriorityAge], −1 none is
+	PriorityAge time.Duration `json:"priority_age,omitempty"` // wait that equals one step of priority; 0: [DefaultPriorityAge], −1: none
 
-	// Policy of those who work on the queue and have none of their own, as
-	// [policy.ParseDocument] reads it; empty is the profile nixie. A store keeps it and
-	// knows no more of it than that it has at most [MaxPolicyText] bytes.
-	//
-	// [policy.ParseDocument]: https://pkg.go.dev/github.com/nixie-go/nixie/policy#ParseDocument
+	// Policy applies to workers of the queue that have no policy of their own. Its text is read by
+	// policy.ParseDocument; empty is the profile nixie. The store keeps the text and checks only
+	// that it has at most [MaxPolicyText] bytes.
 	Policy string `json:"policy,omitempty"`
 
-	// How long is kept what has ended, at least; [Forever] is for ever.
+	// The least time for which the store keeps what has ended; [Forever] means without end.
 	Retention       time.Duration `json:"retention,omitempty"`        // ended messages without a letter; 0 is [DefaultRetention]
-	LetterRetention time.Duration `json:"letter_retention,omitempty"` // resolved and discarded letters with their messages; 0 is for ever
+	LetterRetention time.Duration `json:"letter_retention,omitempty"` // resolved and discarded letters with their messages; 0 is [Forever]
 	AuditRetention  time.Duration `json:"audit_retention,omitempty"`  // entries of the audit; 0 is [DefaultAuditRetention]
 }
 
-// Order says what the messages of one stream owe to each other. At most one
-// message of an ordered stream is leased at any time.
+// Order says in which order the messages of one stream are delivered. At most one message of an
+// ordered stream is leased at any time.
 type Order string
 
 // The orders of a stream.
 const (
-	OrderNone    Order = "none"    // nothing: a stream is only a name; the default
-	OrderStrict  Order = "strict"  // in the order they came; who waits for a retry keeps the others waiting
-	OrderRelaxed Order = "relaxed" // by the time they are due: who waits lets the others pass
+	OrderNone    Order = "none"    // any order: a stream is only a name; the default
+	OrderStrict  Order = "strict"  // as enqueued; a message that waits for a retry holds up its followers
+	OrderRelaxed Order = "relaxed" // by the time they are due; the followers of a waiting message go on
 )
 
-// DeadHead says what a dead message means to those that came after it in a
-// strict stream.
+// DeadHead says what happens to the followers of a dead message in a strict stream.
 type DeadHead string
 
-// What a dead message means to its followers.
+// What happens to the followers of a dead message.
 const (
 	DeadBlocks DeadHead = "block" // they wait until its letter is redriven with success, discarded or unblocked
-	DeadFrees  DeadHead = "free"  // they go on; redriven it is appended to its stream
+	DeadFrees  DeadHead = "free"  // they go on; a redrive appends the message to its stream
 )
 
-// Ordered reports whether streams mean anything in the queue.
+// Ordered reports whether the queue delivers the messages of a stream in an order.
 func (q QueueSettings) Ordered() bool { return q.Order == OrderStrict || q.Order == OrderRelaxed }
 
-// Blocks reports whether a dead message keeps its followers waiting.
+// Blocks reports whether a dead message holds up its followers.
 func (q QueueSettings) Blocks() bool { return q.Order == OrderStrict && q.DeadHead != DeadFrees }
 
 // DueRank returns the sort key of a message that is due at the given time in nanoseconds: a
@@ -74,11 +72,11 @@ func (q QueueSettings) DueRank(due int64, priority int) int64 {
 	return due - int64(priority)*int64(age)
 }
 
-// noAgeing is longer than any message waits: 30 years, four of which still fit
-// beside a moment in nanoseconds.
+// noAgeing is longer than any wait. Four times as much, for the highest priority, can be added to a
+// moment in nanoseconds.
 const noAgeing = 30 * 365 * 24 * time.Hour
 
-// LeaseOrDefault is how long a claim holds when the receiver does not say.
+// LeaseOrDefault returns the length of a lease for receivers that do not set one.
 func (q QueueSettings) LeaseOrDefault() time.Duration {
 	if q.Lease == 0 {
 		return DefaultLease
@@ -86,7 +84,7 @@ func (q QueueSettings) LeaseOrDefault() time.Duration {
 	return q.Lease
 }
 
-// Check says what is wrong with settings.
+// Check says what is wrong with the settings.
 func (q QueueSettings) Check() error {
 	if q.Lease != 0 && (q.Lease < MinLease || q.Lease > MaxLease) {
 		return Errorf(CodeInvalid, "lease is %s: give one from %s to %s, or 0 for %s", q.Lease, MinLease, MaxLease, DefaultLease)
@@ -98,7 +96,7 @@ func (q QueueSettings) Check() error {
 		return Errorf(CodeLimit, "policy has %d bytes, the limit is %d: shorten it", len(q.Policy), MaxPolicyText)
 	}
 	if !utf8.ValidString(q.Policy) || strings.ContainsRune(q.Policy, 0) {
-		return Errorf(CodeInvalid, "policy is no text: write it in UTF-8")
+		return Errorf(CodeInvalid, "policy is no text: write it in UTF-8 without NUL")
 	}
 	switch q.DedupeScope {
 	case "", DedupeActive, DedupeUnresolved, DedupeEver:
@@ -116,7 +114,8 @@ func (q QueueSettings) Check() error {
 	case q.DeadHead == DeadBlocks && q.Order != OrderStrict:
 		return Errorf(CodeInvalid, "dead head is block: that needs the order strict, the queue's is %q", q.Order)
 	case q.PriorityAge != 0 && q.PriorityAge != -1 && (q.PriorityAge < MinPriorityAge || q.PriorityAge > MaxPriorityAge):
-		return Errorf(CodeInvalid, "priority age is %s: give one from %s to %s, 0 for %s or -1ns for none", q.PriorityAge, MinPriorityAge, MaxPriorityAge, DefaultPriorityAge)
+		return Errorf(CodeInvalid, "priority age is %s: give one from %s to %s, 0 for %s or -1ns for none",
+			q.PriorityAge, MinPriorityAge, MaxPriorityAge, DefaultPriorityAge)
 	}
 	return nil
 }
@@ -124,7 +123,34 @@ func (q QueueSettings) Check() error {
 // Defaults of a queue.
 const (
 	DefaultLease = 30 * time.Second
-	Heartbeat    = 10 * time.Second // of a lease of 30 s: a third
+	Heartbeat    = 10 * time.Second // a third of DefaultLease
 
-	DefaultPriorityAge = time.Hour // nobody waits longer than eight of them for those of other priorities
+	DefaultPriorityAge = time.Hour // a message waits at most eight times as long for others of higher priority
 )
+
+// Retentions: the times for which a store keeps what has ended.
+const (
+	DefaultRetention      = 7 * 24 * time.Hour  // of messages without a letter
+	DefaultAuditRetention = 90 * 24 * time.Hour // of entries of the audit
+	MinRetention          = time.Minute
+
+	Forever time.Duration = -1 // a retention that never removes anything
+)
+
+func (q QueueSettings) checkRetentions() error {
+	for _, r := range [...]struct {
+		name string
+		set  time.Duration
+	}{{"retention", q.Retention}, {"letter retention", q.LetterRetention}, {"audit retention", q.AuditRetention}} {
+		if r.set != 0 && r.set != Forever && r.set < MinRetention {
+			return Errorf(CodeInvalid, "%s is %s: give at least %s, 0 for the default, or −1 for ever", r.name, r.set, MinRetention)
+		}
+	}
+	return nil
+}
+
+// Kept returns the retentions of the queue, with the defaults filled in: for messages without a
+// letter, for resolved and discarded letters, and for the audit.
+func (q QueueSettings) Kept() (messages, letters, audit time.Duration) {
+	return cmp.Or(q.Retention, DefaultRetention), cmp.Or(q.LetterRetention, Forever), cmp.Or(q.AuditRetention, DefaultAuditRetention)
+}

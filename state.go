@@ -1,7 +1,7 @@
 package nixie
 
-// State is where a message is. Scheduled and waiting for a retry are queued:
-// the difference is NotBefore. Blocked is derived from the stream.
+// State says what becomes of a message. A message that is scheduled or waits for a retry is queued:
+// its NotBefore tells. Whether it is blocked follows from its stream.
 type State string
 
 // The states of a message.
@@ -11,7 +11,7 @@ const (
 	Succeeded State = "succeeded"
 	Discarded State = "discarded"
 	Canceled  State = "canceled"
-	Dead      State = "dead" // its letter has the rest of the story
+	Dead      State = "dead" // it has a letter
 )
 
 // States lists every state once.

@@ -6,21 +6,20 @@ import (
 	"fmt"
 )
 
-// Type is the one place where a Go type meets its wire name and codec.
+// Type joins a Go type with its name on the wire and its codec. A program declares each type once.
 type Type[T any] struct {
 	name     string
 	defaults []Option
 }
 
-// NewType makes a type whose bodies are JSON. The name is the Message.Type and
-// must never change; defaults apply to every enqueued message before the
-// options of the call.
+// NewType declares a type whose bodies are JSON. The name becomes Message.Type and must never
+// change. The defaults apply to every message, before the options of the call.
 func NewType[T any](name string, defaults ...Option) Type[T] { return Type[T]{name, defaults} }
 
-// Name is the wire name.
+// Name returns the name on the wire.
 func (t Type[T]) Name() string { return t.name }
 
-// Message makes the message that Enqueue sends.
+// Message returns the message that Enqueue would send.
 func (t Type[T]) Message(body T, opts ...Option) (Message, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -55,9 +54,8 @@ type Job[T any] struct {
 	Body T
 }
 
-// Handle makes a route from a function over decoded bodies. A body that cannot
-// be decoded never gets there: it is a permanent failure of reason
-// serialization, and its raw bytes are kept.
+// Handle makes a route from a function over decoded bodies. A body that cannot be decoded is a
+// permanent failure with the reason serialization; its letter keeps the raw bytes.
 func (t Type[T]) Handle(do func(context.Context, *Job[T]) error) Route {
 	return Route{t.name, HandlerFunc(func(ctx context.Context, d *Delivery) error {
 		job := Job[T]{Delivery: d}
@@ -68,15 +66,15 @@ func (t Type[T]) Handle(do func(context.Context, *Job[T]) error) Route {
 	})}
 }
 
-// Route is a message type and what handles it.
+// Route is a message type with its handler.
 type Route struct {
 	Type    string
 	Handler Handler
 }
 
-// Routes makes one handler of several, chosen by Message.Type. A message of
-// another type is a permanent failure of reason validation. Two routes of one
-// type are a mistake in the program: Routes panics.
+// Routes makes one handler that chooses a route by Message.Type. A message of another type is a
+// permanent failure with the reason validation. Two routes of one type are a mistake in the
+// program: Routes panics.
 func Routes(routes ...Route) Handler {
 	byType := make(map[string]Handler, len(routes))
 	for _, r := range routes {

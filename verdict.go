@@ -5,84 +5,82 @@ import (
 	"time"
 )
 
-// Verb is what becomes of a delivery.
+// Verb is a decision about a delivery.
 type Verb string
 
 // The verbs.
 const (
-	Complete Verb = "complete" // it succeeded
-	Retry    Verb = "retry"    // again after a delay
-	Release  Verb = "release"  // the lease goes back unused: the attempt is refunded, the delivery counts
-	Discard  Verb = "discard"  // dropped on purpose; counted and logged
-	Bury     Verb = "bury"     // to the dead letter office
-	Hold     Verb = "hold"     // to the office, for review by a person
-	Halt     Verb = "halt"     // to the office, and the queue is paused
+	Complete Verb = "complete" // the message succeeded
+	Retry    Verb = "retry"    // queue it again, after a delay
+	Release  Verb = "release"  // queue it again and refund the attempt; the delivery counts
+	Discard  Verb = "discard"  // drop it on purpose; it is counted and logged
+	Bury     Verb = "bury"     // send it to the dead letter office
+	Hold     Verb = "hold"     // bury it for review by a person
+	Halt     Verb = "halt"     // bury it and pause the queue
 )
 
-// Settlement is a verb applied to a delivery. It is all or nothing, and refused
-// with [CodeLeaseLost] when the lease is no longer the delivery's.
+// Settlement applies a verb to a delivery, whole or not at all. It is refused with [CodeLeaseLost]
+// when the lease of the delivery is lost.
 type Settlement struct {
 	Delivery *Delivery
 	Verb     Verb
 	Delay    time.Duration // of a retry or release, from the store's now
-	Failure  *Failure      // what went wrong; nil after success or release
-	Second   *Failure      // with Burial alone: what went wrong when somebody was asked about Failure; appended after it
+	Failure  *Failure      // nil after success or release
+	Second   *Failure      // with Burial only: a decider or hook failed as well; appended after Failure
 	Burial   *Burial       // with Bury, Hold and Halt
-	Note     string        // why it was discarded
-	MayPass  bool          // of a release: it may go before those of its stream that wait or are dead
+	Note     string        // reason of a discard
+	MayPass  bool          // of a release: the message may overtake others of its stream that wait or are dead
 }
 
-// Burial is what policy decides about a letter at its death.
+// Burial holds the decisions of policy about a letter when its message dies.
 type Burial struct {
 	Cause       Cause
 	Status      Status // open, review or quarantined
-	Signature   string // label of the group for people
-	Fingerprint string // name of the group for machines
+	Signature   string // label of the group, for people
+	Fingerprint string // name of the group, for machines
 	Redrivable  bool   // may be redriven without force
 	NeedsReview bool   // a person has to look first
-	Rule        string // the rule that decided both
+	Rule        string // rule of policy that decided Redrivable and NeedsReview
 }
 
-// Verdict is the error by which a handler asks for a verb itself. Complete is
-// not among the verbs that can be asked for: return nil.
+// Verdict returns an error by which a handler asks for a verb itself. A handler that wants Complete
+// returns nil.
 func Verdict(verb Verb, err error) error { return &Outcome{Verb: verb, Err: orText(err, string(verb))} }
 
-// Permanent marks err as one that will not go away: the message is buried at
-// once.
+// Permanent marks err as permanent: the message is buried at once.
 func Permanent(err error) error { return wrap(err, Outcome{Class: ClassPermanent}) }
 
-// Transient marks err as one that may go away by itself.
+// Transient marks err as transient: another attempt may succeed.
 func Transient(err error) error { return wrap(err, Outcome{Class: ClassTransient}) }
 
-// RetryAfter marks err as transient and asks for the next attempt after d at
-// the earliest.
+// RetryAfter marks err as transient, with the next attempt after d at the earliest.
 func RetryAfter(err error, d time.Duration) error {
 	return wrap(err, Outcome{Class: ClassTransient, After: max(d, 0)})
 }
 
-// Snooze gives the message back for d and takes its attempt back: for what is not the
-// message's fault and will pass, such as a limit of rate. A nil err snoozes as well.
-// Only max_deliveries of the policy, its max_age and the message's expiry end it.
+// Snooze releases the message for d and refunds the attempt. It is for a failure that is not the
+// message's fault and will pass, such as a rate limit. A nil err snoozes as well. A message is
+// snoozed until max_deliveries or max_age of the policy or its own expiry end it.
 func Snooze(err error, d time.Duration) error {
 	return &Outcome{Verb: Release, After: max(d, 0), Err: orText(err, "snoozed")}
 }
 
-// WithReason says what err was.
+// WithReason gives err a reason.
 func WithReason(err error, r Reason) error { return wrap(err, Outcome{Reason: r}) }
 
-// WithEvidence adds what is known of a failure beyond its text: step, exit code,
-// log location, stack, context, attachments. Other fields are ignored.
+// WithEvidence adds facts about a failure to err: step, exit code, log location, stack, context and
+// attachments. The other fields of f are ignored.
 func WithEvidence(err error, f Failure) error { return wrap(err, Outcome{Evidence: &f}) }
 
-// Outcome is what the marks above put around an error. Policy reads them with
-// [OutcomeOf]; handlers use the functions.
+// Outcome is an error with marks, as Permanent, Verdict and the other functions make it. Policy
+// reads the marks with [OutcomeOf]; handlers call the functions.
 type Outcome struct {
-	Verb     Verb          // asked for; empty lets policy decide
-	Class    Class         // empty lets policy classify
-	Reason   Reason        // likewise
-	After    time.Duration // least delay of a retry; 0 is none
+	Verb     Verb          // asked for by the handler; empty: policy decides
+	Class    Class         // empty: policy classifies
+	Reason   Reason        // empty: policy classifies
+	After    time.Duration // least delay of a retry
 	Evidence *Failure      // facts for the failure record
-	Err      error         // what was marked
+	Err      error         // the marked error
 }
 
 func (o *Outcome) Error() string { return o.Err.Error() }
@@ -90,8 +88,8 @@ func (o *Outcome) Error() string { return o.Err.Error() }
 // Unwrap returns the marked error.
 func (o *Outcome) Unwrap() error { return o.Err }
 
-// OutcomeOf joins all marks on err; an outer mark beats an inner one. Its Err is
-// the first error below the marks.
+// OutcomeOf joins all marks on err. An outer mark beats an inner one. Err of the result is the
+// first error below the marks.
 func OutcomeOf(err error) Outcome {
 	joined := Outcome{Err: err}
 	for mark, ok := errors.AsType[*Outcome](err); ok; mark, ok = errors.AsType[*Outcome](mark.Err) {

@@ -82,13 +82,16 @@ func TestOutcomeOf(t *testing.T) {
 		{"transient", nixie.Transient(cause), nixie.Outcome{Class: nixie.ClassTransient, Err: cause}},
 		{"retry after", nixie.RetryAfter(cause, time.Minute), nixie.Outcome{Class: nixie.ClassTransient, After: time.Minute, Err: cause}},
 		{"snooze", nixie.Snooze(cause, time.Minute), nixie.Outcome{Verb: nixie.Release, After: time.Minute, Err: cause}},
-		{"snooze over a mark", nixie.Snooze(nixie.Permanent(cause), -1), nixie.Outcome{Verb: nixie.Release, Class: nixie.ClassPermanent, Err: cause}},
+		{"snooze over a mark", nixie.Snooze(nixie.Permanent(cause), -1),
+			nixie.Outcome{Verb: nixie.Release, Class: nixie.ClassPermanent, Err: cause}},
 		{"retry after the past", nixie.RetryAfter(cause, -1), nixie.Outcome{Class: nixie.ClassTransient, Err: cause}},
 		{"verdict", nixie.Verdict(nixie.Hold, cause), nixie.Outcome{Verb: nixie.Hold, Err: cause}},
 		{"outer beats inner", nixie.Permanent(nixie.Transient(cause)), nixie.Outcome{Class: nixie.ClassPermanent, Err: cause}},
-		{"inner fills in", nixie.Verdict(nixie.Bury, nixie.WithReason(nixie.WithEvidence(nixie.Transient(cause), evidence), nixie.ReasonAuth)),
+		{"inner fills in",
+			nixie.Verdict(nixie.Bury, nixie.WithReason(nixie.WithEvidence(nixie.Transient(cause), evidence), nixie.ReasonAuth)),
 			nixie.Outcome{Verb: nixie.Bury, Class: nixie.ClassTransient, Reason: nixie.ReasonAuth, Evidence: &evidence, Err: cause}},
-		{"longest delay", nixie.RetryAfter(nixie.RetryAfter(cause, time.Hour), time.Minute), nixie.Outcome{Class: nixie.ClassTransient, After: time.Hour, Err: cause}},
+		{"longest delay", nixie.RetryAfter(nixie.RetryAfter(cause, time.Hour), time.Minute),
+			nixie.Outcome{Class: nixie.ClassTransient, After: time.Hour, Err: cause}},
 	} {
 		if got := nixie.OutcomeOf(c.err); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
@@ -109,7 +112,9 @@ func TestOutcomeOf(t *testing.T) {
 	if got := nixie.Verdict(nixie.Release, nil); got == nil || got.Error() != "release" {
 		t.Errorf("a verdict without an error is %v", got)
 	}
-	for _, err := range []error{nixie.Permanent(nil), nixie.Transient(nil), nixie.RetryAfter(nil, 1), nixie.WithReason(nil, "x"), nixie.WithEvidence(nil, evidence)} {
+	for _, err := range []error{
+		nixie.Permanent(nil), nixie.Transient(nil), nixie.RetryAfter(nil, 1), nixie.WithReason(nil, "x"), nixie.WithEvidence(nil, evidence),
+	} {
 		if err != nil {
 			t.Errorf("marking no error gives %v", err)
 		}
@@ -133,7 +138,8 @@ func (q *queueOfOne) Enqueue(_ context.Context, messages ...nixie.Message) ([]ni
 func TestType(t *testing.T) {
 	send := nixie.NewType[invoice]("invoice.send", nixie.Queue("billing"), nixie.Priority(1))
 	var q queueOfOne
-	if _, err := send.Enqueue(t.Context(), &q, invoice{7}, nixie.Priority(2), nixie.Stream("s"), nixie.WithHeader("lang", "en")); err != nil {
+	_, err := send.Enqueue(t.Context(), &q, invoice{7}, nixie.Priority(2), nixie.Stream("s"), nixie.WithHeader("lang", "en"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	m := q.got[0]

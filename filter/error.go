@@ -16,7 +16,7 @@ type Error struct {
 	Message string
 }
 
-// around counts the characters that are printed on each side of a fault.
+// around is the number of characters printed on each side of a fault.
 const around = 60
 
 func errorf(text string, at int, format string, args ...any) error {

@@ -55,23 +55,30 @@ func TestParse(t *testing.T) {
 				Classes: []nixie.Class{"unknown"}, Causes: []nixie.Cause{"poison"}, Signature: "sig", Fingerprint: "v1:ab"}},
 		{"redrivable:true needs_review:no", "redrivable:yes needs_review:no", nixie.Filter{Redrivable: ptr(true), NeedsReview: ptr(false)}},
 		{"redrives:>0", "redrives:>=1", nixie.Filter{Redrives: nixie.Range{Min: ptr[int64](1)}}},
-		{"attempts:>=3 attempts:<5", "attempts:>=3 attempts:<=4", nixie.Filter{Attempts: nixie.Range{Min: ptr[int64](3), Max: ptr[int64](4)}}},
+		{"attempts:>=3 attempts:<5", "attempts:>=3 attempts:<=4",
+			nixie.Filter{Attempts: nixie.Range{Min: ptr[int64](3), Max: ptr[int64](4)}}},
 		{"deliveries:0", "deliveries:0", nixie.Filter{Deliveries: nixie.Range{Min: ptr[int64](0), Max: ptr[int64](0)}}},
 		{"crashes:>0", "crashes:>=1", nixie.Filter{Crashes: nixie.Range{Min: ptr[int64](1)}}},
 		{"due:<now+2h", "due:<2026-05-04T14:00:00Z", nixie.Filter{Due: nixie.Times{Before: now.Add(2 * hour)}}},
 		{"deliveries:<=0", "deliveries:<=0", nixie.Filter{Deliveries: nixie.Range{Max: ptr[int64](0)}}},
 		{"age:>1h", "age:>=1h0m0.000000001s", nixie.Filter{Age: nixie.Durations{Min: hour + 1}}},
 		{"age:>0s age:<=2d", "age:>=1ns age:<=48h0m0s", nixie.Filter{Age: nixie.Durations{Min: 1, Max: 48 * hour}}},
-		{"age:>=1w2d3h4m5.5s", "age:>=219h4m5.5s", nixie.Filter{Age: nixie.Durations{Min: 219*hour + 4*time.Minute + 5500*time.Millisecond}}},
+		{"age:>=1w2d3h4m5.5s", "age:>=219h4m5.5s",
+			nixie.Filter{Age: nixie.Durations{Min: 219*hour + 4*time.Minute + 5500*time.Millisecond}}},
 		{"age:<1h", "age:<=59m59.999999999s", nixie.Filter{Age: nixie.Durations{Max: hour - 1}}},
 		{"first_failed:<2026-01-02", "first_failed:<2026-01-02T00:00:00Z", nixie.Filter{FirstFailed: nixie.Times{Before: date(2)}}},
 		{"first_failed:<=2026-01-02", "first_failed:<2026-01-03T00:00:00Z", nixie.Filter{FirstFailed: nixie.Times{Before: date(3)}}},
 		{"died:>2026-01-02", "died:>=2026-01-03T00:00:00Z", nixie.Filter{Died: nixie.Times{After: date(3)}}},
-		{"died:2026-01-02", "died:>=2026-01-02T00:00:00Z died:<2026-01-03T00:00:00Z", nixie.Filter{Died: nixie.Times{After: date(2), Before: date(3)}}},
-		{"last_failed:>=2026-01-02T01:00:00+01:00", "last_failed:>=2026-01-02T00:00:00Z", nixie.Filter{LastFailed: nixie.Times{After: date(2)}}},
-		{"last_failed:>2026-01-02T00:00:00Z", "last_failed:>=2026-01-02T00:00:00.000000001Z", nixie.Filter{LastFailed: nixie.Times{After: date(2).Add(1)}}},
-		{"last_failed:<=2026-01-02T00:00:00Z", "last_failed:<2026-01-02T00:00:00.000000001Z", nixie.Filter{LastFailed: nixie.Times{Before: date(2).Add(1)}}},
-		{"died:>=now-2h died:<now", "died:>=2026-05-04T10:00:00Z died:<2026-05-04T12:00:00Z", nixie.Filter{Died: nixie.Times{After: now.Add(-2 * hour), Before: now}}},
+		{"died:2026-01-02", "died:>=2026-01-02T00:00:00Z died:<2026-01-03T00:00:00Z",
+			nixie.Filter{Died: nixie.Times{After: date(2), Before: date(3)}}},
+		{"last_failed:>=2026-01-02T01:00:00+01:00", "last_failed:>=2026-01-02T00:00:00Z",
+			nixie.Filter{LastFailed: nixie.Times{After: date(2)}}},
+		{"last_failed:>2026-01-02T00:00:00Z", "last_failed:>=2026-01-02T00:00:00.000000001Z",
+			nixie.Filter{LastFailed: nixie.Times{After: date(2).Add(1)}}},
+		{"last_failed:<=2026-01-02T00:00:00Z", "last_failed:<2026-01-02T00:00:00.000000001Z",
+			nixie.Filter{LastFailed: nixie.Times{Before: date(2).Add(1)}}},
+		{"died:>=now-2h died:<now", "died:>=2026-05-04T10:00:00Z died:<2026-05-04T12:00:00Z",
+			nixie.Filter{Died: nixie.Times{After: now.Add(-2 * hour), Before: now}}},
 	} {
 		got := parseFilter(t, c.text)
 		if !reflect.DeepEqual(got, c.want) {
@@ -182,7 +189,7 @@ func checkFaults(t *testing.T, faults []fault) {
 			t.Errorf("Parse(%.80q): column %d, %s\nwant column %d, %s", c.text, fe.Column, fe.Message, c.column, c.says)
 		}
 		if !f.IsZero() {
-			t.Errorf("Parse(%.80q) gave a filter beside its error: %v", c.text, f)
+			t.Errorf("Parse(%.80q) gave a filter with its error: %v", c.text, f)
 		}
 	}
 }
@@ -293,7 +300,8 @@ func drawFilter(t *rapid.T) nixie.Filter {
 		Age: nixie.Durations{Min: time.Duration(rapid.Int64Min(0).Draw(t, "min age")),
 			Max: time.Duration(rapid.Int64Min(0).Draw(t, "max age"))},
 		Died: times("died"), FirstFailed: times("first"), LastFailed: times("last"),
-		Redrives: number("redrives"), Attempts: number("attempts"), Deliveries: number("deliveries"), Crashes: number("crashes"), Due: times("due"),
+		Redrives: number("redrives"), Attempts: number("attempts"), Deliveries: number("deliveries"), Crashes: number("crashes"),
+		Due:       times("due"),
 		Operation: rapid.OneOf(rapid.Just(nixie.ID{}), id).Draw(t, "operation"),
 	}
 }
@@ -330,7 +338,7 @@ func TestTextRoundTrip(t *testing.T) {
 }
 
 // The strict comparisons of the text say exactly what they say of numbers,
-// durations and moments at and beside the bound.
+// durations and moments at the bound and next to it.
 func TestComparisonsAreExact(t *testing.T) {
 	holds := func(op string, at int) bool {
 		return map[string]bool{"<": at < 0, "<=": at <= 0, ">": at > 0, ">=": at >= 0}[op]
@@ -338,13 +346,13 @@ func TestComparisonsAreExact(t *testing.T) {
 	moment := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
 	for _, op := range []string{"<", "<=", ">", ">="} {
 		number := parseFilter(t, "redrives:"+op+"7").Redrives
-		span := parseFilter(t, "age:"+op+"1h").Age
+		age := parseFilter(t, "age:"+op+"1h").Age
 		times := parseFilter(t, "died:"+op+"2026-01-01T10:00:00Z").Died
 		for at := -1; at <= 1; at++ {
 			if number.Holds(int64(7+at)) != holds(op, at) {
 				t.Errorf("redrives:%s7 is wrong for %d", op, 7+at)
 			}
-			if span.Holds(time.Hour+time.Duration(at)) != holds(op, at) {
+			if age.Holds(time.Hour+time.Duration(at)) != holds(op, at) {
 				t.Errorf("age:%s1h is wrong for 1h%+dns", op, at)
 			}
 			if times.Holds(moment.Add(time.Duration(at))) != holds(op, at) {

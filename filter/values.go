@@ -109,7 +109,8 @@ func (p *parser) duration(s *nixie.Durations, t term) error {
 // ParseDuration reads durations such as 90s, 1h30m, 1.5d or 2w. Errors are of
 // [nixie.CodeInvalid].
 func ParseDuration(text string) (time.Duration, error) {
-	bad := nixie.Errorf(nixie.CodeInvalid, "%q is no duration: write a number and a unit of ns us ms s m h d w, 90m or 1d12h for example", clip(text, 40))
+	bad := nixie.Errorf(nixie.CodeInvalid,
+		"%q is no duration: write a number and a unit of ns us ms s m h d w, 90m or 1d12h for example", clip(text, 40))
 	if text == "" {
 		return 0, bad
 	}
@@ -186,7 +187,8 @@ func (p *parser) parseMoment(v value) (from, till time.Time, err error) {
 		if away != "" {
 			d, err := ParseDuration(away[1:])
 			if err != nil || away[0] != '-' && away[0] != '+' {
-				return from, from, p.fail(v.at, "%q is no moment: write now-2h for two hours ago, now+2h for two hours from now", clip(v.text, 40))
+				return from, from, p.fail(v.at,
+					"%q is no moment: write now-2h for two hours ago, now+2h for two hours from now", clip(v.text, 40))
 			}
 			if away[0] == '-' {
 				d = -d

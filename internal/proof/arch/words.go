@@ -28,7 +28,6 @@ var notYet = []string{
 	"broker",
 	"docs",
 	"examples",
-	"filter",
 	"internal/app",
 	"internal/cli",
 	"internal/command",
