@@ -6,29 +6,29 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// ability is what the errors of a chain, together, can say of themselves. A question
-// that none of them can answer is not asked: most errors are a text and no more, and
-// each question is a walk through all of them.
+// ability is a set of questions that at least one error of a chain can answer. Classifying asks
+// no other question: each one walks through the whole chain, and most errors answer none.
 type ability uint
 
 const (
 	canStep   ability = 1 << iota // says in which step it failed
 	canExit                       // says the exit code of a command
-	canLate                       // may be a timeout; all of package net and of the system can
+	canLate                       // may be a timeout; errors of package net and of the system can tell
 	canPass                       // may be temporary
 	canCode                       // is a [nixie.Error]
 	canMark                       // is a mark of package nixie
-	canBeIs                       // says itself what it is, to errors.Is …
-	canBeAs                       // … and to errors.As
+	canBeIs                       // has a method for errors.Is
+	canBeAs                       // has a method for errors.As
 	canCancel                     // is [context.Canceled]
 
 	canTell = canLate | canPass | canCode | canBeIs | canBeAs | canCancel // what evidence asks for
 )
 
-// has reports whether something of it is among the abilities.
+// has reports whether a contains at least one of some.
 func (a ability) has(some ability) bool { return a&some != 0 }
 
-// abilities looks at err and all that it wraps. ended is as with every.
+// abilities collects the abilities of err and of all that it wraps. Like every, it returns false
+// when the chain is too long to be walked to its end.
 func abilities(err error) (all ability, ended bool) {
 	ended = every(err, func(e error) { all |= abilityOf(e) })
 	return all, ended
@@ -60,7 +60,7 @@ func abilityOf(err error) (a ability) {
 	case *nixie.Outcome:
 		a |= canMark
 	}
-	if err == context.Canceled { // every error of the chain is asked
+	if err == context.Canceled { // the caller passes every error of the chain
 		a |= canCancel
 	}
 	return a

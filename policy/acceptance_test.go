@@ -11,14 +11,14 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// namedError is an error that goes by a name, as those of other languages do.
+// namedError is an error that names itself, as errors from other languages do.
 type namedError string
 
 func (e namedError) Error() string     { return "something about " + string(e) }
 func (e namedError) ErrorName() string { return "runtime.errors." + string(e) }
 
-// lifeOf is what a policy makes of a message whose every attempt fails with err.
-func lifeOf(t *testing.T, profile string, err error) []SimulatedRun {
+// runsOf simulates a message whose attempts all fail with err.
+func runsOf(t *testing.T, profile string, err error) []SimulatedRun {
 	t.Helper()
 	p, bad := ProfileNamed(profile)
 	if bad != nil {
@@ -27,9 +27,9 @@ func lifeOf(t *testing.T, profile string, err error) []SimulatedRun {
 	return Simulate(mustNew(t, Config{Profile: profile}), Scenario{Err: err, InClaim: p.InClaim, Start: noon})
 }
 
-func waits(steps []SimulatedRun) []time.Duration {
+func waits(runs []SimulatedRun) []time.Duration {
 	var all []time.Duration
-	for _, s := range steps {
+	for _, s := range runs {
 		if s.Verb == nixie.Retry {
 			all = append(all, s.Wait)
 		}
@@ -37,21 +37,20 @@ func waits(steps []SimulatedRun) []time.Duration {
 	return all
 }
 
-func end(steps []SimulatedRun) SimulatedRun { return steps[len(steps)-1] }
+func end(runs []SimulatedRun) SimulatedRun { return runs[len(runs)-1] }
 
 func TestR3_WinkDiesAtTheFifthDelivery(t *testing.T) {
-	steps := lifeOf(t, "wink", errors.New("handler raised"))
-	if want := []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute, 4 * time.Minute}; !slices.Equal(waits(steps), want) {
-		t.Errorf("waits are %v, want %v", waits(steps), want)
+	runs := runsOf(t, "wink", errors.New("handler raised"))
+	if want := []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute, 4 * time.Minute}; !slices.Equal(waits(runs), want) {
+		t.Errorf("waits are %v, want %v", waits(runs), want)
 	}
-	// Only the last decision is one that ends the message, so that there is one
-	// terminal answer.
-	for i, s := range steps {
+	// Only the last decision ends the message, so the sender gets one final answer.
+	for i, s := range runs {
 		if ends := s.Verb == nixie.Bury; ends != (i == 4) {
 			t.Errorf("delivery %d: %s", i+1, s.Verb)
 		}
 	}
-	if e := end(steps); e.Cause != nixie.CauseExhausted || e.Attempt != 5 {
+	if e := end(runs); e.Cause != nixie.CauseExhausted || e.Attempt != 5 {
 		t.Errorf("the end is %+v", e)
 	}
 }
@@ -114,9 +113,8 @@ func TestR4_ExactMatchPassesOverWrappedErrors(t *testing.T) {
 	}
 }
 
-// budgetDecider buries once too large a part of all messages fails; the count
-// of the policy it stands on still ends a message. What it asks for the rate has
-// to be pure where decisions are to be replayed.
+// budgetDecider buries as soon as too large a part of all messages fails. The counts of its policy
+// still end a message. The function rate has to be pure, so that decisions can be replayed.
 type budgetDecider struct {
 	*Policy
 	budget float64
@@ -167,11 +165,11 @@ func TestR6_KafkaDLCNamesThreeEnds(t *testing.T) {
 		{"permanent", nixie.Permanent(errors.New("invalid schema")), nil, "permanent_error"},
 		{"unknown", errors.New("surprise"), four, "unknown_max_retries"},
 	} {
-		steps := lifeOf(t, "kafka-dlc", c.err)
-		if len(steps) != len(c.waits)+1 || !slices.Equal(waits(steps), c.waits) || end(steps).Channel != c.channel {
-			t.Errorf("%s: waits %v, then %s; want %v, then %s", c.name, waits(steps), end(steps).Channel, c.waits, c.channel)
+		runs := runsOf(t, "kafka-dlc", c.err)
+		if len(runs) != len(c.waits)+1 || !slices.Equal(waits(runs), c.waits) || end(runs).Channel != c.channel {
+			t.Errorf("%s: waits %v, then %s; want %v, then %s", c.name, waits(runs), end(runs).Channel, c.waits, c.channel)
 		}
-		for _, s := range steps {
+		for _, s := range runs {
 			if s.Verb == nixie.Retry && (s.Least != s.Wait+20*time.Millisecond || s.Most != s.Wait+50*time.Millisecond-1) {
 				t.Errorf("%s: band %s…%s of %s", c.name, s.Least, s.Most, s.Wait)
 			}
@@ -203,14 +201,14 @@ func TestR7_WhizbangWaitsAMinuteThenTwo(t *testing.T) {
 }
 
 func TestR8_PgqueuerRunsInClaimThenOnce(t *testing.T) {
-	steps := lifeOf(t, "pgqueuer", errors.New("smtp is away"))
-	var runs []time.Duration
-	for _, s := range steps[:len(steps)-1] {
-		runs = append(runs, s.Wait)
+	runs := runsOf(t, "pgqueuer", errors.New("smtp is away"))
+	var inClaim []time.Duration
+	for _, s := range runs[:len(runs)-1] {
+		inClaim = append(inClaim, s.Wait)
 	}
 	want := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond}
-	if e := end(steps); !slices.Equal(runs, want) || e.Run != 5 || e.Verb != nixie.Bury {
-		t.Errorf("waits %v, then %+v", runs, e)
+	if e := end(runs); !slices.Equal(inClaim, want) || e.Run != 5 || e.Verb != nixie.Bury {
+		t.Errorf("waits %v, then %+v", inClaim, e)
 	}
 	profile, err := ProfileNamed("pgqueuer")
 	if err != nil || profile.OnConflict != nixie.FailOnConflict {
@@ -226,14 +224,13 @@ func TestR8_PgqueuerRunsInClaimThenOnce(t *testing.T) {
 	}
 }
 
-// Retries in the database: five of them are six executions, and a handler that
-// asks for a delay gets it.
+// Five retries in the database are six executions, and a handler that asks for a delay gets it.
 func TestR8_PgqueuerDatabaseRetries(t *testing.T) {
 	p := mustNew(t, Config{Profile: "pgqueuer", MaxRetries: 5})
-	steps := Simulate(p, Scenario{Err: errors.New("x"), Start: noon})
+	runs := Simulate(p, Scenario{Err: errors.New("x"), Start: noon})
 	want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
-	if !slices.Equal(waits(steps), want) || len(steps) != 6 || end(steps).Rule != "max-attempts" {
-		t.Errorf("waits %v, then %+v", waits(steps), end(steps))
+	if !slices.Equal(waits(runs), want) || len(runs) != 6 || end(runs).Rule != "max-attempts" {
+		t.Errorf("waits %v, then %+v", waits(runs), end(runs))
 	}
 	asked := nixie.WithReason(nixie.RetryAfter(errors.New("busy"), time.Minute), nixie.ReasonThrottled)
 	s := Simulate(p, Scenario{Err: asked, Start: noon, MaxRuns: 1})[0]
@@ -242,13 +239,13 @@ func TestR8_PgqueuerDatabaseRetries(t *testing.T) {
 	}
 }
 
-// A worker that vanished is no failure of the job there: it is picked again, and
-// is poison after more than three times.
-func TestPgqueuerCountsVanishedHoldersApart(t *testing.T) {
+// A vanished worker is no failure of the job there. The job runs again, and after more than three
+// such workers it is poison.
+func TestPgqueuerCountsVanishedHoldersSeparately(t *testing.T) {
 	p := mustNew(t, Config{Profile: "pgqueuer"})
-	steps := Simulate(p, Scenario{Start: noon})
-	if e := end(steps); len(steps) != 4 || e.Rule != "max-crashes" || e.Cause != nixie.CausePoison {
-		t.Errorf("%d steps, the end is %+v", len(steps), e)
+	runs := Simulate(p, Scenario{Start: noon})
+	if e := end(runs); len(runs) != 4 || e.Rule != "max-crashes" || e.Cause != nixie.CausePoison {
+		t.Errorf("%d runs, the end is %+v", len(runs), e)
 	}
 	d := delivery()
 	d.Attempts, d.Crashes, d.Deliveries = 1, 2, 5

@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Formula says how the wait grows with the number n of failures in this life.
-// The first failure has n = 1.
+// Formula computes the wait from the number n of failures in this generation. The first failure
+// has n = 1.
 type Formula string
 
 // The formulas.
@@ -28,29 +28,33 @@ func Formulas() []Formula {
 	return []Formula{Exponential, Linear, Fixed, Fibonacci, List, Custom}
 }
 
-// Backoff says how long to wait before a retry: the formula, then at most Cap,
-// then jitter, and the result is brought between Min and Cap once more. So the
-// cap is a promise that no jitter breaks. Everything saturates: the wait after
-// any number of failures is never negative and never beyond [nixie.MaxDelay].
-// Zero fields mean the defaults. A Backoff never changes, nor may what Delays
-// and Func refer to.
+// Backoff computes how long to wait before a retry, in four steps:
+//
+//  1. the formula
+//  2. at most Cap
+//  3. jitter
+//  4. not less than Min and not more than Cap
+//
+// So no jitter exceeds the cap. Every step saturates: the wait is never negative and never
+// beyond [nixie.MaxDelay]. Zero fields mean the defaults. A Backoff never changes; the caller
+// must not change Delays or what Func reads either.
 type Backoff struct {
 	Formula Formula       // empty is exponential
-	Base    time.Duration // of every formula but list and custom; 0 is 1 s, −1 is no waiting at all, whatever the formula
+	Base    time.Duration // 0 is 1 s; −1 is no waiting at all, with every formula; list and custom ignore other values
 	Factor  float64       // exponential: 1…[MaxFactor]; 0 is 2
 	Step    time.Duration // linear: 0 is Base
 	Delays  []time.Duration
-	Func    func(n int) time.Duration // pure; where it panics the wait is Cap
-	Cap     time.Duration             // 0 is 15 min, −1 is none but [nixie.MaxDelay]
-	Min     time.Duration             // 0 is [MinSpacing], and less cannot be asked for
+	Func    func(n int) time.Duration // has to be pure; if it panics the wait is Cap
+	Cap     time.Duration             // 0 is 15 min; −1 is none, so that [nixie.MaxDelay] is the limit
+	Min     time.Duration             // 0 is [MinSpacing]; the policy refuses less
 
 	Jitter   Jitter        // empty is full
-	Fraction float64       // proportional: up to this part of the wait more or less; above 0 up to 1; 0 is 0.3
-	From, To time.Duration // additive: at least From and less than To is added
+	Fraction float64       // proportional: the wait grows or shrinks by up to this part; above 0 up to 1; 0 is 0.3
+	From, To time.Duration // additive: the wait grows by at least From and by less than To
 }
 
-// or fills zero fields. Delays and Func belong to their formula: another
-// formula does not inherit them.
+// or fills zero fields. Delays and Func belong to their formula, so another formula does not
+// inherit them.
 func (b Backoff) or(otherwise Backoff) Backoff {
 	b.Formula = orElse(b.Formula, otherwise.Formula)
 	b.Base = orElse(b.Base, otherwise.Base)
@@ -72,10 +76,11 @@ func (b Backoff) or(otherwise Backoff) Backoff {
 	return b
 }
 
-// check looks at a backoff that is filled up.
+// check validates a backoff whose zero fields are filled.
 func (b Backoff) check() error {
 	if !slices.Contains(Formulas(), b.Formula) {
-		return nixie.Errorf(nixie.CodeInvalid, "backoff formula is %q: choose exponential, linear, fixed, fibonacci, list or custom", b.Formula)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"backoff formula is %q: choose exponential, linear, fixed, fibonacci, list or custom", b.Formula)
 	}
 	if b.Base != none && (b.Base < time.Nanosecond || b.Base > nixie.MaxDelay) {
 		return nixie.Errorf(nixie.CodeInvalid, "backoff base is %s: give a duration up to %s, or −1 for no waiting", b.Base, nixie.MaxDelay)
@@ -87,10 +92,11 @@ func (b Backoff) check() error {
 		return nixie.Errorf(nixie.CodeInvalid, "backoff step is %s: give a duration up to %s", b.Step, nixie.MaxDelay)
 	}
 	if b.Cap != none && (b.Cap < MinSpacing || b.Cap > nixie.MaxDelay) {
-		return nixie.Errorf(nixie.CodeInvalid, "backoff cap is %s: give a duration from %s to %s, or −1 for none", b.Cap, MinSpacing, nixie.MaxDelay)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"backoff cap is %s: give a duration from %s to %s, or −1 for none", b.Cap, MinSpacing, nixie.MaxDelay)
 	}
-	if b.Min != 0 && (b.Min < MinSpacing || b.Min > b.most()) {
-		return nixie.Errorf(nixie.CodeInvalid, "backoff min is %s: give a duration from %s to the cap, %s", b.Min, MinSpacing, b.most())
+	if b.Min != 0 && (b.Min < MinSpacing || b.Min > b.longest()) {
+		return nixie.Errorf(nixie.CodeInvalid, "backoff min is %s: give a duration from %s to the cap, %s", b.Min, MinSpacing, b.longest())
 	}
 	if b.Formula == Custom && b.Func == nil {
 		return nixie.Errorf(nixie.CodeInvalid, "backoff formula is custom without a function: set Func")
@@ -101,12 +107,14 @@ func (b Backoff) check() error {
 	return b.checkJitter()
 }
 
-// checkBase refuses a first wait that the cap would cut: nobody means that.
+// checkBase refuses a first wait that the cap would cut: such a config is a mistake.
 func (b Backoff) checkBase() error {
-	if b.Formula == List || b.Formula == Custom || b.Base <= b.most() {
+	if b.Formula == List || b.Formula == Custom || b.Base <= b.longest() {
 		return nil
 	}
-	return nixie.Errorf(nixie.CodeInvalid, "backoff base is %s, which is more than the cap, %s: raise the cap, as in 'base=%s cap=%s'", b.Base, short(b.Cap), short(b.Base), short(min(4*b.Base, nixie.MaxDelay)))
+	return nixie.Errorf(nixie.CodeInvalid,
+		"backoff base is %s, which is more than the cap, %s: raise the cap, as in 'base=%s cap=%s'",
+		b.Base, short(b.Cap), short(b.Base), short(min(4*b.Base, nixie.MaxDelay)))
 }
 
 func (b Backoff) checkDelays() error {
@@ -124,40 +132,40 @@ func (b Backoff) checkDelays() error {
 	return nil
 }
 
-// most is the cap that applies.
-func (b Backoff) most() time.Duration {
+// longest returns the cap that applies.
+func (b Backoff) longest() time.Duration {
 	if b.Cap < 0 {
 		return nixie.MaxDelay
 	}
 	return b.Cap
 }
 
-// least is the shortest wait.
-func (b Backoff) least() time.Duration { return max(b.Min, MinSpacing) }
+// shortest returns the minimum that applies.
+func (b Backoff) shortest() time.Duration { return max(b.Min, MinSpacing) }
 
-// Ceiling is the delay after the nth failure before jitter: within 0 and the
-// cap for every n; an n below 1 counts as 1.
+// Ceiling returns the delay after the nth failure before jitter, from 0 to the cap. An n below 1
+// counts as 1.
 func (b Backoff) Ceiling(n int) time.Duration {
 	return b.or(defaultBackoff()).ceiling(n)
 }
 
-// ceiling is that of a backoff that is filled up.
+// ceiling is Ceiling for a backoff whose zero fields are filled.
 func (b Backoff) ceiling(n int) time.Duration {
 	if b.Base < 0 {
 		return 0
 	}
-	return min(max(b.grown(max(n, 1)), 0), b.most())
+	return min(max(b.uncapped(max(n, 1)), 0), b.longest())
 }
 
-// grown is the formula; it may be beyond the cap.
-func (b Backoff) grown(n int) time.Duration {
+// uncapped applies the formula. The result may be beyond the cap.
+func (b Backoff) uncapped(n int) time.Duration {
 	switch b.Formula {
 	case Fixed:
 		return b.Base
 	case Linear:
-		return sumUpTo(b.Base, orElse(b.Step, b.Base), uint64(n)-1, b.most())
+		return sumUpTo(b.Base, orElse(b.Step, b.Base), uint64(n)-1, b.longest())
 	case Fibonacci:
-		return fibonacci(b.Base, n, b.most())
+		return fibonacci(b.Base, n, b.longest())
 	case List:
 		switch {
 		case n <= len(b.Delays):
@@ -165,29 +173,29 @@ func (b Backoff) grown(n int) time.Duration {
 		case b.Cap < 0 && len(b.Delays) > 0:
 			return b.Delays[len(b.Delays)-1]
 		}
-		return b.most()
+		return b.longest()
 	case Custom:
-		return b.called(n)
+		return b.callFunc(n)
 	}
-	// A float saturates at infinity where an integer would turn round.
+	// A float saturates at infinity; an integer would overflow to a negative number.
 	grown := float64(b.Base) * math.Pow(b.Factor, float64(n-1))
-	if grown < float64(b.most()) {
+	if grown < float64(b.longest()) {
 		return time.Duration(grown)
 	}
-	return b.most()
+	return b.longest()
 }
 
-// called asks a function that is not ours.
-func (b Backoff) called(n int) (d time.Duration) {
+// callFunc calls Func, which may panic.
+func (b Backoff) callFunc(n int) (d time.Duration) {
 	defer func() {
 		if recover() != nil {
-			d = b.most()
+			d = b.longest()
 		}
 	}()
 	return b.Func(n)
 }
 
-// sumUpTo is base + step·times, at most most.
+// sumUpTo returns base + step·times, at most most.
 func sumUpTo(base, step time.Duration, times uint64, most time.Duration) time.Duration {
 	over, added := bits.Mul64(uint64(step), times)
 	if over > 0 || base >= most || added >= uint64(most-base) {
@@ -196,7 +204,7 @@ func sumUpTo(base, step time.Duration, times uint64, most time.Duration) time.Du
 	return base + time.Duration(added)
 }
 
-// fibonacci is base times the nth of 1, 1, 2, 3, 5 …, at most most.
+// fibonacci returns base times the nth of 1, 1, 2, 3, 5 …, at most most.
 func fibonacci(base time.Duration, n int, most time.Duration) time.Duration {
 	this, next := base, base
 	for k := 1; k < n; k++ {
@@ -208,24 +216,23 @@ func fibonacci(base time.Duration, n int, most time.Duration) time.Duration {
 	return min(this, most)
 }
 
-// Delay is the wait after the nth failure: the ceiling with the dice's share of
-// jitter, within [Min, Cap], or 0 where there is no waiting at all. The same
-// dice give the same delay.
-func (b Backoff) Delay(n int, dice uint64) time.Duration {
+// Delay returns the wait after the nth failure: the ceiling with jitter, within [Min, Cap], or 0
+// if Base is −1. Jitter takes its share from random, a number of 64 random bits: the same number
+// gives the same delay.
+func (b Backoff) Delay(n int, random uint64) time.Duration {
 	b = b.or(defaultBackoff())
 	if b.Base < 0 {
 		return 0
 	}
-	return b.bounded(b.jittered(b.ceiling(n), dice))
+	return b.bounded(b.jittered(b.ceiling(n), random))
 }
 
-// Band is the shortest and the longest wait that jitter can make of the one
-// after the nth failure.
+// Band returns the shortest and the longest wait after the nth failure that jitter can produce.
 func (b Backoff) Band(n int) (least, most time.Duration) {
 	return b.Delay(n, 0), b.Delay(n, math.MaxUint64)
 }
 
-// bounded brings a delay between the least and the cap.
+// bounded limits a delay to the range from the minimum to the cap.
 func (b Backoff) bounded(d time.Duration) time.Duration {
-	return max(min(d, b.most()), b.least())
+	return max(min(d, b.longest()), b.shortest())
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// The rows of the table of formulas, by hand from the systems that have them.
-// Where a row has a cap, its first n beyond it is there too.
+// The rows are the formulas of other systems, computed by hand. A row with a cap also has the first
+// n beyond the cap.
 func TestR1_EveryFormulaOfTheSources(t *testing.T) {
 	const ms, sec = time.Millisecond, time.Second
 	for _, row := range []struct {
@@ -25,20 +25,32 @@ func TestR1_EveryFormulaOfTheSources(t *testing.T) {
 		late  map[int]time.Duration
 	}{
 		{"fixed", Backoff{Formula: Fixed, Base: 7 * sec}, sec, []time.Duration{7, 7, 7, 7, 7, 7}, map[int]time.Duration{math.MaxInt: 7}},
-		{"linear", Backoff{Formula: Linear, Base: sec, Step: 2 * sec}, sec, []time.Duration{1, 3, 5, 7, 9, 11}, map[int]time.Duration{450: 899, 451: 900, math.MaxInt: 900}},
-		{"exponential", Backoff{Base: sec, Cap: 30 * sec}, sec, []time.Duration{1, 2, 4, 8, 16, 30}, map[int]time.Duration{7: 30, 10_000: 30}},
-		{"reprocessing of prodigy", Backoff{Base: sec, Cap: 512 * sec}, sec, []time.Duration{1, 2, 4, 8, 16, 32}, map[int]time.Duration{9: 256, 10: 512, 11: 512}},
-		{"fibonacci", Backoff{Formula: Fibonacci, Base: sec}, sec, []time.Duration{1, 1, 2, 3, 5, 8}, map[int]time.Duration{15: 610, 16: 900, 17: 900, math.MaxInt: 900}},
-		{"list", Backoff{Formula: List, Delays: []time.Duration{5 * sec, 30 * sec, 120 * sec}}, sec, []time.Duration{5, 30, 120, 900, 900}, map[int]time.Duration{math.MaxInt: 900}},
-		{"list without cap", Backoff{Formula: List, Delays: []time.Duration{5 * sec, 30 * sec}, Cap: none}, sec, []time.Duration{5, 30, 30}, nil},
-		{"whizbang", Backoff{Base: 60 * sec, Cap: time.Hour}, sec, []time.Duration{60, 120, 240, 480, 960, 1920}, map[int]time.Duration{7: 3600, 8: 3600}},
+		{"linear", Backoff{Formula: Linear, Base: sec, Step: 2 * sec}, sec, []time.Duration{1, 3, 5, 7, 9, 11},
+			map[int]time.Duration{450: 899, 451: 900, math.MaxInt: 900}},
+		{"exponential", Backoff{Base: sec, Cap: 30 * sec}, sec, []time.Duration{1, 2, 4, 8, 16, 30},
+			map[int]time.Duration{7: 30, 10_000: 30}},
+		{"reprocessing of prodigy", Backoff{Base: sec, Cap: 512 * sec}, sec, []time.Duration{1, 2, 4, 8, 16, 32},
+			map[int]time.Duration{9: 256, 10: 512, 11: 512}},
+		{"fibonacci", Backoff{Formula: Fibonacci, Base: sec}, sec, []time.Duration{1, 1, 2, 3, 5, 8},
+			map[int]time.Duration{15: 610, 16: 900, 17: 900, math.MaxInt: 900}},
+		{"list", Backoff{Formula: List, Delays: []time.Duration{5 * sec, 30 * sec, 120 * sec}}, sec,
+			[]time.Duration{5, 30, 120, 900, 900}, map[int]time.Duration{math.MaxInt: 900}},
+		{"list without cap", Backoff{Formula: List, Delays: []time.Duration{5 * sec, 30 * sec}, Cap: none}, sec,
+			[]time.Duration{5, 30, 30}, nil},
+		{"whizbang", Backoff{Base: 60 * sec, Cap: time.Hour}, sec, []time.Duration{60, 120, 240, 480, 960, 1920},
+			map[int]time.Duration{7: 3600, 8: 3600}},
 		{"whizbang, newer", Backoff{Base: 30 * sec, Cap: 300 * sec}, sec, []time.Duration{30, 60, 120, 240, 300, 300}, nil},
-		{"kafka-dlc", Backoff{Base: 400 * ms, Cap: 10 * sec}, ms, []time.Duration{400, 800, 1600, 3200}, map[int]time.Duration{5: 6400, 6: 10_000}},
-		{"pgqueuer, in process", Backoff{Base: 100 * ms, Cap: 10 * sec}, ms, []time.Duration{100, 200, 400, 800}, map[int]time.Duration{7: 6400, 8: 10_000}},
-		{"pgqueuer, database", Backoff{Base: sec, Cap: 300 * sec}, sec, []time.Duration{1, 2, 4, 8, 16}, map[int]time.Duration{9: 256, 10: 300}},
-		{"wink", Backoff{Formula: Linear, Base: 60 * sec, Step: 60 * sec, Cap: 900 * sec}, sec, []time.Duration{60, 120, 180, 240}, map[int]time.Duration{14: 840, 15: 900, 16: 900}},
+		{"kafka-dlc", Backoff{Base: 400 * ms, Cap: 10 * sec}, ms, []time.Duration{400, 800, 1600, 3200},
+			map[int]time.Duration{5: 6400, 6: 10_000}},
+		{"pgqueuer, in process", Backoff{Base: 100 * ms, Cap: 10 * sec}, ms, []time.Duration{100, 200, 400, 800},
+			map[int]time.Duration{7: 6400, 8: 10_000}},
+		{"pgqueuer, database", Backoff{Base: sec, Cap: 300 * sec}, sec, []time.Duration{1, 2, 4, 8, 16},
+			map[int]time.Duration{9: 256, 10: 300}},
+		{"wink", Backoff{Formula: Linear, Base: 60 * sec, Step: 60 * sec, Cap: 900 * sec}, sec, []time.Duration{60, 120, 180, 240},
+			map[int]time.Duration{14: 840, 15: 900, 16: 900}},
 		{"wink, consumer of dead letters", Backoff{Formula: Fixed, Base: time.Hour, Cap: time.Hour}, sec, []time.Duration{3600, 3600}, nil},
-		{"function", Backoff{Formula: Custom, Func: func(n int) time.Duration { return time.Duration(n*n) * sec }}, sec, []time.Duration{1, 4, 9, 16}, map[int]time.Duration{30: 900, 31: 900}},
+		{"function", Backoff{Formula: Custom, Func: func(n int) time.Duration { return time.Duration(n*n) * sec }}, sec,
+			[]time.Duration{1, 4, 9, 16}, map[int]time.Duration{30: 900, 31: 900}},
 	} {
 		row.b.Jitter = JitterNone
 		check := func(n int, want time.Duration) {
@@ -110,7 +122,7 @@ func backoffs() *rapid.Generator[Backoff] {
 			if n%7 == 0 {
 				panic("a function that is not ours")
 			}
-			return strange * time.Duration(n) // turns round at times
+			return strange * time.Duration(n) // overflows at times
 		}
 		return b
 	})
@@ -123,8 +135,8 @@ func TestR2_JitterStaysWithinItsBand(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := rapid.OneOf(rapid.IntRange(-1, 100), rapid.Int()).Draw(t, "n")
-		dice := rapid.Uint64().Draw(t, "dice")
-		ceiling, delay := b.Ceiling(n), b.Delay(n, dice)
+		random := rapid.Uint64().Draw(t, "random")
+		ceiling, delay := b.Ceiling(n), b.Delay(n, random)
 		least, most := b.Band(n)
 		low, high := bandOf(b, ceiling)
 		switch {
@@ -132,8 +144,8 @@ func TestR2_JitterStaysWithinItsBand(t *testing.T) {
 			t.Fatalf("ceiling %s is outside 0…%s", ceiling, b.Cap)
 		case delay < b.Min || delay > b.Cap:
 			t.Fatalf("delay %s is outside %s…%s", delay, b.Min, b.Cap)
-		case delay != b.Delay(n, dice):
-			t.Fatal("the same dice gave another delay")
+		case delay != b.Delay(n, random):
+			t.Fatal("the same random number gave another delay")
 		case delay < least || delay > most:
 			t.Fatalf("delay %s is outside the band %s…%s", delay, least, most)
 		case least != b.bounded(low) || most < b.bounded(high)-2 || most > b.bounded(high):
@@ -144,7 +156,7 @@ func TestR2_JitterStaysWithinItsBand(t *testing.T) {
 	})
 }
 
-// bandOf is what each jitter may make of a delay, before it is bounded.
+// bandOf returns the shortest and the longest delay of each jitter, before it is bounded.
 func bandOf(b Backoff, d time.Duration) (low, high time.Duration) {
 	part := time.Duration(float64(d) * b.Fraction)
 	switch b.Jitter {
@@ -176,8 +188,7 @@ func TestR2_BandsToTheNanosecond(t *testing.T) {
 	}
 }
 
-// Over many messages that fail together the draws fill the whole band evenly,
-// also at the cap.
+// The waits of many messages that fail together fill the whole band evenly, also at the cap.
 func TestR2_FullJitterFillsTheBand(t *testing.T) {
 	b := defaultBackoff()
 	const draws, bands = 20_000, 10
@@ -187,7 +198,7 @@ func TestR2_FullJitterFillsTheBand(t *testing.T) {
 		ceiling := b.Ceiling(n)
 		for range draws {
 			d := nixie.Delivery{Message: nixie.Message{ID: ids.New(noon), Generation: 1, Attempts: n}}
-			hits[int64(b.Delay(n, throw(&d)))*bands/(int64(ceiling)+1)]++
+			hits[int64(b.Delay(n, randomOf(&d)))*bands/(int64(ceiling)+1)]++
 		}
 		for i, h := range hits {
 			if h < draws/bands*85/100 || h > draws/bands*115/100 {
@@ -197,12 +208,12 @@ func TestR2_FullJitterFillsTheBand(t *testing.T) {
 	}
 }
 
-func TestDiceFollowTheAttempt(t *testing.T) {
+func TestRandomNumberFollowsTheAttempt(t *testing.T) {
 	d := nixie.Delivery{Message: nixie.Message{ID: nixie.ID{1}, Generation: 1, Attempts: 1}}
-	first := throw(&d)
+	first := randomOf(&d)
 	again := d
-	if throw(&again) != first {
-		t.Error("the same attempt threw other dice")
+	if randomOf(&again) != first {
+		t.Error("the same attempt has another random number")
 	}
 	for name, change := range map[string]func(*nixie.Delivery){
 		"id":         func(d *nixie.Delivery) { d.ID[15] = 1 },
@@ -211,8 +222,8 @@ func TestDiceFollowTheAttempt(t *testing.T) {
 	} {
 		other := d
 		change(&other)
-		if throw(&other) == first {
-			t.Errorf("another %s threw the same dice", name)
+		if randomOf(&other) == first {
+			t.Errorf("another %s has the same random number", name)
 		}
 	}
 }
@@ -229,12 +240,11 @@ func TestNoWaitingHasToBeAskedFor(t *testing.T) {
 	}
 }
 
-// The dice of a version are the dice of the next: a history that is replayed
-// gives the waits it gave.
-func TestTheDiceDoNotChange(t *testing.T) {
+// The next version has the same random numbers, so a history that is replayed gives the same waits.
+func TestRandomNumbersDoNotChange(t *testing.T) {
 	for n, want := range []time.Duration{722483252, 728806966, 3464045254, 3909075339, 13846946930, 17756958898, 61385530510} {
 		d := nixie.Delivery{Message: nixie.Message{ID: nixie.ID{7}, Generation: 1, Attempts: n + 1}}
-		if got := defaultBackoff().Delay(n+1, throw(&d)); got != want {
+		if got := defaultBackoff().Delay(n+1, randomOf(&d)); got != want {
 			t.Errorf("n=%d: %d, want %d", n+1, got, want)
 		}
 	}
@@ -257,11 +267,15 @@ func TestAdditiveJitterEndsAtTheCap(t *testing.T) {
 func TestParseBackoff(t *testing.T) {
 	for text, want := range map[string]Backoff{
 		"": {},
-		"exponential base=200ms factor=1.5 cap=10s jitter=none": {Formula: Exponential, Base: 200 * time.Millisecond, Factor: 1.5, Cap: 10 * time.Second, Jitter: JitterNone},
-		"linear base=1m step=2m min=1s":                         {Formula: Linear, Base: time.Minute, Step: 2 * time.Minute, Min: time.Second},
-		"list delays=5s,30s,2m cap=none":                        {Formula: List, Delays: []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}, Cap: none},
-		"jitter=proportional fraction=0.2":                      {Jitter: JitterProportional, Fraction: 0.2},
-		"fixed base=3s jitter=additive from=20ms to=50ms":       {Formula: Fixed, Base: 3 * time.Second, Jitter: JitterAdditive, From: 20 * time.Millisecond, To: 50 * time.Millisecond},
+		"exponential base=200ms factor=1.5 cap=10s jitter=none": {Formula: Exponential, Base: 200 * time.Millisecond, Factor: 1.5,
+			Cap: 10 * time.Second, Jitter: JitterNone},
+		"linear base=1m step=2m min=1s": {Formula: Linear, Base: time.Minute, Step: 2 * time.Minute,
+			Min: time.Second},
+		"list delays=5s,30s,2m cap=none": {Formula: List,
+			Delays: []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}, Cap: none},
+		"jitter=proportional fraction=0.2": {Jitter: JitterProportional, Fraction: 0.2},
+		"fixed base=3s jitter=additive from=20ms to=50ms": {Formula: Fixed, Base: 3 * time.Second, Jitter: JitterAdditive,
+			From: 20 * time.Millisecond, To: 50 * time.Millisecond},
 		"base=0": {Base: none},
 	} {
 		if got, err := ParseBackoff(text); err != nil || !reflect.DeepEqual(got, want) {

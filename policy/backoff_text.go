@@ -8,7 +8,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// String says it in words.
+// String describes the backoff in words.
 func (b Backoff) String() string {
 	b = b.or(defaultBackoff())
 	if b.Base < 0 {
@@ -68,22 +68,21 @@ func (b Backoff) jitterWords() string {
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// MaxBackoffText is the most bytes that [ParseBackoff] reads.
+// MaxBackoffText limits the bytes that [ParseBackoff] reads.
 const MaxBackoffText = 4 << 10
 
-// ParseBackoff reads a backoff as it is written on a command line: a formula
-// and settings, each a name, "=" and a value.
+// ParseBackoff reads a backoff from a command line: a formula, then settings, each a name, "="
+// and a value.
 //
 //	exponential base=1s factor=2 cap=15m jitter=full
 //	linear base=1m step=1m cap=15m jitter=none
 //	list delays=5s,30s,2m cap=10m jitter=proportional fraction=0.2
 //	fixed base=3s jitter=additive from=20ms to=50ms
 //
-// A duration may stand for the formula: 30s cap=1h is exponential with that base.
-// What is not said keeps its zero value, which means the default or what the
-// policy inherits. base=0 is no waiting and cap=none no cap. The formula custom
-// is a function and cannot be written. Errors are of [nixie.CodeInvalid] and
-// name the setting.
+// A duration instead of the formula means exponential with that base: 30s cap=1h. A setting that
+// the text leaves out keeps its zero value, which means the default or the inherited value. The
+// text base=0 means no waiting, and cap=none means no cap. No text can give the formula custom, as
+// it is a function. Errors have [nixie.CodeInvalid] and name the setting.
 func ParseBackoff(text string) (Backoff, error) {
 	var b Backoff
 	if len(text) > MaxBackoffText {
@@ -93,7 +92,8 @@ func ParseBackoff(text string) (Backoff, error) {
 		name, value, isSetting := strings.Cut(word, "=")
 		if !isSetting {
 			if i > 0 || Formula(word) == Custom {
-				return Backoff{}, nixie.Errorf(nixie.CodeInvalid, "backoff has %q: give a formula first (exponential, linear, fixed, fibonacci or list), then settings such as base=1s", word)
+				return Backoff{}, nixie.Errorf(nixie.CodeInvalid, "backoff has %q: "+
+					"give a formula first (exponential, linear, fixed, fibonacci or list), then settings such as base=1s", word)
 			}
 			if err := b.begin(word); err != nil {
 				return Backoff{}, err
@@ -110,7 +110,7 @@ func ParseBackoff(text string) (Backoff, error) {
 	return b, nil
 }
 
-// begin reads what stands first: a formula, or the base of the usual one.
+// begin reads the first word: a formula, or the base of the default formula.
 func (b *Backoff) begin(word string) (err error) {
 	if strings.ContainsAny(word[:1], "0123456789.-+") {
 		b.Base, err = duration("base", word, "0")
@@ -151,12 +151,13 @@ func (b *Backoff) set(name, value string) (err error) {
 			b.Delays = append(b.Delays, d)
 		}
 	default:
-		return nixie.Errorf(nixie.CodeInvalid, "backoff has no setting %q: choose base, factor, step, delays, cap, min, jitter, fraction, from or to", name)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"backoff has no setting %q: choose base, factor, step, delays, cap, min, jitter, fraction, from or to", name)
 	}
 	return err
 }
 
-// duration reads a duration; the word off is −1.
+// duration reads a duration; it returns −1 for the word off.
 func duration(name, value, off string) (time.Duration, error) {
 	if off != "" && value == off {
 		return none, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// BenchmarkDeath is what the policy does of a failure that ends a message: its record,
-// its verdict and its group.
+// BenchmarkDeath measures the work for a failure that ends a message: its record, its settlement
+// and its group.
 func BenchmarkDeath(b *testing.B) {
 	p, err := policy.New(policy.Config{MaxAttempts: 1})
 	if err != nil {

@@ -16,21 +16,21 @@ const (
 	DefaultBreakerHalfOpenMax = 3
 )
 
-// BreakerRules are the numbers of a circuit breaker. With Failures 0 there is
-// none: everything is allowed.
+// BreakerRules configure a circuit breaker. With Failures 0 there is no breaker, and every run
+// may begin.
 type BreakerRules struct {
-	Failures    int           // in a row that open it
-	Successes   int           // in half-open that close it again
-	OpenFor     time.Duration // how long nothing runs before it is tried again
-	HalfOpenMax int           // runs at once while it is tried
+	Failures    int           // this many in a row open it
+	Successes   int           // this many while half-open close it again
+	OpenFor     time.Duration // nothing runs for this long; then it is half-open
+	HalfOpenMax int           // most runs at once while half-open
 }
 
-// DefaultBreaker are the rules for those who switch the breaker on.
+// DefaultBreaker returns the rules of a breaker that is switched on without numbers.
 func DefaultBreaker() BreakerRules {
 	return BreakerRules{DefaultBreakerFailures, DefaultBreakerSuccesses, DefaultBreakerOpenFor, DefaultBreakerHalfOpenMax}
 }
 
-// Check says what is wrong with the rules.
+// Check validates the rules. The zero value is valid.
 func (r BreakerRules) Check() error {
 	if r == (BreakerRules{}) {
 		return nil
@@ -40,46 +40,53 @@ func (r BreakerRules) Check() error {
 		value int
 	}{{"failures", r.Failures}, {"successes", r.Successes}, {"half_open_max", r.HalfOpenMax}} {
 		if n.value < 1 || n.value > MaxCount {
-			return nixie.Errorf(nixie.CodeInvalid, "breaker %s is %d: give a number from 1 to %d, or set none of its numbers for no breaker", n.name, n.value, MaxCount)
+			return nixie.Errorf(nixie.CodeInvalid,
+				"breaker %s is %d: give a number from 1 to %d, or set none of its numbers for no breaker", n.name, n.value, MaxCount)
 		}
 	}
 	if r.OpenFor < MinSpacing || r.OpenFor > nixie.MaxDelay {
-		return nixie.Errorf(nixie.CodeInvalid, "breaker open_for is %s: give a duration from %s to %s", r.OpenFor, MinSpacing, nixie.MaxDelay)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"breaker open_for is %s: give a duration from %s to %s", r.OpenFor, MinSpacing, nixie.MaxDelay)
 	}
 	return nil
 }
 
-// BreakerState is what a breaker is in.
+// BreakerState names a state of a breaker. The zero Breaker is closed.
 type BreakerState string
 
-// The states. The zero Breaker is closed.
+// The states and the events that end them:
+//
+//	closed     Failures in a row           → open
+//	open       asked after OpenFor         → half-open
+//	half-open  a failure                   → open
+//	half-open  Successes                   → closed
 const (
 	BreakerClosed   BreakerState = ""          // everything runs
 	BreakerOpen     BreakerState = "open"      // nothing runs
-	BreakerHalfOpen BreakerState = "half-open" // a few run, to find out
+	BreakerHalfOpen BreakerState = "half-open" // HalfOpenMax run, to find out whether the cause is gone
 )
 
 // String names the state.
 func (s BreakerState) String() string { return string(orElse(s, "closed")) }
 
-// Breaker is the state of one circuit breaker, a value: [BreakerRules.Next]
-// makes the next one of it. Its counters begin at zero in each state.
+// Breaker holds the state of one circuit breaker. It is a value: [BreakerRules.Next] returns the
+// next one. Its counters begin at zero in each state.
 type Breaker struct {
 	State     BreakerState
-	Entered   int       // states entered so far; the ticket of runs begun in this one
+	Entered   int       // states entered so far; also the ticket of runs that begin in this state
 	Failures  int       // in a row, while closed
 	Successes int       // while half-open
 	Running   int       // runs begun while half-open that have not ended
-	Until     time.Time // while open: when it is tried again; while half-open: when runs without an outcome are no longer waited for
+	Until     time.Time // while open: when it becomes half-open; while half-open: when it forgets runs without an outcome
 }
 
-// BreakerEvent is what happens to a breaker.
+// BreakerEvent asks a breaker for permission to run, or tells it that a run has ended.
 type BreakerEvent struct {
 	On     BreakerMoment
-	Ticket int // of the run that ended, from the decision that let it begin
+	Ticket int // from the decision that allowed the run that ended
 }
 
-// BreakerMoment is a kind of event.
+// BreakerMoment names an event.
 type BreakerMoment string
 
 // The events.
@@ -93,16 +100,15 @@ const (
 // BreakerDecision answers an event.
 type BreakerDecision struct {
 	Allow   bool          // asked: the run may begin
-	Ticket  int           // asked and allowed: to be given back with the outcome
+	Ticket  int           // asked and allowed: the caller passes it on with the outcome
 	Wait    time.Duration // asked and refused: ask again after that, or when a run has ended
-	Changed bool          // it entered another state: worth an event
+	Changed bool          // the breaker entered another state
 }
 
-// Next takes an event in. While it is open nothing is allowed to run, so that
-// no attempt is spent on what will fail; what waits stays queued. A run counts
-// for the state that it began in only: the outcome of an older one changes
-// nothing. Any failure of a run begun while half-open opens it again. Runs begun
-// while half-open that give no outcome for OpenFor free their places.
+// Next applies an event. An open breaker allows no run, so no attempt is spent on a message that
+// will fail, and the messages stay queued. A run counts only for the state in which it began: an
+// outcome of an older run changes nothing. A half-open breaker forgets runs that have given no
+// outcome for OpenFor, and allows others.
 func (r BreakerRules) Next(b Breaker, e BreakerEvent, now time.Time) (Breaker, BreakerDecision) {
 	if r.Failures == 0 {
 		return b, BreakerDecision{Allow: e.On == BreakerAsked}
@@ -122,9 +128,8 @@ func (r BreakerRules) Next(b Breaker, e BreakerEvent, now time.Time) (Breaker, B
 	return b, BreakerDecision{} // nothing begins while it is open
 }
 
-// Room says how many runs may be under way at once, −1 for any number, and with
-// none how long it stays so. It is for those who fetch work ahead; each run still
-// has to ask.
+// Room returns how many runs may be under way at once, −1 for any number; if none, it also returns
+// how long to wait. Callers that fetch work ahead use it; each run still has to ask.
 func (r BreakerRules) Room(b Breaker, now time.Time) (runs int, wait time.Duration) {
 	switch {
 	case r.Failures == 0 || b.State == BreakerClosed:
@@ -191,18 +196,18 @@ func (r BreakerRules) open(b Breaker, now time.Time) (Breaker, BreakerDecision) 
 // enter begins a state with counters at zero.
 func (b Breaker) enter(s BreakerState) Breaker { return Breaker{State: s, Entered: b.Entered + 1} }
 
-// String says it in words.
+// String describes the rules in words.
 func (r BreakerRules) String() string {
 	if r.Failures == 0 {
 		return "none"
 	}
-	return count(r.Failures) + " failures open it for " + short(r.OpenFor) + ", " + count(r.Successes) + " successes close it, " + count(r.HalfOpenMax) + " at once meanwhile"
+	return count(r.Failures) + " failures open it for " + short(r.OpenFor) + ", " +
+		count(r.Successes) + " successes close it, " + count(r.HalfOpenMax) + " at once meanwhile"
 }
 
-// ParseBreaker reads rules as they are written on a command line: none, default,
-// or failures, successes, open_for and half_open_max with commas between them,
-// such as 5,3,30s,3. What is left out at the end is that of [DefaultBreaker].
-// Errors are of [nixie.CodeInvalid].
+// ParseBreaker reads rules from a command line: none, default, or up to four numbers such as
+// 5,3,30s,3. They are failures, successes, open_for and half_open_max; [DefaultBreaker] gives
+// those that the text leaves out. Errors have [nixie.CodeInvalid].
 func ParseBreaker(text string) (BreakerRules, error) {
 	switch text {
 	case "none":

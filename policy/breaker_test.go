@@ -102,7 +102,7 @@ func TestR10_NoBreakerAllowsEverything(t *testing.T) {
 	}
 }
 
-// What holds for every history of a breaker.
+// These properties hold for every history of a breaker.
 func TestR10_BreakerProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules := BreakerRules{
@@ -149,7 +149,8 @@ func TestR10_BreakerProperties(t *testing.T) {
 func TestParseBreaker(t *testing.T) {
 	s := time.Second
 	for text, want := range map[string]BreakerRules{
-		"none": {}, "default": {5, 3, 30 * s, 3}, "7": {7, 3, 30 * s, 3}, "7,1": {7, 1, 30 * s, 3}, "7, 1, 2m": {7, 1, 120 * s, 3}, "7,1,2m,9": {7, 1, 120 * s, 9},
+		"none": {}, "default": {5, 3, 30 * s, 3}, "7": {7, 3, 30 * s, 3}, "7,1": {7, 1, 30 * s, 3}, "7, 1, 2m": {7, 1, 120 * s, 3},
+		"7,1,2m,9": {7, 1, 120 * s, 9},
 	} {
 		if got, err := ParseBreaker(text); err != nil || got != want {
 			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
@@ -179,7 +180,8 @@ func TestR10_Room(t *testing.T) {
 		runs int
 		wait time.Duration
 	}{
-		{Breaker{}, -1, 0}, {Breaker{State: BreakerOpen, Until: noon.Add(time.Second)}, 0, time.Second}, {Breaker{State: BreakerOpen, Until: noon}, 3, 0},
+		{Breaker{}, -1, 0}, {Breaker{State: BreakerOpen, Until: noon.Add(time.Second)}, 0, time.Second},
+		{Breaker{State: BreakerOpen, Until: noon}, 3, 0},
 		{Breaker{State: BreakerHalfOpen, Running: 3, Until: noon.Add(time.Second)}, 3, 0},
 	} {
 		if runs, wait := r.Room(c.b, noon); runs != c.runs || wait != c.wait {

@@ -8,9 +8,9 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// B075: after an outage all that had failed together was tried together again,
-// for ever. Here what fails at one moment comes back evenly over the wait.
-func TestB075_WhatFailsTogetherComesBackApart(t *testing.T) {
+// B075: after an outage all messages that had failed together were tried together again, for ever.
+// Here messages that fail at one moment come back evenly over the wait.
+func TestB075_WhatFailsTogetherComesBackSpreadOut(t *testing.T) {
 	const messages, windows = 4000, 10
 	p := mustNew(t, Config{})
 	var ids store.IDs
@@ -18,7 +18,8 @@ func TestB075_WhatFailsTogetherComesBackApart(t *testing.T) {
 		least, most := p.Config().Backoff.Band(attempt)
 		var load [windows]int
 		for range messages {
-			d := &nixie.Delivery{Message: nixie.Message{ID: ids.New(noon), Queue: "q", Attempts: attempt, Deliveries: attempt, Generation: 1, EnqueuedAt: noon}}
+			d := &nixie.Delivery{Message: nixie.Message{ID: ids.New(noon), Queue: "q", Attempts: attempt, Deliveries: attempt,
+				Generation: 1, EnqueuedAt: noon}}
 			s := p.Decide(d, p.Diagnose(d, errors.New("outage"), Attempt{StartedAt: noon, FailedAt: noon}), noon)
 			if s.Verb != nixie.Retry {
 				t.Fatalf("attempt %d: %s", attempt, s.Verb)

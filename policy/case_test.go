@@ -19,8 +19,10 @@ func cased(t *testing.T, never ...Matcher) *Policy {
 		NeverDead: never,
 		Cases: []Case{
 			{Reason: nixie.ReasonThrottled, Config: Config{MaxAttempts: 50, Backoff: Backoff{Base: time.Minute}}},
-			{Type: "mail", Config: Config{MaxAttempts: 2, OnExhausted: nixie.Discard, ClassRules: []ClassRule{{MatchExit(9), nixie.ClassPermanent, nixie.ReasonValidation}}}},
-			{Type: "mail", Reason: nixie.ReasonThrottled, Config: Config{Backoff: Backoff{Jitter: JitterEqual}, DeadAtOnce: []Matcher{MatchError(os.ErrInvalid)}}},
+			{Type: "mail", Config: Config{MaxAttempts: 2, OnExhausted: nixie.Discard,
+				ClassRules: []ClassRule{{MatchExit(9), nixie.ClassPermanent, nixie.ReasonValidation}}}},
+			{Type: "mail", Reason: nixie.ReasonThrottled, Config: Config{Backoff: Backoff{Jitter: JitterEqual},
+				DeadAtOnce: []Matcher{MatchError(os.ErrInvalid)}}},
 			{Type: "job", Config: Config{Profile: "wink"}},
 			{Reason: nixie.ReasonLeaseExpired, Config: Config{MaxRetries: 7}},
 		},
@@ -37,24 +39,25 @@ func TestCasesInheritWhatTheyLeaveOpen(t *testing.T) {
 		never, dead, rules   int
 	}
 	for _, c := range []struct {
-		kind   string
-		reason nixie.Reason
-		want   values
+		messageType string
+		reason      nixie.Reason
+		want        values
 	}{
 		{"", "", values{4, 22, time.Second, JitterNone, nixie.Bury, 1, 0, 0}},
 		{"other", nixie.ReasonHandler, values{4, 22, time.Second, JitterNone, nixie.Bury, 1, 0, 0}},
 		{"other", nixie.ReasonThrottled, values{50, 160, time.Minute, JitterNone, nixie.Bury, 1, 0, 0}},
 		{"mail", nixie.ReasonHandler, values{2, 16, time.Second, JitterNone, nixie.Discard, 1, 0, 1}},
-		// The type beats the reason where both say something.
+		// The case of the type beats that of the reason.
 		{"mail", nixie.ReasonThrottled, values{2, 16, time.Minute, JitterEqual, nixie.Discard, 1, 1, 1}},
-		// A profile replaces what would be inherited.
+		// A case that names a profile inherits from that alone.
 		{"job", nixie.ReasonHandler, values{5, 25, time.Minute, JitterNone, nixie.Bury, 2, 2, 10}},
 		{"other", nixie.ReasonLeaseExpired, values{8, 34, time.Second, JitterNone, nixie.Bury, 1, 0, 0}},
 	} {
-		g := p.ConfigFor(c.kind, c.reason)
-		got := values{g.MaxAttempts, g.MaxDeliveries, g.Backoff.Base, g.Backoff.Jitter, g.OnExhausted, len(g.NeverDead), len(g.DeadAtOnce), len(g.ClassRules)}
+		g := p.ConfigFor(c.messageType, c.reason)
+		got := values{g.MaxAttempts, g.MaxDeliveries, g.Backoff.Base, g.Backoff.Jitter, g.OnExhausted, len(g.NeverDead),
+			len(g.DeadAtOnce), len(g.ClassRules)}
 		if got != c.want {
-			t.Errorf("%q %q: %+v, want %+v", c.kind, c.reason, got, c.want)
+			t.Errorf("%q %q: %+v, want %+v", c.messageType, c.reason, got, c.want)
 		}
 	}
 }
@@ -62,11 +65,11 @@ func TestCasesInheritWhatTheyLeaveOpen(t *testing.T) {
 func TestDecideAsksTheCase(t *testing.T) {
 	p := cased(t)
 	for _, c := range []struct {
-		kind     string
-		reason   nixie.Reason
-		attempts int
-		want     nixie.Verb
-		delay    time.Duration
+		messageType string
+		reason      nixie.Reason
+		attempts    int
+		want        nixie.Verb
+		delay       time.Duration
 	}{
 		{"", nixie.ReasonHandler, 3, nixie.Retry, time.Second},
 		{"", nixie.ReasonHandler, 4, nixie.Bury, 0},
@@ -79,10 +82,11 @@ func TestDecideAsksTheCase(t *testing.T) {
 		{"", nixie.ReasonTimeout, 5, nixie.Bury, 0},
 	} {
 		d := delivery()
-		d.Type, d.Attempts, d.Deliveries = c.kind, c.attempts, c.attempts
+		d.Type, d.Attempts, d.Deliveries = c.messageType, c.attempts, c.attempts
 		s := p.Decide(d, p.Diagnose(d, nixie.WithReason(errors.New("x"), c.reason), Attempt{}), noon)
 		if s.Verb != c.want || s.Delay != c.delay {
-			t.Errorf("%q %s, attempt %d: %s after %s, want %s after %s", c.kind, c.reason, c.attempts, s.Verb, s.Delay, c.want, c.delay)
+			t.Errorf("%q %s, attempt %d: %s after %s, want %s after %s", c.messageType, c.reason, c.attempts, s.Verb, s.Delay, c.want,
+				c.delay)
 		}
 	}
 	d := delivery()
@@ -94,23 +98,23 @@ func TestDecideAsksTheCase(t *testing.T) {
 	}
 }
 
-// What one reason lets run again must not be stopped at the door by another.
+// Admit must not refuse a message that the case of one reason lets run again.
 func TestAdmitIsAsGenerousAsTheMostGenerousCase(t *testing.T) {
 	p := cased(t)
 	for _, c := range []struct {
-		kind     string
-		attempts int
-		admitted bool
+		messageType string
+		attempts    int
+		admitted    bool
 	}{{"", 5, true}, {"", 50, true}, {"", 51, false}, {"mail", 9, false}, {"mail", 2, true}} {
 		d := delivery()
-		d.Type, d.Attempts, d.Deliveries = c.kind, c.attempts, 1
+		d.Type, d.Attempts, d.Deliveries = c.messageType, c.attempts, 1
 		f := p.Admit(d, noon)
 		if (f == nil) != c.admitted {
-			t.Errorf("%q, attempt %d: %+v", c.kind, c.attempts, f)
+			t.Errorf("%q, attempt %d: %+v", c.messageType, c.attempts, f)
 		}
 		if f != nil {
 			if s := p.Decide(d, f, noon); s.Verb == nixie.Retry || s.Verb == nixie.Release {
-				t.Errorf("%q, attempt %d: not admitted, and %s", c.kind, c.attempts, s.Verb)
+				t.Errorf("%q, attempt %d: not admitted, and %s", c.messageType, c.attempts, s.Verb)
 			}
 		}
 	}
@@ -151,7 +155,7 @@ func TestReviewOn(t *testing.T) {
 	}
 }
 
-// The waits of a life never exceed the budget, and none is refused that fits.
+// The waits of a generation never exceed the budget, and a wait that fits is never refused.
 func TestRetryBudgetBoundsTheSumOfAllWaits(t *testing.T) {
 	const budget = 40 * time.Second
 	with := mustNew(t, Config{MaxAttempts: 100, RetryBudget: budget})
@@ -159,12 +163,12 @@ func TestRetryBudgetBoundsTheSumOfAllWaits(t *testing.T) {
 	for i := range 50 {
 		s := Scenario{Message: nixie.Message{ID: nixie.ID{1, byte(i)}}, Err: errors.New("x"), Start: noon, Jitter: true}
 		var sum time.Duration
-		steps, all := Simulate(with, s), waits(Simulate(free, s))
-		for _, w := range waits(steps) {
+		runs, all := Simulate(with, s), waits(Simulate(free, s))
+		for _, w := range waits(runs) {
 			sum += w
 		}
-		next := all[len(steps)-1]
-		if e := end(steps); sum > budget || sum+next <= budget || e.Rule != "retry-budget" || e.Cause != nixie.CauseExhausted {
+		next := all[len(runs)-1]
+		if e := end(runs); sum > budget || sum+next <= budget || e.Rule != "retry-budget" || e.Cause != nixie.CauseExhausted {
 			t.Fatalf("message %d: waited %s, the next would be %s: %+v", i, sum, next, e)
 		}
 	}
@@ -179,17 +183,17 @@ func TestRetryBudgetBoundsTheSumOfAllWaits(t *testing.T) {
 }
 
 func TestSimulatedReleasesEndByDeliveries(t *testing.T) {
-	steps := Simulate(mustNew(t, Config{}), Scenario{Err: nixie.Verdict(nixie.Release, nil), Start: noon})
-	for _, s := range steps {
+	runs := Simulate(mustNew(t, Config{}), Scenario{Err: nixie.Verdict(nixie.Release, nil), Start: noon})
+	for _, s := range runs {
 		if s.Attempt != 1 {
 			t.Fatalf("a release was not refunded: %+v", s)
 		}
 	}
-	if e := end(steps); len(steps) != 25 || e.Rule != "max-deliveries" || e.Verb != nixie.Bury {
-		t.Errorf("%d steps, the end is %+v", len(steps), e)
+	if e := end(runs); len(runs) != 25 || e.Rule != "max-deliveries" || e.Verb != nixie.Bury {
+		t.Errorf("%d runs, the end is %+v", len(runs), e)
 	}
 	if got := Simulate(mustNew(t, Config{}), Scenario{Err: errors.New("x"), MaxRuns: 2}); len(got) != 2 {
-		t.Errorf("%d steps, asked for 2", len(got))
+		t.Errorf("%d runs, asked for 2", len(got))
 	}
 }
 
@@ -224,7 +228,7 @@ func TestMatchName(t *testing.T) {
 	}
 }
 
-// The numbers that other systems have, by hand from their documents.
+// The numbers were copied by hand from the documents of the other systems.
 func TestProfilesHaveTheNumbersOfTheirSources(t *testing.T) {
 	const ms, s, m = time.Millisecond, time.Second, time.Minute
 	for _, want := range []struct {
@@ -234,14 +238,16 @@ func TestProfilesHaveTheNumbersOfTheirSources(t *testing.T) {
 	}{
 		{"nixie", 5, 25, 3, Backoff{Formula: Exponential, Base: s, Factor: 2, Cap: 15 * m, Jitter: JitterFull, Fraction: 0.3}},
 		{"whizbang", 10, 40, 3, Backoff{Formula: Exponential, Base: 60 * s, Factor: 2, Cap: 60 * m, Jitter: JitterNone, Fraction: 0.3}},
-		{"kafka-dlc", 5, 25, 3, Backoff{Formula: Exponential, Base: 400 * ms, Factor: 2, Cap: 10 * s, Jitter: JitterAdditive, Fraction: 0.3, From: 20 * ms, To: 50 * ms}},
+		{"kafka-dlc", 5, 25, 3, Backoff{Formula: Exponential, Base: 400 * ms, Factor: 2, Cap: 10 * s, Jitter: JitterAdditive,
+			Fraction: 0.3, From: 20 * ms, To: 50 * ms}},
 		{"pgqueuer", 1, 13, 4, Backoff{Formula: Exponential, Base: s, Factor: 2, Cap: 5 * m, Jitter: JitterNone, Fraction: 0.3}},
 		{"wink", 5, 25, 3, Backoff{Formula: Linear, Base: 60 * s, Factor: 2, Step: 60 * s, Cap: 15 * m, Jitter: JitterNone, Fraction: 0.3}},
 		{"prodigy", 3, 19, 3, Backoff{Formula: Exponential, Base: s, Factor: 2, Cap: 30 * s, Jitter: JitterNone, Fraction: 0.3}},
 	} {
 		c := mustNew(t, Config{Profile: want.name}).Config()
 		if c.MaxAttempts != want.attempts || c.MaxDeliveries != want.deliveries || c.MaxCrashes != want.crashes ||
-			c.MaxAge != none || c.RetryBudget != none || c.MaxRedrives != 3 || c.OnExhausted != nixie.Bury || !reflect.DeepEqual(c.Backoff, want.backoff) {
+			c.MaxAge != none || c.RetryBudget != none || c.MaxRedrives != 3 || c.OnExhausted != nixie.Bury ||
+			!reflect.DeepEqual(c.Backoff, want.backoff) {
 			t.Errorf("%s is %+v", want.name, c)
 		}
 		p, err := ProfileNamed(want.name)
@@ -254,7 +260,7 @@ func TestProfilesHaveTheNumbersOfTheirSources(t *testing.T) {
 	}
 }
 
-// The document names every option, limit and profile as the code does.
+// docs/policy.md names every option, limit and profile as the code does.
 func TestTheDocumentNamesEveryOption(t *testing.T) {
 	data, err := os.ReadFile("../docs/policy.md")
 	if err != nil {

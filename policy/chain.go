@@ -9,11 +9,11 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// An error is foreign code: its methods may panic, on a nil receiver above all,
-// and its chain may have no end. What is here survives both.
+// An error is foreign code: its methods may panic, above all on a nil receiver, and its chain may
+// have no end. The functions of this file survive both.
 
-// marksOf is [nixie.OutcomeOf] for errors that nobody has looked at. Marks
-// around an error that panics still count.
+// marksOf is [nixie.OutcomeOf] for an error that may panic. It still reads the marks around such
+// an error.
 func marksOf(err error) (marks nixie.Outcome) {
 	defer func() {
 		if recover() != nil {
@@ -37,7 +37,7 @@ func outerMarks(err error) nixie.Outcome {
 	return marks
 }
 
-// find is errors.AsType.
+// find is errors.AsType for an error that may panic.
 func find[T error](err error) (found T, ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -47,7 +47,7 @@ func find[T error](err error) (found T, ok bool) {
 	return errors.AsType[T](err)
 }
 
-// is is errors.Is.
+// is is errors.Is for an error that may panic.
 func is(err, target error) (same bool) {
 	defer func() {
 		if recover() != nil {
@@ -68,11 +68,11 @@ func says[T error](err error, ask func(T) bool) (yes bool) {
 	return ok && ask(found)
 }
 
-// textOf reads the text of an error. Where the error's own method panics, the
-// text says so and sound is false.
+// textOf reads the text of an error. If the error's own method panics, the text tells that and
+// sound is false.
 func textOf(err error) (text string, sound bool) {
 	for m, ok := err.(*nixie.Outcome); ok && m != nil; m, ok = err.(*nixie.Outcome) {
-		err = m.Err // whose text is the mark's own
+		err = m.Err // a mark has the text of the error that it wraps
 	}
 	if err == nil { // a mark around nothing would panic
 		return "", false
@@ -106,8 +106,8 @@ func unwrap(err error) (many []error, one error) {
 	return many, one
 }
 
-// every shows err and all that it wraps, joined ones too. It is false when there are
-// more than are looked at.
+// every calls see with err and with all errors that it wraps, joined ones too. It returns false
+// if there are more than maxChain.
 func every(err error, see func(error)) (ended bool) {
 	open := append(make([]error, 0, usualChain), err)
 	for seen := 0; len(open) > 0; seen++ {
@@ -133,11 +133,11 @@ func every(err error, see func(error)) (ended bool) {
 	return true
 }
 
-// usualChain is how many errors are wrapped in one at most, usually.
+// usualChain is the room that callers reserve for the errors of a chain.
 const usualChain = 8
 
-// path adds err and what it wraps to nodes, outermost first, taking the first branch
-// where errors are joined.
+// path appends err and the errors that it wraps to nodes, outermost first. Of joined errors it
+// follows the first.
 func path(nodes []error, err error) []error {
 	for err != nil && len(nodes) < maxChain {
 		nodes = append(nodes, err)
@@ -152,9 +152,9 @@ func path(nodes []error, err error) []error {
 	return nodes
 }
 
-// typeOf names the innermost type of a chain that says more than "an error":
-// wrappers and bare numbers of the system yield to what stands around them. An
-// error that has a name of its own (see [MatchName]) goes by that.
+// typeOf names the innermost type of a chain that says more than "an error". It passes over
+// wrappers and over numbers of the system. An error that names itself (see [MatchName]) has that
+// name.
 func typeOf(nodes []error) string {
 	if len(nodes) == 0 {
 		return ""
@@ -170,7 +170,7 @@ func typeOf(nodes []error) string {
 	return reflect.TypeOf(nodes[len(nodes)-1]).String()
 }
 
-// nameOf is the name that an error gives itself, or else its type.
+// nameOf returns the name that an error gives itself, or else its type.
 func nameOf(err error) (name string) {
 	defer func() {
 		if recover() != nil || name == "" {
@@ -183,10 +183,10 @@ func nameOf(err error) (name string) {
 	return ""
 }
 
-// trail lists what each wrapper adds to the text of what it wraps, outermost
-// first; outer is the text of the first one. Texts that are longer than what is kept
-// of one are not worth it.
-func trail(nodes []error, outer string) []string {
+// contextOf lists the words that each wrapper adds to the text of the error that it wraps,
+// outermost first. Outer is the text of the first node. It ends at a text that is longer than the
+// text that a failure keeps, because comparing such texts costs too much.
+func contextOf(nodes []error, outer string) []string {
 	var lines []string
 	for i := 0; i+1 < len(nodes) && i < 2*nixie.MaxContext; i++ {
 		inner, _ := textOf(nodes[i+1])

@@ -2,14 +2,14 @@ package policy
 
 import "github.com/nixie-go/nixie"
 
-// ChannelReason is what a dead letter channel calls the end of a message whose
-// last failure had the class: the value of the header x-failure-reason.
+// ChannelReason returns the value of the header x-failure-reason on a dead letter channel. It
+// follows from the class of the last failure and the cause of death:
 //
-//	permanent_error         permanent, at whatever attempt
-//	transient_max_retries   transient, and its attempts are used up
-//	unknown_max_retries     neither is known, and its attempts are used up
+//	permanent_error         permanent, at any attempt
+//	transient_max_retries   transient, and the attempts are used up
+//	unknown_max_retries     neither is known, and the attempts are used up
 //
-// Causes that such a channel does not know go by our own words.
+// For causes that such a channel does not know it returns the name of the cause.
 func ChannelReason(class nixie.Class, cause nixie.Cause) string {
 	switch {
 	case cause == nixie.CausePermanent:

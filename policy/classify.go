@@ -9,27 +9,27 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// ClassRule says what failures are that its matcher picks. It fills in what the
-// handler left open: an empty class or reason says nothing.
+// ClassRule gives a class and a reason to the failures that its matcher picks. It fills in what
+// the handler left open. An empty class or reason fills in nothing.
 type ClassRule struct {
 	When   Matcher
 	Class  nixie.Class
 	Reason nixie.Reason
 }
 
-// finding is what is known of class and reason so far.
-type finding struct {
+// classification holds the class and the reason that are known so far.
+type classification struct {
 	class  nixie.Class
 	reason nixie.Reason
 }
 
-func (k finding) or(other finding) finding {
-	return finding{orElse(k.class, other.class), orElse(k.reason, other.reason)}
+func (k classification) or(other classification) classification {
+	return classification{orElse(k.class, other.class), orElse(k.reason, other.reason)}
 }
 
 // classify fills in class and reason of a failure whose other fields are set.
 func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outcome, can ability) {
-	known := finding{}
+	known := classification{}
 	if knownClass(marks.Class) {
 		known.class = marks.Class
 	}
@@ -38,18 +38,18 @@ func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outco
 	}
 	for _, r := range p.of(d.Type, "").ClassRules {
 		if r.When.match(f) {
-			known = known.or(finding{r.Class, r.Reason})
+			known = known.or(classification{r.Class, r.Reason})
 			break
 		}
 	}
-	if known.reason == "" { // a reason that somebody named outweighs what we would guess
-		known = known.or(evidence(f, can)).or(finding{reason: nixie.ReasonHandler})
+	if known.reason == "" { // a reason that the handler or a rule named outweighs a guess
+		known = known.or(evidence(f, can)).or(classification{reason: nixie.ReasonHandler})
 	}
 	f.Reason = known.reason
 	f.Class = orElse(known.class, triageOf(known.reason).Class)
 }
 
-// What errors may say of themselves.
+// Methods by which an error describes itself.
 type (
 	late interface {
 		error
@@ -69,34 +69,34 @@ type (
 	}
 )
 
-// evidence reads what an error says in a form made for programs. Words in its
-// text are no evidence: they are for rules that somebody wrote on purpose.
-func evidence(f *nixie.Failure, can ability) finding {
+// evidence reads what an error says in a form made for programs. Words in its text are no
+// evidence: only a [ClassRule] looks at those.
+func evidence(f *nixie.Failure, can ability) classification {
 	if !can.has(canTell) {
 		if f.ExitCode != nil {
-			return finding{reason: nixie.ReasonCommandFailed}
+			return classification{reason: nixie.ReasonCommandFailed}
 		}
-		return finding{}
+		return classification{}
 	}
 	err := f.Err
 	switch {
 	case is(err, context.DeadlineExceeded), is(err, os.ErrDeadlineExceeded), says(err, func(e late) bool { return e.Timeout() }):
-		return finding{reason: nixie.ReasonTimeout}
+		return classification{reason: nixie.ReasonTimeout}
 	case is(err, context.Canceled):
-		return finding{reason: nixie.ReasonCanceled}
+		return classification{reason: nixie.ReasonCanceled}
 	case f.ExitCode != nil:
-		return finding{reason: nixie.ReasonCommandFailed}
+		return classification{reason: nixie.ReasonCommandFailed}
 	case is(err, syscall.ENOSPC), is(err, syscall.ENOMEM), is(err, syscall.EMFILE), is(err, syscall.EDQUOT):
-		return finding{reason: nixie.ReasonResource}
+		return classification{reason: nixie.ReasonResource}
 	case says(err, func(*net.OpError) bool { return true }), says(err, func(*net.DNSError) bool { return true }):
-		return finding{reason: nixie.ReasonTransportUnavailable}
+		return classification{reason: nixie.ReasonTransportUnavailable}
 	case says(err, func(e passing) bool { return e.Temporary() }):
-		return finding{class: nixie.ClassTransient}
+		return classification{class: nixie.ClassTransient}
 	}
 	if coded, ok := find[*nixie.Error](err); ok && coded != nil {
-		return finding{reason: reasonOfCode(coded.Code)}
+		return classification{reason: reasonOfCode(coded.Code)}
 	}
-	return finding{}
+	return classification{}
 }
 
 func reasonOfCode(code nixie.Code) nixie.Reason {

@@ -10,42 +10,42 @@ import (
 // none switches a limit of a [Config] off.
 const none = -1
 
-// Config is what a policy can be told. A zero field means the value of the
-// profile, −1 means none, other negative values are refused.
+// Config holds the values of a policy. A zero field means the value of the profile, and −1 means
+// none. [New] refuses other negative values.
 type Config struct {
 	Profile       string // set of values to start from; empty is [DefaultProfile]
-	MaxAttempts   int    // executions in one life, the first included; 5
-	MaxRetries    int    // the same as MaxAttempts − 1, for those who count so; give one of the two
-	MaxDeliveries int    // claims in one life, releases included and the two of each crash not; 3·MaxAttempts + 10
+	MaxAttempts   int    // executions in one generation, the first included; 5
+	MaxRetries    int    // MaxAttempts − 1, for callers that count retries; give one of the two
+	MaxDeliveries int    // claims in one generation, with releases, without the two of each crash; 3·MaxAttempts + 10
 
-	// MaxCrashes is how many holders in a row may vanish before the message is poison;
-	// 3. The last of them must have had it alone, so that nothing that ran beside a
-	// killer is convicted; see [lease.GroupSize]. A vanished holder is no attempt and no
-	// wait follows it. It cannot be none.
+	// MaxCrashes limits the holders that vanish in a row: then the message is poison; 3. The
+	// last of them must have held it alone, so that no innocent message dies with a killer; see
+	// [lease.GroupSize]. A vanished holder uses no attempt, and the retry after it does not
+	// wait. It cannot be none.
 	MaxCrashes int
 
-	MaxAge      time.Duration // since it was enqueued; no retry after that; none
-	RetryBudget time.Duration // bound on the sum of all waits in one life; none
-	MaxRedrives int           // a message that dies after so many redrives is quarantined; 3
-	Backoff     Backoff       // how long a retry waits
+	MaxAge      time.Duration // no retry this long after the message was enqueued; none
+	RetryBudget time.Duration // bound on the sum of all waits in one generation; none
+	MaxRedrives int           // a message that dies after this many redrives is quarantined; 3
+	Backoff     Backoff       // computes the wait before a retry
 
-	// OnExhausted is what becomes of a message that policy gives up on, for
-	// whatever cause: Bury, Hold, Discard or Halt. Verbs that the handler asked
-	// for are not touched by it. Who wants more wraps the policy in a [Decider].
+	// OnExhausted is the verb for a message that the policy gives up on, for any cause: Bury,
+	// Hold, Discard or Halt. It does not change verbs that the handler asked for. A caller that
+	// needs more wraps the policy in a [Decider].
 	OnExhausted nixie.Verb
 
 	// Lists of a config come before those of its profile, and both count.
-	ClassRules []ClassRule // what failures are; the first that matches counts
-	NeverDead  []Matcher   // failures that are retried until a hard cap ends it
-	DeadAtOnce []Matcher   // failures that are not retried
-	ReviewOn   []Matcher   // failures whose letter a person has to see first
+	ClassRules []ClassRule // give class and reason; the first that matches counts
+	NeverDead  []Matcher   // failures to retry until a hard cap ends the retries
+	DeadAtOnce []Matcher   // failures not to retry
+	ReviewOn   []Matcher   // failures whose letter a person has to review
 	ExtendOn   []Matcher   // errors that are no failures but ask for more time
-	ExactMatch bool        // all matchers look at the error itself and not at what it wraps
+	ExactMatch bool        // all matchers look at the error itself and not at errors that it wraps
 
 	Cases []Case // other values for some types and reasons
 }
 
-// over fills what is not set from an other config.
+// over fills zero fields from base, and puts its own lists before those of base.
 func (c Config) over(base Config) Config {
 	c.Profile = orElse(c.Profile, base.Profile)
 	c.MaxAttempts = orElse(c.MaxAttempts, base.MaxAttempts)
@@ -66,7 +66,7 @@ func (c Config) over(base Config) Config {
 	return c
 }
 
-// counted turns max_retries into max_attempts.
+// counted replaces max_retries by max_attempts.
 func (c Config) counted() (Config, error) {
 	attempts := c.MaxRetries + 1
 	switch {
@@ -78,13 +78,15 @@ func (c Config) counted() (Config, error) {
 		return c, nixie.Errorf(nixie.CodeInvalid, "max_retries is %d: give a number from 1 to %d, or −1 for none", c.MaxRetries, MaxCount-1)
 	}
 	if c.MaxAttempts != 0 && c.MaxAttempts != attempts {
-		return c, nixie.Errorf(nixie.CodeInvalid, "max_retries is %d and max_attempts %d: they count the same, the first execution apart or included; give one of the two", c.MaxRetries, c.MaxAttempts)
+		return c, nixie.Errorf(nixie.CodeInvalid,
+			"max_retries is %d and max_attempts %d: max_attempts is max_retries + 1, give one of the two",
+			c.MaxRetries, c.MaxAttempts)
 	}
 	c.MaxAttempts, c.MaxRetries = attempts, 0
 	return c, nil
 }
 
-// complete fills in what follows from other values, and checks the result.
+// complete fills in the values that follow from others, and checks the result.
 func (c Config) complete() (Config, error) {
 	c.MaxDeliveries = orElse(c.MaxDeliveries, defaultDeliveries(c.MaxAttempts))
 	if err := c.check(); err != nil {
@@ -111,7 +113,7 @@ func orElse[T comparable](value, otherwise T) T {
 	return value
 }
 
-// check looks at a config that is filled up.
+// check validates a config whose zero fields are filled.
 func (c *Config) check() error {
 	for _, n := range [...]struct {
 		name  string
@@ -122,7 +124,9 @@ func (c *Config) check() error {
 		}
 	}
 	if c.MaxCrashes < 1 || c.MaxCrashes > MaxCount {
-		return nixie.Errorf(nixie.CodeInvalid, "max_crashes is %d: give a number from 1 to %d, as what kills its holders must not go on for ever", c.MaxCrashes, MaxCount)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"max_crashes is %d: give a number from 1 to %d, as a message that kills its holders must not run for ever",
+			c.MaxCrashes, MaxCount)
 	}
 	for _, d := range [...]struct {
 		name  string
@@ -149,7 +153,7 @@ func (c *Config) check() error {
 	return c.checkMatchers()
 }
 
-// checkEnds makes sure that no life goes on for ever.
+// checkEnds makes sure that no message is retried for ever.
 func (c *Config) checkEnds() error {
 	if c.MaxAttempts == none && c.MaxDeliveries == none && c.MaxAge == none {
 		return nixie.Errorf(nixie.CodeInvalid, "max_attempts is none and nothing else ends the retries: set max_deliveries or max_age")
@@ -163,10 +167,12 @@ func (c *Config) checkEnds() error {
 		}
 	}
 	if c.MaxDeliveries != none && c.MaxDeliveries < c.MaxAttempts {
-		return nixie.Errorf(nixie.CodeInvalid, "max_deliveries is %d, less than max_attempts %d, which it would keep from ever being reached: raise it", c.MaxDeliveries, c.MaxAttempts)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"max_deliveries is %d, less than max_attempts %d, which no message could then reach: raise it", c.MaxDeliveries, c.MaxAttempts)
 	}
 	if c.RetryBudget != none && (c.MaxAttempts == none || c.MaxAttempts > MaxBudgeted) {
-		return nixie.Errorf(nixie.CodeInvalid, "retry_budget is set and max_attempts %s: give a max_attempts from 1 to %d beside it", count(c.MaxAttempts), MaxBudgeted)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"retry_budget is set and max_attempts %s: give a max_attempts from 1 to %d with it", count(c.MaxAttempts), MaxBudgeted)
 	}
 	return nil
 }
@@ -174,39 +180,44 @@ func (c *Config) checkEnds() error {
 func (c *Config) checkMatchers() error {
 	for i, r := range c.ClassRules {
 		if r.When.holds == nil {
-			return nixie.Errorf(nixie.CodeInvalid, "rule %d has no matcher: make one with MatchError, MatchType, MatchText or their like", i+1)
+			return nixie.Errorf(nixie.CodeInvalid,
+				"rule %d has no matcher: make one with MatchError, MatchType, MatchText or their like", i+1)
 		}
 		if r.Class == "" && r.Reason == "" {
 			return nixie.Errorf(nixie.CodeInvalid, "rule %d (%s) names neither class nor reason: name one", i+1, r.When)
 		}
 		if r.Class != "" && !knownClass(r.Class) {
-			return nixie.Errorf(nixie.CodeInvalid, "rule %d (%s) has class %q: choose transient, permanent or unknown", i+1, r.When, r.Class)
+			return nixie.Errorf(nixie.CodeInvalid,
+				"rule %d (%s) has class %q: choose transient, permanent or unknown", i+1, r.When, r.Class)
 		}
 		if r.Reason != "" && !knownReason(r.Reason) {
-			return nixie.Errorf(nixie.CodeInvalid, "rule %d (%s) has reason %q: choose one of the list that nixie policy show prints", i+1, r.When, r.Reason)
+			return nixie.Errorf(nixie.CodeInvalid,
+				"rule %d (%s) has reason %q: choose one of the list that nixie policy show prints", i+1, r.When, r.Reason)
 		}
 	}
 	for _, m := range slices.Concat(c.NeverDead, c.DeadAtOnce, c.ReviewOn, c.ExtendOn) {
 		if m.holds == nil {
-			return nixie.Errorf(nixie.CodeInvalid, "never_dead, dead_at_once, review_on or extend_on holds an empty matcher: make one with MatchError, MatchType, MatchText or their like")
+			return nixie.Errorf(nixie.CodeInvalid,
+				"never_dead, dead_at_once, review_on or extend_on holds an empty matcher: "+
+					"make one with MatchError, MatchType, MatchText or their like")
 		}
 	}
 	return nil
 }
 
-// poisonous reports whether a message is to be given up because its holders vanished:
-// so many in a row, the last one with nothing else in hand. A source that cannot say
-// so is believed once there were more than it takes for any suspect to stand alone.
+// poisonous reports whether to give a message up because its holders vanished: MaxCrashes in a
+// row, and the last one held nothing else. A source that cannot tell the latter needs more
+// crashes: enough for every suspect to have run alone.
 func (c *Config) poisonous(d *nixie.Delivery) bool {
 	return d.Crashes >= c.MaxCrashes && (d.AbandonedAlone || d.Crashes >= c.MaxCrashes+sharedCrashes)
 }
 
-// claimed is how many claims count: those of a vanished holder, and of who judged
-// that, have a budget of their own.
-func claimed(d *nixie.Delivery) int { return max(d.Deliveries-claimsOfCrash*d.Crashes, 0) }
+// countedClaims returns the claims that count for max_deliveries. Two of each crash do not: the one
+// that vanished and the one that judged it have a budget of their own.
+func countedClaims(d *nixie.Delivery) int { return max(d.Deliveries-claimsOfCrash*d.Crashes, 0) }
 
-// outOfAttempts reports whether a delivery must not be executed once more. Which
-// failures are never dead is seen when there is one.
+// outOfAttempts reports whether a delivery must not run once more. With never_dead it may run:
+// only its failure shows whether a matcher holds.
 func (c *Config) outOfAttempts(d *nixie.Delivery) bool {
 	return c.MaxAttempts != none && len(c.NeverDead) == 0 && d.Attempts > c.MaxAttempts
 }

@@ -13,16 +13,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// delivery is one in the middle of an ordinary life.
+// delivery makes a delivery at its second attempt.
 func delivery() *nixie.Delivery {
 	return &nixie.Delivery{Message: nixie.Message{
 		ID: nixie.ID{7}, Queue: "q", Attempts: 2, Deliveries: 3, Generation: 1, EnqueuedAt: noon.Add(-time.Minute),
 	}}
 }
 
-// Every rule of Decide, applied by itself. The pairs are formed from them.
+// Each row lets one rule of Decide apply. The test combines them to pairs.
 type situation struct {
-	stage string
+	rule  string
 	apply func(*nixie.Delivery, *nixie.Failure)
 	verb  nixie.Verb
 	cause nixie.Cause
@@ -40,7 +40,8 @@ func situations() []situation {
 		{"released", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = nixie.Verdict(nixie.Release, f.Err) }, nixie.Release, ""},
 		{"extend-on", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrDeadlineExceeded) }, nixie.Release, ""},
 		{"never-dead", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrClosed) }, nixie.Retry, ""},
-		{"permanent", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrInvalid) }, nixie.Bury, nixie.CausePermanent},
+		{"permanent", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrInvalid) }, nixie.Bury,
+			nixie.CausePermanent},
 		{"permanent", func(_ *nixie.Delivery, f *nixie.Failure) { f.Class = nixie.ClassPermanent }, nixie.Bury, nixie.CausePermanent},
 		{"crashed", func(d *nixie.Delivery, _ *nixie.Failure) { d.Abandoned, d.Crashes = true, 1 }, nixie.Retry, ""},
 		{"max-attempts", func(d *nixie.Delivery, _ *nixie.Failure) { d.Attempts = 5 }, nixie.Bury, nixie.CauseExhausted},
@@ -64,7 +65,7 @@ func TestTheEarlierRuleBeatsTheLaterOne(t *testing.T) {
 	all := situations()
 	for i, first := range all {
 		for _, second := range all[i:] {
-			t.Run(first.stage+" over "+second.stage, func(t *testing.T) {
+			t.Run(first.rule+" over "+second.rule, func(t *testing.T) {
 				d := delivery()
 				f := &nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonHandler, Err: errors.New("x")}
 				second.apply(d, f)
@@ -105,7 +106,7 @@ func TestB080_TheDocumentedOrderIsTheOrder(t *testing.T) {
 	}
 	var tested []string
 	for _, s := range situations() {
-		tested = append(tested, s.stage)
+		tested = append(tested, s.rule)
 	}
 	tested = append([]string{"success"}, slices.Compact(tested)...)
 	for i, s := range DecisionRules() {
@@ -232,8 +233,8 @@ func TestR4_AnExcludedErrorEndsByAge(t *testing.T) {
 	}
 }
 
-// A holder vanishes at each run: the third time in a row the message is poison, if it
-// was alone. No attempt is spent on that, whatever max_attempts says.
+// A holder vanishes at each run. The third time in a row the message is poison, if the holder held
+// it alone. With any max_attempts this uses no attempt.
 func TestR13_VanishingHoldersEndAsPoison(t *testing.T) {
 	const most = DefaultMaxCrashes
 	for _, config := range []Config{{}, {MaxAttempts: 1}, {MaxAttempts: none, MaxAge: 1000 * time.Hour}} {
@@ -265,7 +266,7 @@ func TestR13_VanishingHoldersEndAsPoison(t *testing.T) {
 	}
 }
 
-// Nothing but releases: attempts are refunded, deliveries are not.
+// Releases refund attempts and not deliveries.
 func TestR14_ALoopOfReleasesEnds(t *testing.T) {
 	p := mustNew(t, Config{})
 	d := delivery()
@@ -285,7 +286,7 @@ func TestR14_ALoopOfReleasesEnds(t *testing.T) {
 			t.Fatalf("release with failure %v and delay %s", s.Failure, s.Delay)
 		}
 	}
-	// Releases that a drain does by itself are stopped at the door.
+	// Admit ends the releases that a draining worker makes by itself.
 	d.Deliveries = 26
 	s := p.Decide(d, p.Admit(d, noon), noon)
 	if s.Verb != nixie.Bury || s.Burial.Cause != nixie.CauseExhausted {
@@ -326,8 +327,8 @@ func TestWhatIsNotAdmittedDies(t *testing.T) {
 	}
 }
 
-// Attempts left over from a larger max_attempts: what the message dies of is what
-// it failed of last, and that it was retried says that it was not permanent.
+// With more attempts than max_attempts, which was larger before, the message dies of its last
+// failure. That was not permanent, as the message was retried.
 func TestLeftOverAttemptsKeepTheLastReason(t *testing.T) {
 	p := mustNew(t, Config{})
 	for _, c := range []struct {
@@ -344,14 +345,15 @@ func TestLeftOverAttemptsKeepTheLastReason(t *testing.T) {
 		d.Attempts, d.LastReason = 9, c.last
 		s := p.Decide(d, p.Admit(d, noon), noon)
 		if s.Verb != nixie.Bury || s.Failure.Reason != c.want || s.Failure.Class != c.class || s.Burial.Cause != c.cause ||
-			s.Burial.Redrivable != c.redrivable || s.Burial.NeedsReview != c.review || !strings.HasPrefix(s.Burial.Signature, string(s.Failure.Reason)+": ") && c.cause == nixie.CauseExhausted {
+			s.Burial.Redrivable != c.redrivable || s.Burial.NeedsReview != c.review ||
+			!strings.HasPrefix(s.Burial.Signature, string(s.Failure.Reason)+": ") && c.cause == nixie.CauseExhausted {
 			t.Errorf("after %q: %+v %+v %+v", c.last, s, s.Failure, s.Burial)
 		}
 	}
 }
 
-// What never_dead names is run until a hard cap ends it; whatever else fails ends
-// at once by then.
+// A failure of never_dead is retried until a hard cap. Beyond max_attempts any other failure ends
+// the message at once.
 func TestNeverDeadIsRunBeyondMaxAttempts(t *testing.T) {
 	p := mustNew(t, Config{NeverDead: []Matcher{MatchReason(nixie.ReasonThrottled)}})
 	d := delivery()
@@ -393,7 +395,7 @@ func TestQuarantineAfterTooManyRedrives(t *testing.T) {
 	}
 }
 
-// What holds for every delivery and every failure.
+// These properties hold for every delivery and every failure.
 func TestDecideProperties(t *testing.T) {
 	p := strict(t)
 	verbs := []nixie.Verb{"", "", "", nixie.Retry, nixie.Release, nixie.Discard, nixie.Bury, nixie.Hold, nixie.Halt}
@@ -429,7 +431,7 @@ func TestDecideProperties(t *testing.T) {
 		case s.Verb == nixie.Retry && d.Attempts >= 5 && !errors.Is(err, os.ErrClosed):
 			t.Fatal("retry past max_attempts")
 		case s.Verb == nixie.Release && asked != nixie.Release:
-			t.Fatal("release that nobody asked for")
+			t.Fatal("release that the handler did not ask for")
 		case (s.Failure == nil) != (s.Verb == nixie.Release):
 			t.Fatalf("%s with failure %v", s.Verb, s.Failure)
 		case s.Failure != nil && s.Failure.Decision != s.Verb:
@@ -448,8 +450,8 @@ func TestDecideProperties(t *testing.T) {
 	})
 }
 
-// Who vanished with others convicts nobody, however often, until there were more than it
-// takes for any suspect to stand alone.
+// A holder that vanished with several messages makes none of them poison, until there were enough
+// crashes for every suspect to have run alone.
 func TestOnlyAHolderThatWasAloneConvicts(t *testing.T) {
 	p := mustNew(t, Config{MaxAttempts: 1})
 	d := delivery()
@@ -466,8 +468,8 @@ func TestOnlyAHolderThatWasAloneConvicts(t *testing.T) {
 	}
 }
 
-// The claims of crashes are not those of max_deliveries: an innocent that was beside ten
-// killed runners runs on.
+// The claims of crashes do not count for max_deliveries: an innocent message that ten killed
+// runners held runs on.
 func TestCrashesSpendNoDeliveries(t *testing.T) {
 	p := mustNew(t, Config{MaxAttempts: 2})
 	d := delivery()

@@ -9,7 +9,7 @@ import (
 // Defaults of the profile nixie, and bounds of what a [Config] may ask for.
 // [Policy.Table] prints them as they apply.
 const (
-	DefaultMaxAttempts = 5 // executions in one life, the first included
+	DefaultMaxAttempts = 5 // executions in one generation, the first included
 	DefaultMaxCrashes  = 3 // holders that vanish in a row
 	DefaultMaxRedrives = 3
 	DefaultBase        = time.Second
@@ -17,9 +17,8 @@ const (
 	DefaultCap         = 15 * time.Minute
 	DefaultFraction    = 0.3 // of proportional jitter
 
-	// MinSpacing is the shortest wait before a retry or after a release, so
-	// that a failure in a loop does not spin. Only a backoff without any
-	// waiting goes below it.
+	// MinSpacing is the shortest wait before a retry or after a release, so that a failure in a
+	// loop does not spin. Only a backoff with base −1 waits less.
 	MinSpacing = 10 * time.Millisecond
 
 	MaxCount   = 1_000_000_000 // highest max_attempts, max_deliveries and max_redrives
@@ -28,23 +27,23 @@ const (
 	MaxCases   = 200           // most cases of a config
 	MaxInClaim = 1_000         // most runs of an attempt in one claim
 
-	// MaxBudgeted is the highest max_attempts beside a retry_budget: what was
-	// waited so far is worked out again at each failure.
+	// MaxBudgeted is the highest max_attempts with a retry_budget: at each failure the policy
+	// computes all earlier waits again.
 	MaxBudgeted = 10_000
 
-	deliveriesPerAttempt = 3  // max_deliveries when not set: so many per attempt
-	deliveriesSpare      = 10 // and so many more
+	deliveriesPerAttempt = 3  // max_deliveries when not set: this many per attempt,
+	deliveriesSpare      = 10 // and this many more
 	claimsOfCrash        = 2  // the one that vanished, and the one that judged it
 	sharedCrashes        = 16 // more than halve [nixie.MaxBatch] to one, twice alone included
 )
 
-// Bounds of what is kept of a failure, beside those of package nixie.
+// Bounds of the record of a failure, in addition to those of package nixie.
 const (
 	maxAttachments = 16      // of one failure
-	maxContextLine = 1 << 10 // bytes of one line of the trail
-	maxChain       = 1_000   // errors wrapped in one error that are looked at
+	maxContextLine = 1 << 10 // bytes of one line of the context
+	maxChain       = 1_000   // errors of one chain that the policy examines
 
-	// MaxLabel is the most bytes that the label of a signature has.
+	// MaxLabel limits the bytes of the label of a signature.
 	MaxLabel = 200
 
 	signatureWords  = 12 // words of the text that count
@@ -52,7 +51,7 @@ const (
 	signatureFrames = 3  // functions of the stack that count
 )
 
-// defaultDeliveries is max_deliveries for those who did not set it.
+// defaultDeliveries returns max_deliveries for a config that does not set it.
 func defaultDeliveries(maxAttempts int) int {
 	if maxAttempts == none {
 		return none
@@ -77,7 +76,7 @@ func limits() []Row {
 		{"history", count(nixie.MaxHistory), "failures kept of a message; the first and the newest stay"},
 		{"failure_text", count(nixie.MaxFailureText), "bytes kept of the text of a failure"},
 		{"failure_stack", count(nixie.MaxStack), "bytes kept of its stack"},
-		{"failure_context", count(nixie.MaxContext), "lines kept of its trail"},
+		{"failure_context", count(nixie.MaxContext), "lines kept of its context"},
 		{"attachment", count(nixie.MaxAttachment), "bytes kept of one attachment"},
 		{"attachments", count(maxAttachments), "attachments kept of one failure"},
 	}

@@ -10,27 +10,25 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Attempt are what is known of an attempt beside its error.
+// Attempt describes a failed attempt, without its error.
 type Attempt struct {
 	StartedAt time.Time // when the handler began
 	FailedAt  time.Time // when it returned
 	Worker    string
 	Node      string
 
-	// Mask hides in the texts of the failure what nobody may read; nil hides
-	// nothing. It is called before texts are cut to their limits, so that no half
-	// of a secret stays, and sees at most the ends of a text over a megabyte; the
-	// first line of an attachment whose beginning is gone is left out. Rules and
-	// matchers that look at the text see what it leaves. When it panics the texts
-	// are withheld.
+	// Mask hides secrets in the texts of the failure; nil hides nothing. Diagnose calls it
+	// before it cuts texts to their limits, so that no half of a secret stays. Of a text over a
+	// megabyte Mask sees the two ends; of an attachment without its beginning it does not see
+	// the first line. Class rules and matchers see the masked text. If Mask panics, Diagnose
+	// leaves the texts out.
 	Mask func(*nixie.Failure)
 }
 
-// Diagnose makes the record of a failed attempt: what it was, where, and of
-// which class and reason. All its texts are valid UTF-8 and within the limits
-// of package nixie, a cut one has a mark. A nil error is no failure: the answer
-// is nil. It survives errors whose methods panic or whose chain has no end;
-// such an error is replaced in Err by one that is harmless.
+// Diagnose makes the record of a failed attempt, with its class and reason. Its texts are valid
+// UTF-8 within the limits of package nixie, and a text that was cut has a mark. For a nil error it
+// returns nil. It survives errors whose methods panic or whose chain has no end: Err then holds a
+// harmless error instead.
 func (p *Policy) Diagnose(d *nixie.Delivery, err error, at Attempt) *nixie.Failure {
 	if err == nil {
 		return nil
@@ -52,7 +50,7 @@ func (p *Policy) Diagnose(d *nixie.Delivery, err error, at Attempt) *nixie.Failu
 	f.Text = text
 	f.Type = typeOf(nodes)
 	if sound {
-		f.Context = trail(nodes, text)
+		f.Context = contextOf(nodes, text)
 	} else {
 		harmless := marks
 		harmless.Err = errors.New(cut(text, nixie.MaxFailureText))
@@ -67,17 +65,17 @@ func (p *Policy) Diagnose(d *nixie.Delivery, err error, at Attempt) *nixie.Failu
 	return f
 }
 
-// mask lets the texts of a failure be masked, and survives that.
+// mask hides the secrets in the texts of a failure. It survives a function that panics.
 func mask(f *nixie.Failure, hide func(*nixie.Failure)) {
 	for _, text := range [...]*string{&f.Text, &f.Type, &f.Stack, &f.Step, &f.LogLocation} {
-		*text = ends(*text)
+		*text = withoutMiddle(*text)
 	}
 	boundLists(f)
 	for i, line := range f.Context {
-		f.Context[i] = ends(line)
+		f.Context[i] = withoutMiddle(line)
 	}
 	for i := range f.Attachments {
-		beginWhole(&f.Attachments[i])
+		dropBrokenLine(&f.Attachments[i])
 	}
 	defer func() {
 		if recover() != nil {
@@ -88,26 +86,29 @@ func mask(f *nixie.Failure, hide func(*nixie.Failure)) {
 	hide(f)
 }
 
-// Abandoned makes the record of an attempt whose holder vanished: reason
-// lease-expired, Worker the holder. Nobody saw it end, so that both its times
-// are the moment when that was found out.
+// Abandoned makes the record of an attempt whose holder vanished: reason lease-expired, Worker the
+// holder. The time of its end is unknown, so both times are the moment of the discovery.
 func (p *Policy) Abandoned(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	f := newFailure(d, Attempt{StartedAt: now, FailedAt: now, Worker: d.AbandonedBy})
-	f.Attempt = d.Attempts + 1 // the one that was given back
+	f.Attempt = d.Attempts + 1 // a crash refunds the attempt
 	f.Text = "the holder vanished without an outcome: killed, crashed, or silent for longer than its lease"
 	f.Reason = nixie.ReasonLeaseExpired
 	f.Class = triageOf(f.Reason).Class
 	return f
 }
 
-// Admit says why a delivery must not be run at all: damaged, past its own
-// expiry, past max_age after an earlier attempt of this life, or claimed or
-// executed more often than the limits allow, where the most generous case of its
-// type counts. One that was executed too often has the reason of its newest
-// failure, which is what it dies of; where errors are never dead, it runs, for its
-// error to be seen. Admit is nil when the delivery may run; otherwise Decide makes
-// a settlement of it. A claim of an abandoned message is not for Admit but for
-// [Policy.Abandoned].
+// Admit returns nil if a delivery may run. Otherwise it returns the failure that Decide settles
+// the delivery with. These must not run:
+//
+//	damaged  the store could not read it whole
+//	expired  past its own expiry
+//	aged     past max_age, after an earlier attempt of this generation
+//	claimed  more often than max_deliveries
+//	run      more often than max_attempts, unless never_dead is set
+//
+// Of several cases for the type the most generous limits count. A delivery that has run too often
+// dies of its newest failure and has the reason of that. For an abandoned message a worker calls
+// [Policy.Abandoned] instead of Admit.
 func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	text, reason, class := "", nixie.ReasonUnknown, nixie.ClassUnknown
 	switch {
@@ -117,7 +118,7 @@ func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
 		text, reason = "the message was past its expiry before it could be run", nixie.ReasonMaxAge
 	case d.Attempts > 1 && p.inEveryCase(d, func(c *Config) bool { return c.aged(d, now) }):
 		text, reason = "the message was past max_age before it could be run again", nixie.ReasonMaxAge
-	case p.inEveryCase(d, func(c *Config) bool { return c.MaxDeliveries != none && claimed(d) > c.MaxDeliveries }):
+	case p.inEveryCase(d, func(c *Config) bool { return c.MaxDeliveries != none && countedClaims(d) > c.MaxDeliveries }):
 		text = "the message was claimed max_deliveries times without an outcome"
 	case p.inEveryCase(d, func(c *Config) bool { return c.outOfAttempts(d) }):
 		text = "the message was executed max_attempts times before"
@@ -130,9 +131,8 @@ func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	return f
 }
 
-// lastOf is the reason of the newest failure of a message and the class that
-// goes with it. Whatever is usual for that reason, it was no permanent one: the
-// message was retried.
+// lastOf returns the reason of the newest failure of a message and the class that goes with it. It
+// never returns permanent: the message was retried after that failure.
 func lastOf(d *nixie.Delivery) (nixie.Reason, nixie.Class) {
 	last := triageOf(d.LastReason)
 	if last.Class == nixie.ClassPermanent {
@@ -141,7 +141,7 @@ func lastOf(d *nixie.Delivery) (nixie.Reason, nixie.Class) {
 	return last.Reason, last.Class
 }
 
-// damaged makes the record of a message that its store could not read whole.
+// damaged makes the failure of a message that its store could not read whole.
 func damaged(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	f := newFailure(d, Attempt{StartedAt: now, FailedAt: now})
 	f.Text = "the stored record is damaged and was not run: " + strings.Join(d.Damage, "; ")
@@ -164,7 +164,7 @@ func newFailure(d *nixie.Delivery, at Attempt) *nixie.Failure {
 	}
 }
 
-// took is never negative, though clocks go back.
+// took returns the duration of an attempt. It is never negative, although clocks may go back.
 func took(at Attempt) time.Duration {
 	if at.StartedAt.IsZero() {
 		return 0
@@ -172,8 +172,8 @@ func took(at Attempt) time.Duration {
 	return max(at.FailedAt.Sub(at.StartedAt), 0)
 }
 
-// addEvidence fills in what the handler attached and what errors of a known
-// form tell.
+// addEvidence fills in the parts that the handler attached, and those that the methods of the error
+// return.
 func addEvidence(f *nixie.Failure, err error, given *nixie.Failure, can ability) {
 	if given != nil {
 		f.Step, f.LogLocation, f.Stack = given.Step, given.LogLocation, given.Stack
@@ -182,7 +182,7 @@ func addEvidence(f *nixie.Failure, err error, given *nixie.Failure, can ability)
 		f.Attachments = given.Attachments
 	}
 	if f.Err != err {
-		return // not an error to be asked
+		return // Diagnose has replaced an error that panics
 	}
 	if f.Step == "" && can.has(canStep|canBeAs) {
 		says(err, func(e stepped) bool { f.Step = e.Step(); return true })
@@ -196,10 +196,10 @@ func addEvidence(f *nixie.Failure, err error, given *nixie.Failure, can ability)
 	}
 }
 
-// beginWhole leaves out the first line of an attachment whose beginning was not
-// kept, or its first word when there is no end of a line nearby: what it was
-// about, the name of a secret for example, may be in the part that is gone.
-func beginWhole(a *nixie.Attachment) {
+// dropBrokenLine leaves out the first line of an attachment whose beginning is gone, or its first
+// word if no line ends nearby. The mask could not hide a secret in that line if the name of the
+// secret is in the part that is gone.
+func dropBrokenLine(a *nixie.Attachment) {
 	if a.Truncated == 0 {
 		return
 	}

@@ -77,7 +77,8 @@ func TestClassAndReason(t *testing.T) {
 		{nixie.Errorf(nixie.CodeDenied, "no"), nixie.ClassPermanent, nixie.ReasonAuth},
 		{nixie.Errorf(nixie.CodeConflict, "taken"), nixie.ClassUnknown, nixie.ReasonHandler},
 		// Words are no evidence: this is a failed command, not a merge conflict.
-		{nixie.WithEvidence(errors.New("test merge_timeout: conflict, invalid"), nixie.Failure{ExitCode: &one}), nixie.ClassUnknown, nixie.ReasonCommandFailed},
+		{nixie.WithEvidence(errors.New("test merge_timeout: conflict, invalid"), nixie.Failure{ExitCode: &one}), nixie.ClassUnknown,
+			nixie.ReasonCommandFailed},
 	} {
 		f := mustNew(t, config).Diagnose(delivery(), c.err, Attempt{})
 		if f.Class != c.class || f.Reason != c.reason {
@@ -99,7 +100,8 @@ func TestDiagnoseTellsTheWholeStory(t *testing.T) {
 			Attachments: []nixie.Attachment{{Name: "stderr", Data: make([]byte, nixie.MaxAttachment+3), Truncated: 4}},
 		})
 	})
-	f := p.Diagnose(d, fmt.Errorf("invoice: %w", cause), Attempt{StartedAt: noon, FailedAt: noon.Add(3 * time.Second), Worker: "w", Node: "n"})
+	f := p.Diagnose(d, fmt.Errorf("invoice: %w", cause), Attempt{StartedAt: noon, FailedAt: noon.Add(3 * time.Second), Worker: "w",
+		Node: "n"})
 
 	if f.Text != "invoice: charge: card of customer 7: open /k: no such file or directory" {
 		t.Errorf("text %q", f.Text)
@@ -110,7 +112,8 @@ func TestDiagnoseTellsTheWholeStory(t *testing.T) {
 	if f.Type != "*fs.PathError" || f.Step != "charge" || *f.ExitCode != 2 || f.LogLocation != "log/7" || f.Stack != "goroutine 1" {
 		t.Errorf("got %+v", f)
 	}
-	if f.Generation != 1 || f.Attempt != 2 || f.Took != 3*time.Second || f.Worker != "w" || f.Node != "n" || !slices.Equal(f.Steps, []string{"fetch"}) {
+	if f.Generation != 1 || f.Attempt != 2 || f.Took != 3*time.Second || f.Worker != "w" || f.Node != "n" ||
+		!slices.Equal(f.Steps, []string{"fetch"}) {
 		t.Errorf("got %+v", f)
 	}
 	if a := f.Attachments[0]; len(a.Data) != nixie.MaxAttachment || a.Truncated != 7 {

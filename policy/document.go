@@ -8,17 +8,17 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Document is a policy as people write it: options by name, each with the values
-// given for it. It is what a queue keeps as its policy and what flags of the
-// commands say. The zero value says nothing. A Document never changes.
+// Document is a policy as people write it: options by name, each with its values. A queue stores
+// one as its policy, and the commands make one of their flags. The zero value has no options. A
+// Document never changes.
 type Document struct {
 	values map[string][]string
 }
 
-// ParseDocument reads a document: an option and its value a line, NAME=VALUE, such as
-// max-attempts=10 or backoff=linear base=1m. Options that are lists have a line for
-// each entry; [DocumentOptions] has all of them. Errors are of [nixie.CodeInvalid] or
-// [nixie.CodeLimit] and name the option; a document that is read makes a policy.
+// ParseDocument reads a document: lines of the form NAME=VALUE, such as max-attempts=10 or
+// backoff=linear base=1m. An option that is a list has a line for each entry. [DocumentOptions]
+// lists all options. Errors have [nixie.CodeInvalid] or [nixie.CodeLimit] and name the option. A
+// document without an error makes a policy.
 func ParseDocument(text string) (Document, error) {
 	var d Document
 	if len(text) > nixie.MaxPolicyText {
@@ -32,7 +32,8 @@ func ParseDocument(text string) (Document, error) {
 		}
 		name, value, ok := strings.Cut(line, "=")
 		if !ok {
-			return d, nixie.Errorf(nixie.CodeInvalid, "policy has the line %q: write NAME=VALUE, such as max-attempts=10", cut(line, MaxLabel))
+			return d, nixie.Errorf(nixie.CodeInvalid,
+				"policy has the line %q: write NAME=VALUE, such as max-attempts=10", cut(line, MaxLabel))
 		}
 		given[name] = append(given[name], value)
 	}
@@ -48,8 +49,8 @@ func ParseDocument(text string) (Document, error) {
 	return d, nil
 }
 
-// With returns the document with other values of an option; without any it says
-// nothing of it. Whether the values fit together only [Document.Policy] tells.
+// With returns a copy of the document with other values of an option; without values the copy does
+// not have the option. Only [Document.Policy] checks whether the values fit together.
 func (d Document) With(name string, values ...string) (Document, error) {
 	o := optionNamed(name)
 	switch {
@@ -81,14 +82,14 @@ func (d Document) With(name string, values ...string) (Document, error) {
 	return d, nil
 }
 
-// Values are those given for an option.
+// Values returns the values of an option.
 func (d Document) Values(name string) []string { return slices.Clone(d.values[name]) }
 
-// Empty reports whether the document says nothing.
+// Empty reports whether the document has no options.
 func (d Document) Empty() bool { return len(d.values) == 0 }
 
-// Over puts the options of d over those of base. One that names a profile
-// starts from that profile, and takes nothing of base.
+// Over puts the options of d over those of base. If d names a profile it starts from that profile,
+// and nothing of base counts.
 func (d Document) Over(base Document) Document {
 	if len(d.values["profile"]) > 0 {
 		return d
@@ -101,7 +102,8 @@ func (d Document) Over(base Document) Document {
 	return Document{all}
 }
 
-// String is the document as [ParseDocument] reads it, in the order of [DocumentOptions].
+// String returns the document in the form that [ParseDocument] reads, in the order of
+// [DocumentOptions].
 func (d Document) String() string {
 	var lines []string
 	for _, o := range options() {
@@ -112,7 +114,7 @@ func (d Document) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Config is what the document says, for [New].
+// Config returns the values of the document, for [New].
 func (d Document) Config() (Config, error) {
 	var c Config
 	for _, o := range options() {
@@ -125,7 +127,7 @@ func (d Document) Config() (Config, error) {
 	return c, nil
 }
 
-// Policy makes a policy of the document, filled up from its profile.
+// Policy makes a policy of the document. Its profile gives the values that the document leaves out.
 func (d Document) Policy() (*Policy, error) {
 	c, err := d.Config()
 	if err != nil {

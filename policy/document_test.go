@@ -31,7 +31,8 @@ func TestDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := p.Config()
-	if c.MaxAttempts != 10 || c.MaxCrashes != 2 || c.RetryBudget != 7*24*time.Hour || c.Backoff.Formula != Linear || c.OnExhausted != nixie.Hold ||
+	if c.MaxAttempts != 10 || c.MaxCrashes != 2 || c.RetryBudget != 7*24*time.Hour || c.Backoff.Formula != Linear ||
+		c.OnExhausted != nixie.Hold ||
 		len(c.NeverDead) != 2 || len(c.DeadAtOnce) != 2 || len(c.ReviewOn) != 1 {
 		t.Errorf("%+v", c)
 	}
@@ -49,15 +50,16 @@ func TestDocument(t *testing.T) {
 
 func TestDocumentIsRefused(t *testing.T) {
 	for text, word := range map[string]string{
-		"max-attempts":                                   `write NAME=VALUE`,
-		"attempts=3":                                     `no option "attempts": choose one of profile, max-attempts`,
-		"max-attempts=0":                                 `max-attempts is "0": give a number from 1 to 1000000000, or none`,
-		"max-attempts=3\nmax-attempts=4":                 "given 2 times",
-		"max-crashes=none":                               "max_crashes is -1",
-		"max-age=soon":                                   "is no duration",
-		"max-age=0s":                                     "give a duration up to",
-		"profile=bad":                                    `profile is "bad": choose one of`,
-		"backoff=10h":                                    "backoff base is 10h0m0s, which is more than the cap, 15m: raise the cap, as in 'base=10h cap=40h'",
+		"max-attempts":                   `write NAME=VALUE`,
+		"attempts=3":                     `no option "attempts": choose one of profile, max-attempts`,
+		"max-attempts=0":                 `max-attempts is "0": give a number from 1 to 1000000000, or none`,
+		"max-attempts=3\nmax-attempts=4": "given 2 times",
+		"max-crashes=none":               "max_crashes is -1",
+		"max-age=soon":                   "is no duration",
+		"max-age=0s":                     "give a duration up to",
+		"profile=bad":                    `profile is "bad": choose one of`,
+		"backoff=10h": "backoff base is 10h0m0s, which is more than the cap, 15m: " +
+			"raise the cap, as in 'base=10h cap=40h'",
 		"backoff=quadratic base=1s":                      "backoff formula",
 		"on-exhausted=retry":                             "choose bury, hold, discard or halt",
 		"never-dead=timeout":                             "give reason:, name:, code:, exit: or text:",
@@ -112,8 +114,8 @@ func TestDocumentOverAnother(t *testing.T) {
 	}
 }
 
-// Every option of a config that flags and settings can say is one of a document, and
-// each has words for people.
+// Every option of a config that flags and settings can give is an option of a document, and each
+// has a description.
 func TestOptionsOfADocument(t *testing.T) {
 	told := map[string]bool{}
 	for _, o := range DocumentOptions() {
@@ -140,7 +142,7 @@ func TestOptionsOfADocument(t *testing.T) {
 	}
 }
 
-// A base that the cap would cut is refused, and a bare duration is a base.
+// A base that the cap would cut is refused, and a duration without a formula is a base.
 func TestBackoffAboveItsCap(t *testing.T) {
 	for _, text := range []string{"10h", "base=10h", "linear base=1h cap=30m", "fixed base=16m", "fibonacci base=1h"} {
 		b, err := ParseBackoff(text)

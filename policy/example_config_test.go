@@ -10,21 +10,21 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// fates plays what a policy does with a message whose every attempt fails in the
-// same way: how often it runs, and what becomes of it.
-func fates(c policy.Config, kind string, err error) string {
+// fates simulates a message whose attempts all fail in the same way, and tells how often it runs
+// and how it ends.
+func fates(c policy.Config, messageType string, err error) string {
 	p, bad := policy.New(c)
 	if bad != nil {
 		return bad.Error()
 	}
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	steps := policy.Simulate(p, policy.Scenario{Message: nixie.Message{Type: kind}, Err: err, Start: start})
-	last := steps[len(steps)-1]
+	runs := policy.Simulate(p, policy.Scenario{Message: nixie.Message{Type: messageType}, Err: err, Start: start})
+	last := runs[len(runs)-1]
 	return fmt.Sprintf("%s after %d attempts and %s by %s", last.Verb, last.Attempt, last.After, last.Rule)
 }
 
-// A profile is a set of values, with the numbers of some other system; what a
-// config sets itself goes before it.
+// A profile is a set of values with the numbers of another system. A value of the config itself
+// replaces that of the profile.
 func ExampleProfileNamed() {
 	late := nixie.WithReason(errors.New("no answer"), nixie.ReasonTimeout)
 	for _, name := range policy.Profiles() {
@@ -41,7 +41,7 @@ func ExampleProfileNamed() {
 	// whizbang, 3 attempts: bury after 3 attempts and 3m0s by max-attempts
 }
 
-// Cases are for types and reasons that want other values than the rest.
+// Cases give other values to some types and reasons.
 func ExampleCase() {
 	c := policy.Config{
 		MaxAttempts: 3,
@@ -60,8 +60,8 @@ func ExampleCase() {
 	// discard after 8 attempts and 2m7s by max-attempts
 }
 
-// Rules say what errors are that nobody marked; matchers choose what is not
-// retried, what is retried until a hard cap, and what a person has to see first.
+// Class rules classify errors without marks. Matchers choose failures not to retry, failures to
+// retry until a hard cap, and letters that a person has to review.
 func ExampleClassRule() {
 	c := policy.Config{
 		ClassRules: []policy.ClassRule{
@@ -77,13 +77,14 @@ func ExampleClassRule() {
 	// bury after 25 attempts and 3h47m3s by max-deliveries
 }
 
-// How long the waits are, and what the dice can make of them.
+// A band holds the shortest and the longest wait that jitter can produce.
 func ExampleBackoff_Band() {
 	for _, b := range []policy.Backoff{
 		{Base: time.Second, Cap: 10 * time.Second},
 		{Formula: policy.Linear, Base: time.Minute, Jitter: policy.JitterNone},
 		{Formula: policy.Fibonacci, Base: time.Second, Jitter: policy.JitterEqual},
-		{Formula: policy.List, Delays: []time.Duration{time.Second, time.Minute, time.Hour}, Jitter: policy.JitterProportional, Fraction: 0.1},
+		{Formula: policy.List, Delays: []time.Duration{time.Second, time.Minute, time.Hour}, Jitter: policy.JitterProportional,
+			Fraction: 0.1},
 	} {
 		p, err := policy.New(policy.Config{Backoff: b})
 		if err != nil {
@@ -116,8 +117,8 @@ func ExampleBackoff_Band() {
 	//   after failure 5: 13m30s to 15m0s
 }
 
-// A breaker keeps what will fail from being tried: two failures in a row open
-// it, and after half a minute one run finds out whether it was mended.
+// A breaker stops runs that would fail. Here two failures in a row open it, and after half a minute
+// one run finds out whether the cause is gone.
 func ExampleBreakerRules_Next() {
 	rules := policy.BreakerRules{Failures: 2, Successes: 1, OpenFor: 30 * time.Second, HalfOpenMax: 1}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

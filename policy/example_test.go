@@ -10,8 +10,7 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// A policy turns each failure of a message into a verdict, here without jitter
-// so that the waits can be seen.
+// A policy decides about each failure of a message. Without jitter the waits are exact.
 func Example() {
 	p, err := policy.New(policy.Config{
 		MaxAttempts: 3,
@@ -44,8 +43,8 @@ func Example() {
 	// permanent
 }
 
-// errorBudget buries a message as soon as more than a part of all messages has
-// failed lately, and leaves everything else to a policy.
+// errorBudget buries a message if too large a part of all messages has failed lately. It leaves all
+// other decisions to a policy.
 type errorBudget struct {
 	*policy.Policy
 	budget float64
@@ -61,8 +60,7 @@ func (b errorBudget) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) 
 	return b.Policy.Decide(d, &spent, now)
 }
 
-// A decider of one's own asks a policy about what it does not decide itself. A
-// worker uses it instead of the policy.
+// A worker uses this decider instead of a policy. The decider asks a policy for most decisions.
 func ExampleDecider() {
 	p, err := policy.New(policy.Config{Profile: "wink", MaxAttempts: 10})
 	if err != nil {
@@ -88,15 +86,15 @@ func ExampleDecider() {
 	// 10 0 bury
 }
 
-// A simulation shows what a profile would do, without waiting for it.
+// A simulation shows the decisions of a profile without waiting.
 func ExampleSimulate() {
 	p, err := policy.New(policy.Config{Profile: "wink"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, step := range policy.Simulate(p, policy.Scenario{Err: errors.New("no answer")}) {
-		fmt.Println(step.After, step.Rule, step.Verb, step.Wait)
+	for _, run := range policy.Simulate(p, policy.Scenario{Err: errors.New("no answer")}) {
+		fmt.Println(run.After, run.Rule, run.Verb, run.Wait)
 	}
 	// Output:
 	// 0s retry retry 1m0s
@@ -106,8 +104,8 @@ func ExampleSimulate() {
 	// 10m0s max-attempts bury 0s
 }
 
-// Order is what the documentation of a deployment can print.
-func ExampleOrder() {
+// The names of the rules can go into the documentation of a deployment.
+func ExampleDecisionRules() {
 	for _, rule := range policy.DecisionRules() {
 		fmt.Println(rule.Name)
 	}

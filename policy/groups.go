@@ -7,15 +7,15 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Limits of what is remembered of groups.
+// Limits of the memory of groups.
 const (
 	groupsKept   = 64
-	maxGroupText = 4 << 10 // bytes of what one depends on
+	maxGroupText = 4 << 10 // bytes that the signature of one depends on
 )
 
-// groups remembers which group failures belong to: when something is down that many
-// messages need, all of them fail alike. Those with the same text are known by it, and
-// others by its shape. A new one takes the place of another.
+// groups remembers the signatures of recent failures: when something is down that many messages
+// need, all of them fail alike. It finds a failure by its text, or else by the shape of its text.
+// A new text or shape replaces another one with the same hash.
 type groups struct {
 	seed   maphash.Seed
 	texts  [groupsKept]atomic.Pointer[member]
@@ -28,14 +28,14 @@ type member struct {
 	*group
 }
 
-// group is all that [Signature] depends on, and what it said.
+// group holds the input of [Signature] and its result.
 type group struct {
 	groupKey
 	shape              string // of the text
 	label, fingerprint string
 }
 
-// groupKey is what a group depends on beside its text.
+// groupKey holds the input of [Signature] without the text.
 type groupKey struct {
 	class       nixie.Class
 	reason      nixie.Reason
@@ -44,7 +44,7 @@ type groupKey struct {
 	exit        int
 }
 
-// of is [Signature] of f.
+// of returns the same as [Signature], faster.
 func (g *groups) of(f *nixie.Failure) (label, fingerprint string) {
 	if len(f.Text)+len(f.Stack)+len(f.Step)+len(f.Reason)+len(f.Class) > maxGroupText {
 		return Signature(f)
@@ -57,13 +57,13 @@ func (g *groups) of(f *nixie.Failure) (label, fingerprint string) {
 	if m := at.Load(); m != nil && m.text == f.Text && m.groupKey == key {
 		return m.label, m.fingerprint
 	}
-	has := g.shaped(f, key)
+	has := g.byShape(f, key)
 	at.Store(&member{f.Text, has})
 	return has.label, has.fingerprint
 }
 
-// shaped is the group of f by the shape of its text.
-func (g *groups) shaped(f *nixie.Failure, key groupKey) *group {
+// byShape returns the group of f by the shape of its text.
+func (g *groups) byShape(f *nixie.Failure, key groupKey) *group {
 	var room [256]byte
 	shape := appendShape(room[:0], f)
 	at := &g.shapes[maphash.Bytes(g.seed, shape)%groupsKept]

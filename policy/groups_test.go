@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// TestGroupsAreRemembered: what is remembered of a group is told of failures that
-// belong to it, and of no other that has the same text.
+// A remembered signature is used for the failures of its group, and not for other failures with the
+// same text.
 func TestGroupsAreRemembered(t *testing.T) {
 	p, err := policy.New(policy.Config{MaxAttempts: 1})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// hideSecret stands for package privacy: it knows one secret, and only whole.
+// hideSecret is a mask like those of package privacy. It knows one secret, and only as a whole.
 func hideSecret(secret string) func(*nixie.Failure) {
 	return func(f *nixie.Failure) {
 		for _, text := range [...]*string{&f.Text, &f.Type, &f.Stack, &f.Step, &f.LogLocation} {
@@ -26,7 +26,7 @@ func hideSecret(secret string) func(*nixie.Failure) {
 	}
 }
 
-// allTexts are all texts of a settlement in one.
+// allTexts joins all texts of a settlement.
 func allTexts(s nixie.Settlement) string {
 	f := *s.Failure
 	f.Err = nil
@@ -37,17 +37,18 @@ func allTexts(s nixie.Settlement) string {
 	return text
 }
 
-// What is masked is masked before texts are cut, before matchers see them and
-// before groups are named: no half of a secret is left, and failures that differ
-// in nothing but a secret are one group.
+// The mask runs before texts are cut, before matchers see them and before groups are named. So no
+// half of a secret is left, and failures that differ only in a secret are one group.
 func TestR24_MaskedBeforeCutAndNamed(t *testing.T) {
-	p, err := New(Config{MaxAttempts: 1, ClassRules: []ClassRule{{When: MatchText(regexp.MustCompile(`hidden: \*\*\*`)), Reason: nixie.ReasonAuth}}})
+	p, err := New(Config{MaxAttempts: 1, ClassRules: []ClassRule{{When: MatchText(regexp.MustCompile(`hidden: \*\*\*`)),
+		Reason: nixie.ReasonAuth}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
 	for _, secret := range []string{"sWordFish-81726354", "hunterHunter99887766", "9f8e7d6c5b4a39281706"} {
-		for _, at := range []int{0, nixie.MaxFailureText*3/4 - 40, nixie.MaxFailureText - 8, nixie.MaxFailureText + 100, 2 * nixie.MaxFailureText} {
+		for _, at := range []int{0, nixie.MaxFailureText*3/4 - 40, nixie.MaxFailureText - 8, nixie.MaxFailureText + 100,
+			2 * nixie.MaxFailureText} {
 			text := "hidden: " + secret + strings.Repeat("a ", at/2) + secret + strings.Repeat(" b", nixie.MaxFailureText)
 			stack := strings.Repeat("x ", nixie.MaxStack/2-5) + secret + strings.Repeat(" y", nixie.MaxStack)
 			cause := nixie.WithEvidence(fmt.Errorf("dial %s: %w", secret, errors.New(text)), nixie.Failure{
@@ -62,8 +63,10 @@ func TestR24_MaskedBeforeCutAndNamed(t *testing.T) {
 					t.Fatalf("%q is left, secret at %d", part, at)
 				}
 			}
-			if s.Failure.Reason != nixie.ReasonAuth || string(s.Failure.Attachments[0].Data) != "***\nend" || s.Failure.Attachments[0].Truncated != 8+int64(len(secret))-8+1 {
-				t.Fatalf("reason %s, attachment %q after %d", s.Failure.Reason, s.Failure.Attachments[0].Data, s.Failure.Attachments[0].Truncated)
+			if s.Failure.Reason != nixie.ReasonAuth || string(s.Failure.Attachments[0].Data) != "***\nend" ||
+				s.Failure.Attachments[0].Truncated != 8+int64(len(secret))-8+1 {
+				t.Fatalf("reason %s, attachment %q after %d", s.Failure.Reason, s.Failure.Attachments[0].Data,
+					s.Failure.Attachments[0].Truncated)
 			}
 			checkFailure(t, f)
 			if at == 0 {
@@ -76,9 +79,10 @@ func TestR24_MaskedBeforeCutAndNamed(t *testing.T) {
 	}
 }
 
-// Of a text that is too long to be masked the ends are, without broken words.
+// Of a text that is too long the mask gets the two ends, without broken words.
 func TestR24_EndsOfAHugeText(t *testing.T) {
-	for _, text := range []string{strings.Repeat("word ", maxMasked), strings.Repeat("x", 3*maxMasked), "begin " + strings.Repeat("y", 3*maxMasked) + " end"} {
+	for _, text := range []string{strings.Repeat("word ", maxMasked), strings.Repeat("x", 3*maxMasked),
+		"begin " + strings.Repeat("y", 3*maxMasked) + " end"} {
 		var saw string
 		f := strict(t).Diagnose(&nixie.Delivery{}, errors.New(text), Attempt{Mask: func(f *nixie.Failure) { saw = f.Text }})
 		if len(saw) > maxMasked+100 || strings.Contains(saw, "xx") || strings.Contains(saw, "yy") || strings.Contains(saw, "wo …") {
@@ -90,7 +94,8 @@ func TestR24_EndsOfAHugeText(t *testing.T) {
 
 // A mask that panics lets nothing through.
 func TestR24_MaskThatPanics(t *testing.T) {
-	cause := nixie.WithEvidence(errors.New("password=hunter2"), nixie.Failure{Stack: "hunter2", Context: []string{"hunter2"}, Attachments: []nixie.Attachment{{Name: "x", Data: []byte("hunter2")}}})
+	cause := nixie.WithEvidence(errors.New("password=hunter2"), nixie.Failure{Stack: "hunter2", Context: []string{"hunter2"},
+		Attachments: []nixie.Attachment{{Name: "x", Data: []byte("hunter2")}}})
 	f := strict(t).Diagnose(&nixie.Delivery{}, cause, Attempt{Mask: func(*nixie.Failure) { panic("a defect") }})
 	checkFailure(t, f)
 	if text := allTexts(nixie.Settlement{Failure: f}); strings.Contains(text, "hunter2") || !strings.Contains(f.Text, "withheld") {
@@ -98,8 +103,8 @@ func TestR24_MaskThatPanics(t *testing.T) {
 	}
 }
 
-// The outermost first line of an attachment that is one huge line goes too.
-func TestBeginWhole(t *testing.T) {
+// An attachment that is one huge broken line is left out as a whole.
+func TestDropBrokenLine(t *testing.T) {
 	for _, c := range []struct {
 		data, want string
 		truncated  int64
@@ -108,7 +113,7 @@ func TestBeginWhole(t *testing.T) {
 		{strings.Repeat("x", maxBrokenLine+5), "xxxxx", 7}, {"", "", 7},
 	} {
 		a := nixie.Attachment{Data: []byte(c.data), Truncated: c.truncated}
-		beginWhole(&a)
+		dropBrokenLine(&a)
 		if string(a.Data) != c.want || a.Truncated-c.truncated != int64(len(c.data)-len(c.want)) {
 			t.Errorf("%.20q became %.20q after %d", c.data, a.Data, a.Truncated)
 		}

@@ -11,16 +11,16 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Matcher picks failures. The zero Matcher is refused by [New]; make one with
-// the functions beside it. A matcher that panics, because an error's own method
-// does, holds for nothing.
+// Matcher picks failures. Make one with [MatchError], [MatchType] and the other functions; [New]
+// refuses the zero Matcher. A matcher that panics, because a method of the error does, picks
+// nothing.
 type Matcher struct {
 	words string
 	exact bool
 	holds func(f *nixie.Failure, exact bool) bool
 }
 
-// String says what it picks.
+// String describes the failures that m picks.
 func (m Matcher) String() string {
 	if m.exact {
 		return m.words + " exactly"
@@ -28,9 +28,9 @@ func (m Matcher) String() string {
 	return m.words
 }
 
-// Exact returns the matcher that looks at the error itself, below the marks of
-// package nixie, and not at what that wraps. It makes a difference for
-// MatchError, MatchType, MatchName and MatchCode.
+// Exact returns a matcher that looks at the error itself, inside the marks of package nixie, and
+// not at errors that it wraps. It makes a difference for MatchError, MatchType, MatchName and
+// MatchCode.
 func (m Matcher) Exact() Matcher {
 	m.exact = true
 	return m
@@ -49,8 +49,7 @@ func anyHolds(matchers []Matcher, f *nixie.Failure) bool {
 	return slices.ContainsFunc(matchers, func(m Matcher) bool { return m.match(f) })
 }
 
-// MatchError picks failures whose error is target or wraps it, as errors.Is
-// has it.
+// MatchError picks failures whose error is target or wraps it, like errors.Is.
 func MatchError(target error) Matcher {
 	text, _ := textOf(target)
 	return Matcher{words: fmt.Sprintf("error is %q", cut(text, MaxLabel)), holds: func(f *nixie.Failure, exact bool) bool {
@@ -61,7 +60,7 @@ func MatchError(target error) Matcher {
 	}}
 }
 
-// MatchType picks failures whose error is a T or wraps one, as errors.AsType has it.
+// MatchType picks failures whose error is a T or wraps one, like errors.AsType.
 func MatchType[T error]() Matcher {
 	return Matcher{words: "error is a " + reflect.TypeFor[T]().String(), holds: func(f *nixie.Failure, exact bool) bool {
 		if exact {
@@ -73,10 +72,9 @@ func MatchType[T error]() Matcher {
 	}}
 }
 
-// MatchName picks failures whose error, or one that it wraps, has one of the
-// names. The name of an error is what its method ErrorName() string says, as
-// errors from other languages have it, or else its Go type; what stands before
-// the last point of it does not count. So "RateLimitError" picks
+// MatchName picks failures whose error, or one that it wraps, has one of the names. An error from
+// another language returns its name from a method ErrorName() string; the name of any other error
+// is its Go type. The part before the last point does not count: "RateLimitError" picks
 // *provider.RateLimitError as well as weakincentives.adapters.RateLimitError.
 func MatchName(names ...string) Matcher {
 	names = slices.Clone(names)
@@ -107,8 +105,8 @@ func MatchCode(code nixie.Code) Matcher {
 	}}
 }
 
-// MatchReason picks failures of any of the reasons. In a [ClassRule] it holds for
-// nothing, as rules are asked before the reason is known.
+// MatchReason picks failures of any of the reasons. In a [ClassRule] it picks nothing: class rules
+// are applied before the reason is known.
 func MatchReason(reasons ...nixie.Reason) Matcher {
 	reasons = slices.Clone(reasons)
 	return Matcher{words: fmt.Sprintf("reason is one of %v", reasons), holds: func(f *nixie.Failure, _ bool) bool {
@@ -124,8 +122,10 @@ func MatchExit(codes ...int) Matcher {
 	}}
 }
 
-// MatchText picks failures whose text matches the pattern. It sees what is kept
-// of the text, at most [nixie.MaxFailureText] bytes, and takes time linear in it.
+// MatchText picks failures whose text matches the pattern. It sees the text of the record, at most
+// [nixie.MaxFailureText] bytes, and takes time linear in that.
 func MatchText(pattern *regexp.Regexp) Matcher {
-	return Matcher{words: "text matches " + pattern.String(), holds: func(f *nixie.Failure, _ bool) bool { return pattern.MatchString(f.Text) }}
+	return Matcher{words: "text matches " + pattern.String(), holds: func(f *nixie.Failure, _ bool) bool {
+		return pattern.MatchString(f.Text)
+	}}
 }

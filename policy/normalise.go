@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// What stands for something that differs from message to message.
+// Placeholders for text that differs from message to message.
 const (
 	aString   = "<str>"
 	aPath     = "<path>"
@@ -19,16 +19,16 @@ const (
 	aDuration = "<dur>"
 	aSize     = "<size>"
 	aHex      = "<hex>"
-	aNumber   = "<n>" // also short hexadecimal ones, which by chance have no letters
+	aNumber   = "<n>" // also a short hexadecimal number, which may have no letters
 )
 
-// normalise reduces a text to what failures of one cause have in common: its
-// first words on one line, with placeholders for what differs. A run of equal
-// placeholders becomes one, so that lists of any length are the same. It reads
-// each byte a bounded number of times.
+// normalise reduces a text to the part that failures of one cause have in common. The result is one
+// line: the first words, with placeholders for the parts that differ. A run of equal placeholders
+// becomes one, so that lists of any length give the same text. It reads each byte a bounded number
+// of times.
 func normalise(text string) string { return string(appendNormal(nil, text)) }
 
-// appendNormal adds a normalised text to one that is empty.
+// appendNormal appends a normalised text to an empty slice, whose memory it uses.
 func appendNormal(empty []byte, text string) []byte {
 	n := normaliser{text: text, out: empty}
 	for n.at < len(n.text) && !n.full {
@@ -39,8 +39,8 @@ func appendNormal(empty []byte, text string) []byte {
 	return n.out
 }
 
-// word reads a word of plain letters with the marks that end it, as most are, and
-// reports whether there is one. It is a chunk that needs no closer look.
+// word reads a word of letters with the marks that end it, and reports whether there is one. Most
+// chunks are such words; this is their fast path.
 func (n *normaliser) word() bool {
 	letters := n.at
 	for letters < len(n.text) && isLatin(n.text[letters]) {
@@ -67,12 +67,12 @@ type normaliser struct {
 	prev rune // the one before it
 
 	out   []byte
-	gap   bool // blanks were read since the last token
+	gap   bool // there were blanks since the last token
 	words int  // in out
-	room  int  // bytes that the word in hand may still take
-	full  bool // enough words
+	room  int  // bytes that the current word may still take
+	full  bool // out has all the words that count
 
-	held     string // the placeholder at the end of out, separators aside
+	held     string // the placeholder at the end of out; a comma or colon may follow it
 	heldLen  int    // length of out up to it
 	heldWord int    // words up to it
 
@@ -87,7 +87,7 @@ func (n *normaliser) next() {
 		n.gap = true
 	case closing(r) != 0 && !isWordRune(n.prev):
 		if end := n.quoted(r, size); end > 0 {
-			if n.named(n.text[n.at+size : end-utf8.RuneLen(closing(r))]) {
+			if n.isConstant(n.text[n.at+size : end-utf8.RuneLen(closing(r))]) {
 				n.literal(n.text[n.at:end])
 			} else {
 				n.placeholder(aString)
@@ -108,9 +108,8 @@ func (n *normaliser) next() {
 	n.at, n.prev = n.at+size, r
 }
 
-// quoted returns where the string ends that a quote opens here, or 0. A quote
-// that was looked for in vain is not looked for again: the search would take
-// quadratic time in a text of opening quotes.
+// quoted returns the end of the string that a quote opens here, or 0. It never searches twice for a
+// quote that it did not find: that would take quadratic time in a text of opening quotes.
 func (n *normaliser) quoted(open rune, size int) int {
 	if slices.Contains(n.unclosed, open) {
 		return 0
@@ -131,9 +130,8 @@ func (n *normaliser) quoted(open rune, size int) int {
 	return 0
 }
 
-// chunkEnd returns the end of the run of runes that are neither blank nor
-// delimiter; an apostrophe within a word belongs to it, and so does the query
-// of a URL.
+// chunkEnd returns the end of the run of runes that are neither blank nor delimiter. An apostrophe
+// within a word belongs to the run, and so does the query of a URL.
 func (n *normaliser) chunkEnd() int {
 	var before rune
 	url := false
@@ -153,8 +151,8 @@ func (n *normaliser) chunkEnd() int {
 	return len(n.text)
 }
 
-// chunk writes a chunk or what stands for it. The end of a sentence belongs to
-// neither; a colon after it is kept.
+// chunk writes a chunk or its placeholder. The marks at the end of a sentence belong to neither; a
+// colon after a chunk stays.
 func (n *normaliser) chunk(c, after string) {
 	if core := strings.TrimLeft(c, ":"); core != c {
 		n.literal(":")
@@ -162,7 +160,7 @@ func (n *normaliser) chunk(c, after string) {
 	}
 	core := strings.TrimRight(c, ".:-…")
 	rest := c[len(core):]
-	if n.tells(core, after) {
+	if n.isCode(core, after) {
 		n.literal(core)
 	} else if whole := wholeChunk(core); whole != "" {
 		n.placeholder(whole)
@@ -179,7 +177,7 @@ func (n *normaliser) chunk(c, after string) {
 	}
 }
 
-// runs writes a chunk run by run: letters and digits, and what is between.
+// runs writes a chunk run by run: letters and digits, and the marks between them.
 func (n *normaliser) runs(c string) {
 	for len(c) > 0 {
 		if len(c) >= 36 && isUUID(c[:36]) {
@@ -216,8 +214,8 @@ func (n *normaliser) mixed(run string) {
 	}
 }
 
-// literal writes what is the same in all texts of a cause. A comma or colon
-// does not end a list of placeholders.
+// literal writes text that is the same for all failures of a cause. A comma or colon does not end a
+// list of placeholders.
 func (n *normaliser) literal(s string) {
 	if s != "," && s != ":" {
 		n.held = ""
@@ -225,7 +223,7 @@ func (n *normaliser) literal(s string) {
 	n.write(s)
 }
 
-// placeholder writes one, unless it is the second of a list.
+// placeholder writes a placeholder, unless it repeats the one before it.
 func (n *normaliser) placeholder(s string) {
 	if n.held == s {
 		n.out, n.words, n.gap = n.out[:n.heldLen], n.heldWord, false
@@ -273,7 +271,7 @@ func isDelimiter(r rune) bool {
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// closing returns the quote that ends a string which r begins, or 0.
+// closing returns the quote that ends a string which r opens, or 0.
 func closing(r rune) rune {
 	switch r {
 	case '"', '\'', '`':

@@ -11,39 +11,39 @@ import (
 	"github.com/nixie-go/nixie/filter"
 )
 
-// option is one that a [Document] can say something of.
+// option is an option of a [Document].
 type option struct {
 	name   string
-	values string // that it takes
+	values string // describes the values that it takes
 	means  string
 	list   bool // it may be given several times
 	set    func(c *Config, value string) error
 }
 
-// options are all of them, in the order in which they are written.
+// options lists all options in the order in which a document has them.
 func options() []option {
 	return []option{
 		{"profile", "one of " + strings.Join(Profiles(), ", "), "set of values that all others start from", false, setProfile},
-		counted("max-attempts", "executions in one life, the first included", func(c *Config) *int { return &c.MaxAttempts }),
-		counted("max-deliveries", "claims in one life", func(c *Config) *int { return &c.MaxDeliveries }),
+		counted("max-attempts", "executions in one generation, the first included", func(c *Config) *int { return &c.MaxAttempts }),
+		counted("max-deliveries", "claims in one generation", func(c *Config) *int { return &c.MaxDeliveries }),
 		counted("max-crashes", "vanished holders, then it is poison; there is no none", func(c *Config) *int { return &c.MaxCrashes }),
 		counted("max-redrives", "redrives, then a death means quarantine", func(c *Config) *int { return &c.MaxRedrives }),
 		lasting("max-age", "no retry this long after it was enqueued", func(c *Config) *time.Duration { return &c.MaxAge }),
-		lasting("retry-budget", "bound on the sum of all waits in one life", func(c *Config) *time.Duration { return &c.RetryBudget }),
-		{"backoff", "a duration, or a formula with settings such as 'linear base=1m step=1m cap=15m jitter=none'", "wait before a retry", false, func(c *Config, value string) (err error) {
-			c.Backoff, err = ParseBackoff(value)
-			return err
-		}},
+		lasting("retry-budget", "bound on the sum of all waits in one generation",
+			func(c *Config) *time.Duration { return &c.RetryBudget }),
+		{"backoff", "a duration, or a formula with settings such as 'linear base=1m step=1m cap=15m jitter=none'",
+			"wait before a retry", false, setBackoff},
 		{"on-exhausted", "bury, hold, discard or halt", "what becomes of a message that is given up", false, setExhausted},
 		picking("never-dead", "failures that are retried until a hard cap ends it", func(c *Config) *[]Matcher { return &c.NeverDead }),
 		picking("dead-at-once", "failures that are not retried", func(c *Config) *[]Matcher { return &c.DeadAtOnce }),
 		picking("review-on", "failures whose letter a person has to see first", func(c *Config) *[]Matcher { return &c.ReviewOn }),
-		{"case", "type, reason or both, and options, such as 'reason=throttled; max-attempts=20'", "other values for some types and reasons", true, setCase},
+		{"case", "type, reason or both, and options, such as 'reason=throttled; max-attempts=20'",
+			"other values for some types and reasons", true, setCase},
 	}
 }
 
-// DocumentOptions lists what a [Document] can say: the name in Name, the values it takes in
-// Value. Those whose values say "each" may be given several times.
+// DocumentOptions lists the options of a [Document]: the name in Name, the values that it takes in
+// Value. An option whose Value ends with "each on its own" may be given several times.
 func DocumentOptions() []Row {
 	var rows []Row
 	for _, o := range options() {
@@ -91,7 +91,12 @@ func setExhausted(c *Config, value string) error {
 	return nixie.Errorf(nixie.CodeInvalid, "choose bury, hold, discard or halt")
 }
 
-// counted is an option that is a number.
+func setBackoff(c *Config, value string) (err error) {
+	c.Backoff, err = ParseBackoff(value)
+	return err
+}
+
+// counted makes an option that takes a number.
 func counted(name, means string, field func(*Config) *int) option {
 	return option{name, "a number from 1, or none", means, false, func(c *Config, value string) error {
 		n, err := strconv.Atoi(value)
@@ -106,7 +111,7 @@ func counted(name, means string, field func(*Config) *int) option {
 	}}
 }
 
-// lasting is an option that is a duration.
+// lasting makes an option that takes a duration.
 func lasting(name, means string, field func(*Config) *time.Duration) option {
 	return option{name, "a duration such as 90m or 7d, or none", means, false, func(c *Config, value string) error {
 		if value == "none" {
@@ -122,7 +127,7 @@ func lasting(name, means string, field func(*Config) *time.Duration) option {
 	}}
 }
 
-// picking is an option that is a list of matchers.
+// picking makes an option that takes a list of matchers.
 func picking(name, means string, field func(*Config) *[]Matcher) option {
 	return option{name, matcherForm, means, true, func(c *Config, value string) error {
 		m, err := ParseMatcher(value)
@@ -133,9 +138,13 @@ func picking(name, means string, field func(*Config) *[]Matcher) option {
 
 const matcherForm = "reason:, name:, code:, exit: or text: and what it is, such as reason:timeout,throttled or text:'no space'"
 
-// ParseMatcher reads a matcher: reason:, name: and exit: with one or several after
-// commas, code: with one, text: with a pattern of package regexp. Errors are of
-// [nixie.CodeInvalid].
+// ParseMatcher reads a matcher. Errors have [nixie.CodeInvalid].
+//
+//	reason:timeout,throttled   any of the reasons
+//	name:RateLimitError        any of the names, with commas
+//	exit:1,2                   any of the exit codes
+//	code:limit                 the code
+//	text:no space              a pattern of package regexp
 func ParseMatcher(text string) (Matcher, error) {
 	kind, value, _ := strings.Cut(text, ":")
 	list := strings.Split(value, ",")
@@ -174,7 +183,7 @@ func ParseMatcher(text string) (Matcher, error) {
 	return Matcher{}, nixie.Errorf(nixie.CodeInvalid, "give %s", matcherForm)
 }
 
-// setCase reads a case: what it is for and its options, with semicolons between.
+// setCase reads a case: type, reason or both, then options, with semicolons between.
 func setCase(c *Config, value string) error {
 	var of Case
 	for part := range strings.SplitSeq(value, ";") {
@@ -186,7 +195,8 @@ func setCase(c *Config, value string) error {
 		case ok && name == "reason":
 			of.Reason = nixie.Reason(v)
 		case !ok || o == nil || name == "case":
-			return nixie.Errorf(nixie.CodeInvalid, "a case has %q: give type=, reason= and options such as max-attempts=20, with semicolons between", part)
+			return nixie.Errorf(nixie.CodeInvalid,
+				"a case has %q: give type=, reason= and options such as max-attempts=20, with semicolons between", part)
 		default:
 			if err := o.set(&of.Config, v); err != nil {
 				return nixie.Errorf(nixie.CodeInvalid, "%s is %q: %w", name, v, err)

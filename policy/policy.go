@@ -8,25 +8,25 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Decider turns a failure into the settlement of a delivery. A nil failure says
-// that the handler succeeded. [Policy] is the usual one; another has to be pure
-// and safe for concurrent use as well.
+// Decider decides about a delivery: it makes the settlement from the failure. A nil failure means
+// that the handler succeeded. [Policy] is the usual one. Every other has to be pure and safe for
+// concurrent use too.
 type Decider interface {
 	Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement
 }
 
 var _ Decider = (*Policy)(nil)
 
-// Policy decides what becomes of deliveries. Make one with [New].
+// Policy decides about deliveries. Make one with [New].
 type Policy struct {
-	config Config // complete: what follows from other values is filled in
+	config Config // complete: it has the values that follow from others
 	cases  map[caseKey]*Config
-	byKind map[string][]*Config // the values of all cases by message type
+	byType map[string][]*Config // the values of all cases by message type
 	groups *groups
 }
 
-// New checks a config, fills it up from its profile and makes a policy of it.
-// Errors are of [nixie.CodeInvalid] and name the option, its limit and the fix.
+// New checks a config, fills zero fields from its profile and makes a policy of it. Errors have
+// [nixie.CodeInvalid] and name the option, its limit and the fix.
 func New(c Config) (*Policy, error) {
 	profile, err := ProfileNamed(c.Profile)
 	if err != nil {
@@ -48,15 +48,13 @@ func New(c Config) (*Policy, error) {
 	return p, nil
 }
 
-// Config returns the values that apply where no case does: what was not set is
-// filled in, from the profile or from other values. MaxRetries is 0, as
-// MaxAttempts says it.
+// Config returns the values that apply without a case, with all fields filled in. MaxRetries is
+// always 0, because MaxAttempts has its value.
 func (p *Policy) Config() Config { return p.config.clone() }
 
-// ConfigFor returns the values that apply to failures of a reason of messages
-// of a type.
-func (p *Policy) ConfigFor(kind string, reason nixie.Reason) Config {
-	return p.of(kind, reason).clone()
+// ConfigFor returns the values that apply to the failures of a reason of messages of a type.
+func (p *Policy) ConfigFor(messageType string, reason nixie.Reason) Config {
+	return p.of(messageType, reason).clone()
 }
 
 func (c *Config) clone() Config {

@@ -39,7 +39,7 @@ func TestNewRefusesWithFieldLimitAndFix(t *testing.T) {
 		{"no end", Config{MaxAttempts: none}, []string{"set max_deliveries or max_age"}},
 		{"exclusion without end", Config{MaxDeliveries: none, NeverDead: []Matcher{MatchExit(1)}}, []string{"never_dead"}},
 		{"retry as the end", Config{OnExhausted: nixie.Retry}, []string{"on_exhausted", "bury, hold, discard or halt"}},
-		{"profile", Config{Profile: "nobody"}, []string{`profile is "nobody"`, "nixie"}},
+		{"profile", Config{Profile: "unknown"}, []string{`profile is "unknown"`, "nixie"}},
 		{"base", Config{Backoff: Backoff{Base: -5}}, []string{"backoff base"}},
 		{"factor", Config{Backoff: Backoff{Factor: 0.5}}, []string{"backoff factor"}},
 		{"factor not a number", Config{Backoff: Backoff{Factor: math.NaN()}}, []string{"backoff factor"}},
@@ -55,18 +55,22 @@ func TestNewRefusesWithFieldLimitAndFix(t *testing.T) {
 		{"range", Config{Backoff: Backoff{Jitter: JitterAdditive}}, []string{"additive without a range"}},
 		{"range backwards", Config{Backoff: Backoff{From: 2, To: 1}}, []string{"backoff adds from 2ns to 1ns"}},
 		{"retries", Config{MaxRetries: -2}, []string{"max_retries is -2"}},
-		{"retries against attempts", Config{MaxRetries: 5, MaxAttempts: 5}, []string{"max_retries is 5 and max_attempts 5", "one of the two"}},
+		{"retries against attempts", Config{MaxRetries: 5, MaxAttempts: 5},
+			[]string{"max_retries is 5 and max_attempts 5", "one of the two"}},
 		{"crashes", Config{MaxCrashes: none}, []string{"max_crashes is -1"}},
 		{"budget", Config{RetryBudget: -time.Second}, []string{"retry_budget is -1s"}},
-		{"budget without count", Config{RetryBudget: time.Hour, MaxAttempts: none, MaxAge: time.Hour}, []string{"retry_budget is set", "10000"}},
+		{"budget without count", Config{RetryBudget: time.Hour, MaxAttempts: none, MaxAge: time.Hour},
+			[]string{"retry_budget is set", "10000"}},
 		{"extension without end", Config{MaxDeliveries: none, ExtendOn: []Matcher{MatchExit(1)}}, []string{"extend_on"}},
 		{"empty case", Config{Cases: []Case{{}}}, []string{"neither type nor reason"}},
 		{"reason of a case", Config{Cases: []Case{{Reason: "bad"}}}, []string{"case reason bad"}},
 		{"case twice", Config{Cases: []Case{{Type: "a"}, {Type: "a"}}}, []string{"case type a occurs twice"}},
 		{"case in a case", Config{Cases: []Case{{Type: "a", Config: Config{Cases: []Case{{Type: "b"}}}}}}, []string{"cases of its own"}},
-		{"rules of a reason", Config{Cases: []Case{{Reason: nixie.ReasonAuth, Config: Config{ClassRules: []ClassRule{odd}}}}}, []string{"asked before the reason"}},
+		{"rules of a reason", Config{Cases: []Case{{Reason: nixie.ReasonAuth, Config: Config{ClassRules: []ClassRule{odd}}}}},
+			[]string{"asked before the reason"}},
 		{"profile of a case", Config{Cases: []Case{{Type: "a", Config: Config{Profile: "x"}}}}, []string{"case type a", `profile is "x"`}},
-		{"value in a case", Config{Cases: []Case{{Type: "a", Reason: nixie.ReasonAuth, Config: Config{MaxAttempts: -5}}}}, []string{"case type a, reason auth", "max_attempts is -5"}},
+		{"value in a case", Config{Cases: []Case{{Type: "a", Reason: nixie.ReasonAuth, Config: Config{MaxAttempts: -5}}}},
+			[]string{"case type a, reason auth", "max_attempts is -5"}},
 		{"retries in a case", Config{Cases: []Case{{Type: "a", Config: Config{MaxRetries: -5}}}}, []string{"case type a", "max_retries"}},
 		{"cases", Config{Cases: make([]Case, MaxCases+1)}, []string{"201 cases", "200"}},
 		{"empty rule", Config{ClassRules: []ClassRule{{}}}, []string{"rule 1 has no matcher"}},
@@ -91,7 +95,8 @@ func TestNewRefusesWithFieldLimitAndFix(t *testing.T) {
 
 func TestZeroConfigIsTheDefault(t *testing.T) {
 	c := mustNew(t, Config{}).Config()
-	if c.Profile != "nixie" || c.MaxAttempts != 5 || c.MaxDeliveries != 25 || c.MaxAge != none || c.MaxRedrives != 3 || c.OnExhausted != nixie.Bury {
+	if c.Profile != "nixie" || c.MaxAttempts != 5 || c.MaxDeliveries != 25 || c.MaxAge != none || c.MaxRedrives != 3 ||
+		c.OnExhausted != nixie.Bury {
 		t.Errorf("defaults are %+v", c)
 	}
 	want := Backoff{Formula: Exponential, Base: time.Second, Factor: 2, Cap: 15 * time.Minute, Jitter: JitterFull, Fraction: 0.3}
@@ -168,10 +173,10 @@ func TestTriageCoversEveryReasonOnce(t *testing.T) {
 	}
 }
 
-// What may happen to a letter, by what its message died of.
+// The cause of death decides whether a letter may be redriven and has to be reviewed.
 func TestTriageOfLetters(t *testing.T) {
 	type letter struct{ redrivable, review bool }
-	special := map[nixie.Reason]letter{ // all others: may be redriven, nobody has to look
+	special := map[nixie.Reason]letter{ // all others may be redriven without a review
 		nixie.ReasonValidation:    {false, true},
 		nixie.ReasonSerialization: {false, true},
 		nixie.ReasonPolicy:        {false, true},
@@ -207,7 +212,8 @@ func TestMatchers(t *testing.T) {
 	three := 3
 	f := nixie.Failure{
 		Text: "read: i/o timeout", Reason: nixie.ReasonTimeout, ExitCode: &three,
-		Err: errors.Join(errors.New("other"), &os.PathError{Op: "read", Path: "x", Err: os.ErrDeadlineExceeded}, nixie.Errorf(nixie.CodeDenied, "no")),
+		Err: errors.Join(errors.New("other"), &os.PathError{Op: "read", Path: "x", Err: os.ErrDeadlineExceeded},
+			nixie.Errorf(nixie.CodeDenied, "no")),
 	}
 	for _, c := range []struct {
 		m    Matcher

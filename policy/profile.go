@@ -10,22 +10,21 @@ import (
 // DefaultProfile is the profile of a [Config] that names none.
 const DefaultProfile = "nixie"
 
-// Profile is a set of values and nothing else: the engine is the same for all.
+// Profile is a set of values. Profiles differ in nothing else.
 type Profile struct {
 	Name  string
-	About string // the kind of system whose numbers it has
+	About string // the system whose numbers it has
 
-	Config Config // to be filled up by [New]; max_deliveries follows where it is 0
+	Config Config // [New] fills in the rest; a max_deliveries of 0 follows from max_attempts
 
-	// InClaim retries a handler under one claim, before its failure is one that
-	// is decided about. The zero value does not.
+	// InClaim limits the retries of a handler under one claim, before the policy decides about
+	// its failure. The zero value has none.
 	InClaim InClaim
 
-	// OnConflict is what a producer of this system means by enqueueing a taken
-	// dedupe key.
+	// OnConflict tells what happens when a producer enqueues a dedupe key that is taken.
 	OnConflict nixie.Conflict
 
-	// Breaker stops a queue whose messages all fail. The zero value does not.
+	// Breaker stops a queue whose messages all fail. The zero value never does.
 	Breaker BreakerRules
 }
 
@@ -34,10 +33,13 @@ func Profiles() []string {
 	return []string{DefaultProfile, "whizbang", "kafka-dlc", "pgqueuer", "wink", "prodigy"}
 }
 
-// ProfileNamed returns a profile; the empty name is the default one. Errors are
-// of [nixie.CodeInvalid].
+// ProfileNamed returns a profile; the empty name is the default one. Errors have
+// [nixie.CodeInvalid].
 func ProfileNamed(name string) (Profile, error) {
-	p := Profile{Name: name, Config: Config{Profile: name, MaxAge: none, RetryBudget: none, MaxCrashes: DefaultMaxCrashes, MaxRedrives: DefaultMaxRedrives, OnExhausted: nixie.Bury}}
+	p := Profile{Name: name, Config: Config{
+		Profile: name, MaxAge: none, RetryBudget: none, MaxCrashes: DefaultMaxCrashes, MaxRedrives: DefaultMaxRedrives,
+		OnExhausted: nixie.Bury,
+	}}
 	switch name {
 	case "", DefaultProfile:
 		p.Name, p.Config.Profile = DefaultProfile, DefaultProfile
@@ -64,17 +66,17 @@ func (p *Profile) nixie() {
 	p.Config.MaxAttempts = DefaultMaxAttempts
 }
 
-// whizbang: a transactional outbox and inbox. After the nth failure 30 s·2ⁿ, so
-// that the first wait is a minute.
+// whizbang has the values of a transactional outbox and inbox. It waits 30 s·2ⁿ after the nth
+// failure, so the first wait is a minute.
 func (p *Profile) whizbang() {
 	p.About = "outbox and inbox on PostgreSQL"
 	p.Config.MaxAttempts = 10
 	p.Config.Backoff = Backoff{Base: time.Minute, Factor: 2, Cap: time.Hour, Jitter: JitterNone}
 }
 
-// kafkaDLC: the consumer of the dead letter channel pattern. After the nth
-// failure 200 ms·2ⁿ up to 10 s, and 20 to 50 ms more. There the jitter comes on
-// top of the cap; here the cap stays the longest wait.
+// kafkaDLC has the values of a consumer with a dead letter channel. It waits 200 ms·2ⁿ after the
+// nth failure, at most 10 s, and 20 to 50 ms more. In that system the jitter may exceed the cap;
+// here the cap stays the longest wait.
 func (p *Profile) kafkaDLC() {
 	p.About = "consumer with a dead letter channel"
 	p.Config.MaxAttempts = 5
@@ -84,10 +86,10 @@ func (p *Profile) kafkaDLC() {
 	}
 }
 
-// pgqueuer: a job ends with its first failure, after retries within the same
-// claim. A job whose worker vanished is picked again; the fourth time counts as
-// poison. The durable backoff is that of its database retries and is
-// used by those who raise max_attempts.
+// pgqueuer has the values of a job queue on PostgreSQL. A job ends with its first failure, after
+// retries within the same claim. A job whose worker vanished runs again; the fourth time it is
+// poison. The backoff, which counts only with a higher max_attempts, is that of its database
+// retries.
 func (p *Profile) pgqueuer() {
 	p.About = "job queue on PostgreSQL"
 	p.Config.MaxAttempts = 1
@@ -103,10 +105,10 @@ func (p *Profile) pgqueuer() {
 	p.OnConflict = nixie.FailOnConflict
 }
 
-// wink: mailboxes with a visibility timeout. After the nth delivery 60 s·n up to
-// 15 min. Its three lists of errors are matched by name, and by the reasons that
-// say the same. An error that asks for more visibility is no failure: the handler
-// goes on, up to ten times in one attempt.
+// wink has the values of mailboxes with a visibility timeout. It waits 60 s·n after the nth
+// delivery, at most 15 min. Its three lists match errors by name, and by the reasons that mean the
+// same. An error that asks for more visibility is no failure: the handler goes on, up to ten times
+// in one attempt.
 func (p *Profile) wink() {
 	p.About = "mailboxes of an agent runtime"
 	p.Config.MaxAttempts = 5
@@ -124,7 +126,7 @@ func (p *Profile) wink() {
 		{MatchName("ContentPolicyViolation"), nixie.ClassPermanent, nixie.ReasonPolicy},
 		{MatchName("AuthenticationError"), nixie.ClassPermanent, nixie.ReasonAuth},
 		{MatchName("QuotaExceededError"), nixie.ClassPermanent, nixie.ReasonResource},
-		// What depends on the case goes by the count.
+		// These may be transient or permanent, so the number of attempts decides.
 		{MatchName("ProviderError"), nixie.ClassUnknown, nixie.ReasonDependency},
 		{MatchName("SerializationError"), nixie.ClassUnknown, nixie.ReasonSerialization},
 		{MatchName("ResourceNotFoundError"), nixie.ClassUnknown, nixie.ReasonDependency},
@@ -132,7 +134,7 @@ func (p *Profile) wink() {
 	p.InClaim.Extensions = 10
 }
 
-// prodigy: work items of a map and reduce run.
+// prodigy has the values of the work items of a map and reduce run.
 func (p *Profile) prodigy() {
 	p.About = "work items of a MapReduce runner"
 	p.Config.MaxAttempts = 3

@@ -10,20 +10,19 @@ import (
 const (
 	shortHex = 7  // an abbreviated commit
 	longHex  = 16 // a hash; a shorter one may well be all digits
-	randomID = 12 // letters and digits in turn …
-
-	randomGroups = 3 // … with so many numbers among them
+	randomID = 12 // letters mixed with digits, if there are at least
+	// randomGroups numbers among the letters.
+	randomGroups = 3
 )
 
-// wholeChunk returns what stands for a chunk, or "" when its runs have to be
-// looked at one by one.
+// wholeChunk returns the placeholder of a chunk, or "" if the caller has to write it run by run.
 func wholeChunk(c string) string {
 	switch {
 	case c == "":
 		return ""
 	case strings.Contains(c, "://"):
 		return aURL
-	case len(c) == 36 && isUUID(c): // which may be all digits
+	case len(c) == 36 && isUUID(c): // before numbers: it may be all digits
 		return anID
 	case isTime(c):
 		return aTime
@@ -39,7 +38,7 @@ func wholeChunk(c string) string {
 	return ""
 }
 
-// wholeRun returns what stands for a run of letters and digits, or "".
+// wholeRun returns the placeholder of a run of letters and digits, or "".
 func wholeRun(run string) string {
 	digits, groups, hex := 0, 0, true
 	for i := range len(run) {
@@ -71,7 +70,7 @@ func wholeRun(run string) string {
 	return ""
 }
 
-// quantity tells durations such as 1m30s and sizes such as 4KiB.
+// quantity returns the placeholder of a duration such as 1m30s or a size such as 4KiB, or "".
 func quantity(run string) string {
 	kind := ""
 	for len(run) > 0 {
@@ -97,8 +96,8 @@ func quantity(run string) string {
 	return kind
 }
 
-// runEnd returns the end of the run of letters and digits that c begins with.
-// In a run that begins with a digit a point before another digit belongs to it.
+// runEnd returns the end of the run of letters and digits that c begins with. If the run begins
+// with a digit, a point before another digit belongs to it.
 func runEnd(c string) int {
 	number := isDigit(rune(c[0]))
 	for i := range len(c) {
@@ -111,16 +110,17 @@ func runEnd(c string) int {
 	return len(c)
 }
 
-// isTime tells dates, with or without the time of the day, and times of it.
+// isTime reports whether c is a date, a time of the day, or both.
 func isTime(c string) bool {
-	if !isDigit(rune(c[0])) || strings.ContainsFunc(c, func(r rune) bool { return !strings.ContainsRune("0123456789-:.TZ+/", r) }) {
+	isOther := func(r rune) bool { return !strings.ContainsRune("0123456789-:.TZ+/", r) }
+	if !isDigit(rune(c[0])) || strings.ContainsFunc(c, isOther) {
 		return false
 	}
-	return shaped(c, "0000-00-00") || shaped(c, "0000/00/00") || shaped(c, "00:00:00") || shaped(c, "0:00:00")
+	return hasShape(c, "0000-00-00") || hasShape(c, "0000/00/00") || hasShape(c, "00:00:00") || hasShape(c, "0:00:00")
 }
 
-// shaped reports whether c begins as the shape says, where 0 is any digit.
-func shaped(c, shape string) bool {
+// hasShape reports whether c begins like shape, in which 0 stands for any digit.
+func hasShape(c, shape string) bool {
 	if len(c) < len(shape) {
 		return false
 	}
@@ -132,7 +132,7 @@ func shaped(c, shape string) bool {
 	return true
 }
 
-// isPath tells paths from words with a slash between them, such as and/or.
+// isPath reports whether c is a path, and not two words with a slash between them, such as and/or.
 func isPath(c string) bool {
 	if len(c) > 2 && c[1] == ':' && isLetterByte(c[0]) && (c[2] == '\\' || c[2] == '/') {
 		return true
@@ -152,7 +152,7 @@ func isEmail(c string) bool {
 	return at > 0 && strings.IndexByte(c[at:], '.') > 1
 }
 
-// isAddress tells IPv6 and hardware addresses.
+// isAddress reports whether c is an IPv6 or a hardware address.
 func isAddress(c string) bool {
 	for i := range len(c) {
 		if b := c[i]; !isHexDigit(b) && b != ':' && b != '.' {
@@ -163,11 +163,12 @@ func isAddress(c string) bool {
 	return colons >= 5 || colons >= 2 && strings.Contains(c, "::")
 }
 
-// isNumber tells numbers with their signs, points and groups, percentages,
-// fractions, versions, IPv4 addresses and ports.
+// isNumber reports whether c is a number with its sign, point and groups. Percentages, fractions,
+// versions, IPv4 addresses and ports are numbers too.
 func isNumber(c string) bool {
 	c = strings.TrimLeft(c, "+-")
-	return c != "" && isDigit(rune(c[0])) && !strings.ContainsFunc(c, func(r rune) bool { return !isDigit(r) && !strings.ContainsRune("._:%-/", r) })
+	isOther := func(r rune) bool { return !isDigit(r) && !strings.ContainsRune("._:%-/", r) }
+	return c != "" && isDigit(rune(c[0])) && !strings.ContainsFunc(c, isOther)
 }
 
 func isHexNumber(run string) bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// What is written here is the plain way to what package policy finds out by shortcuts.
+// The functions of this file do without shortcuts what package policy does with them.
 
 // Errors with one ability each.
 type (
@@ -44,13 +44,15 @@ func (e tardy) Timeout() bool    { return true }
 func (e passer) Unwrap() error   { return e.error }
 func (e passer) Temporary() bool { return true }
 
-// parts are the errors and the wrappers that chains are made of.
+// parts returns the errors and the wrappers that chains are made of.
 func parts() (leaves []error, wraps []func(error) error) {
 	leaves = []error{
 		errors.New("refused"), context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded, syscall.ENOSPC, syscall.ECONNREFUSED,
-		&net.OpError{Op: "dial", Err: errors.New("x")}, &net.DNSError{Err: "no such host"}, exiting(3), &exec.ExitError{}, &os.PathError{Op: "open", Path: "/x", Err: syscall.EMFILE},
+		&net.OpError{Op: "dial", Err: errors.New("x")}, &net.DNSError{Err: "no such host"}, exiting(3), &exec.ExitError{},
+		&os.PathError{Op: "open", Path: "/x", Err: syscall.EMFILE},
 		nixie.Errorf(nixie.CodeLimit, "too many"), (*nixie.Error)(nil), (*panicking)(nil), being{context.Canceled}, being{syscall.ENOMEM},
-		becoming{&nixie.Outcome{Class: nixie.ClassPermanent, Err: errors.New("v")}}, becoming{exiting(4)}, becoming{tardy{errors.New("t")}}, becoming{nixie.Errorf(nixie.CodeDenied, "no")},
+		becoming{&nixie.Outcome{Class: nixie.ClassPermanent, Err: errors.New("v")}}, becoming{exiting(4)},
+		becoming{tardy{errors.New("t")}}, becoming{nixie.Errorf(nixie.CodeDenied, "no")},
 	}
 	d := &nixie.Delivery{}
 	wraps = []func(error) error{
@@ -70,8 +72,8 @@ func parts() (leaves []error, wraps []func(error) error) {
 	return leaves, wraps
 }
 
-// Of every chain of up to two wrappers the questions that are left out would have had
-// no answer.
+// For every chain of up to two wrappers, no error could have answered the questions that policy
+// leaves out.
 func TestQuestionsThatAreLeftOutHaveNoAnswer(t *testing.T) {
 	leaves, wraps := parts()
 	chains := slices.Clone(leaves)
@@ -89,7 +91,8 @@ func TestQuestionsThatAreLeftOutHaveNoAnswer(t *testing.T) {
 		if !ended {
 			t.Fatalf("%T has no end", err)
 		}
-		if m := marksOf(err); !can.has(canMark|canBeAs) && (m.Verb != "" || m.Class != "" || m.Reason != "" || m.After != 0 || m.Evidence != nil) {
+		if m := marksOf(err); !can.has(canMark|canBeAs) && (m.Verb != "" || m.Class != "" || m.Reason != "" || m.After != 0 ||
+			m.Evidence != nil) {
 			t.Errorf("%#v: marks %+v", err, m)
 		}
 		const all = ^ability(0)
@@ -106,14 +109,14 @@ func TestQuestionsThatAreLeftOutHaveNoAnswer(t *testing.T) {
 			}
 		}
 		text, sound := textOf(err)
-		if nodes := path(nil, err); sound && !slices.Equal(trail(nodes, text), plainTrail(nodes)) {
-			t.Errorf("%#v: trail %q, want %q", err, trail(nodes, text), plainTrail(nodes))
+		if nodes := path(nil, err); sound && !slices.Equal(contextOf(nodes, text), plainContext(nodes)) {
+			t.Errorf("%#v: context %q, want %q", err, contextOf(nodes, text), plainContext(nodes))
 		}
 	}
 }
 
-// plainTrail asks every error for its text wherever that is needed.
-func plainTrail(nodes []error) []string {
+// plainContext asks every error for its text each time.
+func plainContext(nodes []error) []string {
 	var lines []string
 	for i := 0; i+1 < len(nodes) && i < 2*nixie.MaxContext; i++ {
 		outer, _ := textOf(nodes[i])
@@ -126,7 +129,7 @@ func plainTrail(nodes []error) []string {
 	return lines
 }
 
-// plainNormal looks at each chunk.
+// plainNormal normalises without the fast path for words.
 func plainNormal(text string) string {
 	n := normaliser{text: text}
 	for n.at < len(n.text) && !n.full {

@@ -9,29 +9,31 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// fingerprintVersion names the algorithm. Whatever changes a fingerprint needs
-// another one, so that groups of two versions are never taken for each other.
+// fingerprintVersion names the algorithm. A change of the algorithm needs another version, so that
+// groups of two versions never mix.
 const fingerprintVersion = "v2-"
 
-// Signature names the group that a failure belongs to: a label for people, such
-// as
+// Signature names the group of a failure: a label for people, such as
 //
 //	command-failed[exit 1]: open <path>: no such file
 //
-// and a fingerprint for machines. Failures of one cause share both though IDs,
-// numbers, paths, times and quoted strings in their texts differ; another step,
-// exit code, reason or class is another group, and so is another place in the
-// code when a Go stack is known, which the label of a panic names. Line numbers and
-// addresses do not count, so that the next build keeps the group.
+// and a fingerprint for machines. Failures of one cause share both, although IDs, numbers, paths,
+// times and quoted strings in their texts differ. A difference in one of these makes another group:
 //
-// The label is one line of at most [MaxLabel] bytes of printable UTF-8. Time is
-// linear in the text and the stack.
+//	class, reason, step, exit code
+//	the other words of the text
+//	the functions at the top of the Go stack, without line numbers and addresses
+//
+// So the next build keeps the groups. The label of a panic names the function.
+//
+// The label is one line of printable UTF-8, at most [MaxLabel] bytes. The time is linear in the
+// text and the stack.
 func Signature(f *nixie.Failure) (label, fingerprint string) {
 	return signature(f, string(appendShape(nil, f)))
 }
 
-// appendShape adds to a text that is empty what the text of f has in common with those
-// of its group.
+// appendShape appends the normalised text of f, without its step, to an empty slice, whose memory
+// it uses.
 func appendShape(empty []byte, f *nixie.Failure) []byte {
 	text := f.Text
 	if n := len(f.Step); n > 0 && strings.HasPrefix(text, f.Step) && strings.HasPrefix(text[n:], ": ") {
@@ -40,7 +42,7 @@ func appendShape(empty []byte, f *nixie.Failure) []byte {
 	return appendNormal(empty, text)
 }
 
-// signature is Signature of a failure whose text has the shape.
+// signature is Signature for a failure whose text has the shape.
 func signature(f *nixie.Failure, shape string) (label, fingerprint string) {
 	step := oneLine(f.Step)
 	var marks, exit string
@@ -83,7 +85,7 @@ func joined(marks, mark string) string {
 	return marks + ", " + mark
 }
 
-// shorten cuts a label and shows that it did.
+// shorten cuts a label and marks the cut.
 func shorten(s string, limit int) string {
 	const mark = "…"
 	if len(s) <= limit {

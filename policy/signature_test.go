@@ -81,7 +81,7 @@ func commandFailed(text string, exit int) *nixie.Failure {
 	return &nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonCommandFailed, Text: text, ExitCode: &exit}
 }
 
-// The values are written down: a change of any is a change of version.
+// A change of any of these values needs another fingerprintVersion.
 func TestR22_SignaturesAreStableAcrossBuilds(t *testing.T) {
 	step := commandFailed("build: open /a/b.go: no such file", 1)
 	step.Step = "build"
@@ -103,7 +103,8 @@ func TestR22_SignaturesAreStableAcrossBuilds(t *testing.T) {
 func TestR22_OneCauseIsOneGroup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := func(name string) string {
-			id := nixie.ID(rapid.SliceOfN(rapid.Byte(), 16, 16).Filter(func(b []byte) bool { return !nixie.ID(b).IsZero() }).Draw(t, name+" id"))
+			id := nixie.ID(rapid.SliceOfN(rapid.Byte(), 16, 16).Filter(func(b []byte) bool { return !nixie.ID(b).IsZero() }).Draw(t,
+				name+" id"))
 			n := rapid.IntRange(0, 1<<40).Draw(t, name+" n")
 			dir := rapid.StringMatching(`(/[a-z0-9_.-]{1,20}){1,6}`).Draw(t, name+" dir")
 			took := time.Duration(rapid.Int64Range(1, 1<<50).Draw(t, name+" took"))
@@ -124,15 +125,15 @@ func TestR22_AnotherCauseIsAnotherGroup(t *testing.T) {
 	_, first := Signature(base())
 	seen := map[string]string{first: "base"}
 	for name, change := range map[string]func(*nixie.Failure){
-		"step":         func(f *nixie.Failure) { f.Step = "test" },
-		"other step":   func(f *nixie.Failure) { f.Step = "merge" },
-		"exit code":    func(f *nixie.Failure) { *f.ExitCode = 2 },
-		"no exit code": func(f *nixie.Failure) { f.ExitCode = nil },
-		"class":        func(f *nixie.Failure) { f.Class = nixie.ClassPermanent },
-		"reason":       func(f *nixie.Failure) { f.Reason = nixie.ReasonHandler },
-		"words":        func(f *nixie.Failure) { f.Text = "open /a: permission denied" },
-		"place":        func(f *nixie.Failure) { f.Stack = "goroutine 1 [running]:\nmain.a(0x1)\n\t/x/y.go:3 +0x1\n" },
-		"other place":  func(f *nixie.Failure) { f.Stack = "goroutine 1 [running]:\nmain.b(0x1)\n\t/x/y.go:3 +0x1\n" },
+		"step":           func(f *nixie.Failure) { f.Step = "test" },
+		"other step":     func(f *nixie.Failure) { f.Step = "merge" },
+		"exit code":      func(f *nixie.Failure) { *f.ExitCode = 2 },
+		"no exit code":   func(f *nixie.Failure) { f.ExitCode = nil },
+		"class":          func(f *nixie.Failure) { f.Class = nixie.ClassPermanent },
+		"reason":         func(f *nixie.Failure) { f.Reason = nixie.ReasonHandler },
+		"words":          func(f *nixie.Failure) { f.Text = "open /a: permission denied" },
+		"function":       func(f *nixie.Failure) { f.Stack = "goroutine 1 [running]:\nmain.a(0x1)\n\t/x/y.go:3 +0x1\n" },
+		"other function": func(f *nixie.Failure) { f.Stack = "goroutine 1 [running]:\nmain.b(0x1)\n\t/x/y.go:3 +0x1\n" },
 	} {
 		f := base()
 		change(f)
@@ -180,15 +181,17 @@ func TestFramesBeginWhereItPanicked(t *testing.T) {
 	}
 }
 
-// A panic while another is handled names the first one; what is no stack of a panic
-// stays as it is.
+// A panic while another is handled names the first one. A stack without a panic stays whole.
 func TestPanicStack(t *testing.T) {
-	const caught = "goroutine 7 [running]:\nruntime/debug.Stack()\n\ta/stack.go:26 +0x5e\nlib.Recoverer.func1()\n\tlib/r.go:1 +0x1\npanic({0x1, 0x2})\n\truntime/panic.go:860 +0x13a\n"
+	const caught = "goroutine 7 [running]:\nruntime/debug.Stack()\n\ta/stack.go:26 +0x5e\n" +
+		"lib.Recoverer.func1()\n\tlib/r.go:1 +0x1\npanic({0x1, 0x2})\n\truntime/panic.go:860 +0x13a\n"
 	const rest = "main.(*Shop).Pay(0xc1, {0x2})\n\tshop/main.go:18 +0x41\nmain.main()\n\tshop/main.go:3 +0x2\n"
 	for _, c := range []struct{ stack, rest, where string }{
 		{caught + rest, "goroutine 7 [running]:\n" + rest, "main.(*Shop).Pay at shop/main.go:18"},
-		{caught + "runtime.goPanicIndex(0x1, 0x2)\n\truntime/panic.go:115 +0x74\n" + rest, "goroutine 7 [running]:\n" + rest, "main.(*Shop).Pay at shop/main.go:18"},
-		{caught + "main.again()\n\tshop/a.go:1 +0x1\npanic(0x3)\n\truntime/panic.go:860\n" + rest, "goroutine 7 [running]:\n" + rest, "main.(*Shop).Pay at shop/main.go:18"},
+		{caught + "runtime.goPanicIndex(0x1, 0x2)\n\truntime/panic.go:115 +0x74\n" + rest, "goroutine 7 [running]:\n" + rest,
+			"main.(*Shop).Pay at shop/main.go:18"},
+		{caught + "main.again()\n\tshop/a.go:1 +0x1\npanic(0x3)\n\truntime/panic.go:860\n" + rest, "goroutine 7 [running]:\n" + rest,
+			"main.(*Shop).Pay at shop/main.go:18"},
 		{rest, rest, ""},
 		{caught, caught, ""},
 		{"", "", ""},
@@ -235,8 +238,8 @@ func hostileTexts(n int) map[string]string {
 	}
 }
 
-// A signature of 1 MiB of hostile text takes milliseconds when it is linear and
-// minutes when it is quadratic; the deadline of the test run is the judge.
+// A signature of 1 MiB of hostile text takes milliseconds if the algorithm is linear, and minutes
+// if it is quadratic. Then the deadline of the test run ends it.
 func TestB081_HostileTextTakesLinearTime(t *testing.T) {
 	for _, text := range hostileTexts(1 << 20) {
 		f := commandFailed(text, 1)
@@ -246,7 +249,7 @@ func TestB081_HostileTextTakesLinearTime(t *testing.T) {
 	}
 }
 
-// codes are what may keep its digits: a status, an SQLSTATE, an errno.
+// codes are numbers that stay in a signature: a status, an SQLSTATE, an errno.
 var codes = regexp.MustCompile(`(?i:sqlstate[^\pL\pN]*)[0-9A-Z]{5}|(?i:errno|os error|exit status|exit code)[^\pL\pN]*[0-9]{1,3}|` +
 	`(?i:` + strings.Join(beforeStatus, "|") + `)[^\pL\pN]*[1-5][0-9]{2}|[1-5][0-9]{2}( *(` + strings.Join(phrases, "|") + `)|$)`)
 

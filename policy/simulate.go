@@ -1,52 +1,53 @@
 package policy
 
 import (
+	"maps"
 	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
 )
 
-// MaxSimulated is the most steps of a simulation.
+// MaxSimulated limits the runs of a simulation.
 const MaxSimulated = 10_000
 
-// Rules by which a handler runs again under the same claim.
+// Names of the rules by which a handler runs again under the same claim.
 const (
 	ruleInClaim = "in-claim"
 	ruleExtend  = "extend-on" // the rule of Decide has the same name
 )
 
-// Scenario is a message whose every attempt goes wrong in the same way.
+// Scenario describes a message whose attempts all fail in the same way.
 type Scenario struct {
-	Message nixie.Message // its Type, Redrives and ExpiresAt count; and its ID, with Jitter
-	Err     error         // what the handler returns; nil is a holder that vanishes
+	Message nixie.Message // its Type, Redrives and ExpiresAt count; with Jitter also its ID
+	Err     error         // the error of the handler; nil is a holder that vanishes
 	InClaim InClaim       // retries within each claim
-	Took    time.Duration // how long each run goes on
+	Took    time.Duration // duration of each run
 	Start   time.Time     // when it is enqueued, and claimed for the first time
-	Jitter  bool          // throw the dice of the message's ID; else waits are without jitter
-	MaxRuns int           // most steps to take; 0 is all, up to [MaxSimulated]
+	Jitter  bool          // waits have the jitter that the message's ID gives; else none
+	MaxRuns int           // 0 is all, up to [MaxSimulated]
 }
 
-// SimulatedRun is one run in the life of a simulated message.
+// SimulatedRun is one run of a simulated message.
 type SimulatedRun struct {
-	Attempt    int            // execution in this life
+	Attempt    int            // execution in this generation
 	Run        int            // within the attempt; above 1 it was retried in the same claim
-	Failure    *nixie.Failure // what was diagnosed
+	Failure    *nixie.Failure // the record of it
 	After      time.Duration  // when it failed, since the start
 	Rule       string         // the rule that decided, of [DecisionRules], or "in-claim"
-	Verb       nixie.Verb     // empty where the handler runs again under the same claim
+	Verb       nixie.Verb     // empty if the handler runs again under the same claim
 	Wait       time.Duration  // before the next run
-	Least      time.Duration  // what jitter can make of that wait …
-	Most       time.Duration  // … at least and at most
+	Least      time.Duration  // the shortest wait with jitter
+	Most       time.Duration  // the longest wait with jitter
 	Cause      nixie.Cause    // of a letter
 	Status     nixie.Status   // of a letter
 	Channel    string         // of a letter: see [ChannelReason]
-	Review     bool           // of a letter: a person has to look first
+	Review     bool           // of a letter: a person has to review it
 	Redrivable bool           // of a letter: may be redriven
 }
 
-// Simulate plays a scenario to its end: every decision and every time until the
-// message is settled for good, or MaxRuns are done. It is pure, as policies are.
+// Simulate plays a scenario until the message is settled for good, or until MaxRuns. It is pure,
+// like policies.
 func Simulate(p *Policy, s Scenario) []SimulatedRun {
 	d := &nixie.Delivery{Message: s.Message}
 	d.Generation, d.EnqueuedAt = max(d.Generation, 1), s.Start
@@ -60,41 +61,41 @@ func Simulate(p *Policy, s Scenario) []SimulatedRun {
 		decider = p.withoutJitter()
 		s.InClaim.Backoff = s.InClaim.Backoff.or(defaultBackoff())
 	}
-	var steps []SimulatedRun
+	var runs []SimulatedRun
 	now := s.Start
-	for len(steps) < most {
+	for len(runs) < most {
 		d.Attempts++
 		d.Deliveries++
-		before := len(steps)
+		before := len(runs)
 		if s.Err != nil {
-			steps, now = s.inClaim(p, d, steps, now, most)
-			if len(steps) == most {
+			runs, now = s.inClaim(p, d, runs, now, most)
+			if len(runs) == most {
 				break
 			}
 		}
 		if s.Err == nil {
 			vanish(d)
 		}
-		step := s.fail(p, d, now)
-		step.Run = len(steps) - before + 1
-		now = step.Failure.FailedAt
+		run := s.fail(p, d, now)
+		run.Run = len(runs) - before + 1
+		now = run.Failure.FailedAt
 		var settled nixie.Settlement
-		step.Rule, settled = decider.decide(d, step.Failure, now)
-		step.settle(p, d, settled)
-		steps = append(steps, step)
-		now = now.Add(step.Wait)
-		switch step.Verb {
+		run.Rule, settled = decider.decide(d, run.Failure, now)
+		run.settle(p, d, settled)
+		runs = append(runs, run)
+		now = now.Add(run.Wait)
+		switch run.Verb {
 		case nixie.Retry:
 		case nixie.Release:
 			d.Attempts--
 		default:
-			return steps
+			return runs
 		}
 	}
-	return steps
+	return runs
 }
 
-// vanish is what becomes of a run whose holder does, and had nothing beside it.
+// vanish counts a holder that vanished and held only this message.
 func vanish(d *nixie.Delivery) {
 	d.Abandoned, d.AbandonedAlone = true, lease.AloneTwice(1, d.Crashes)
 	d.Attempts--
@@ -102,53 +103,53 @@ func vanish(d *nixie.Delivery) {
 	d.Crashes++
 }
 
-// fail is one more run.
+// fail makes the record of one more run.
 func (s Scenario) fail(p *Policy, d *nixie.Delivery, now time.Time) SimulatedRun {
 	ended := now.Add(max(s.Took, 0))
-	step := SimulatedRun{After: ended.Sub(s.Start)}
+	run := SimulatedRun{After: ended.Sub(s.Start)}
 	if s.Err == nil {
-		step.Failure = p.Abandoned(d, ended)
+		run.Failure = p.Abandoned(d, ended)
 	} else {
-		step.Failure = p.Diagnose(d, s.Err, Attempt{StartedAt: now, FailedAt: ended})
+		run.Failure = p.Diagnose(d, s.Err, Attempt{StartedAt: now, FailedAt: ended})
 	}
-	step.Attempt = step.Failure.Attempt
-	return step
+	run.Attempt = run.Failure.Attempt
+	return run
 }
 
-// inClaim adds the runs of an attempt that are followed by another one under the
-// same claim.
-func (s Scenario) inClaim(p *Policy, d *nixie.Delivery, steps []SimulatedRun, now time.Time, most int) ([]SimulatedRun, time.Time) {
+// inClaim adds all runs of an attempt but the last: those that another run under the same claim
+// follows.
+func (s Scenario) inClaim(p *Policy, d *nixie.Delivery, runs []SimulatedRun, now time.Time, most int) ([]SimulatedRun, time.Time) {
 	began := now
-	rules := s.InClaim
+	limits := s.InClaim
 	if !s.Jitter {
-		rules.Backoff.Jitter = JitterNone
+		limits.Backoff.Jitter = JitterNone
 	}
-	for n, extended := 1, 0; len(steps) < most; {
-		step := s.fail(p, d, now)
-		step.Run = n + extended
-		if p.Extends(d, step.Failure) {
-			if extended == rules.Extensions {
+	for n, extended := 1, 0; len(runs) < most; {
+		run := s.fail(p, d, now)
+		run.Run = n + extended
+		if p.Extends(d, run.Failure) {
+			if extended == limits.Extensions {
 				break
 			}
 			extended++
-			step.Rule = ruleExtend
+			run.Rule = ruleExtend
 		} else {
-			wait, again := rules.Next(d, n, step.Failure.FailedAt.Sub(began))
-			if !again || Final(step.Failure) {
+			wait, again := limits.Next(d, n, run.Failure.FailedAt.Sub(began))
+			if !again || Final(run.Failure) {
 				break
 			}
-			step.Rule, step.Wait = ruleInClaim, wait
-			step.Least, step.Most = s.InClaim.Backoff.Band(n)
+			run.Rule, run.Wait = ruleInClaim, wait
+			run.Least, run.Most = s.InClaim.Backoff.Band(n)
 			n++
 		}
-		steps = append(steps, step)
-		now = step.Failure.FailedAt.Add(step.Wait)
+		runs = append(runs, run)
+		now = run.Failure.FailedAt.Add(run.Wait)
 	}
-	return steps, now
+	return runs, now
 }
 
-// Final reports whether a failure needs no second run in its claim: it is permanent,
-// or the handler asked for a verb.
+// Final reports whether a failure gets no second run in its claim: it is permanent, or the handler
+// asked for a verb.
 func Final(f *nixie.Failure) bool {
 	return f.Class == nixie.ClassPermanent || marksOf(f.Err).Verb != ""
 }
@@ -170,18 +171,15 @@ func (s *SimulatedRun) settle(p *Policy, d *nixie.Delivery, settled nixie.Settle
 	}
 }
 
-// withoutJitter is the same policy with exact waits.
+// withoutJitter copies a policy and takes the jitter from all its waits.
 func (p *Policy) withoutJitter() *Policy {
-	plain := *p
-	plain.config.Backoff.Jitter = JitterNone
-	plain.cases = map[caseKey]*Config{}
-	for k, c := range p.cases {
-		exact := *c
-		exact.Backoff.Jitter = JitterNone
-		plain.cases[k] = &exact
+	exact := *p
+	exact.config.Backoff.Jitter = JitterNone
+	exact.cases = maps.Clone(p.cases)
+	for key, c := range exact.cases {
+		config := *c
+		config.Backoff.Jitter = JitterNone
+		exact.cases[key] = &config
 	}
-	if p.cases == nil {
-		plain.cases = nil
-	}
-	return &plain
+	return &exact
 }

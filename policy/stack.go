@@ -2,9 +2,9 @@ package policy
 
 import "strings"
 
-// PanicStack cuts off a Go stack, as debug.Stack writes it, what caught a panic and
-// what the runtime adds. Where names the function on top of the rest, that of the
-// user, with file and line. A stack without a panic stays whole.
+// PanicStack removes from a Go stack, in the form of debug.Stack, the frames that caught a panic
+// and the frames of the runtime. Where names the function on top of the rest, which is the user's,
+// with file and line. A stack without a panic stays whole.
 func PanicStack(stack string) (rest, where string) {
 	lines := strings.SplitAfter(stack, "\n")
 	top := -1
@@ -20,7 +20,7 @@ func PanicStack(stack string) (rest, where string) {
 		return stack, ""
 	}
 	where = frame(lines[top])
-	if file, ok := strings.CutPrefix(at(lines, top+1), "\t"); ok {
+	if file, ok := strings.CutPrefix(lineAt(lines, top+1), "\t"); ok {
 		file, _, _ = strings.Cut(strings.TrimRight(file, "\r\n"), " +0x")
 		where += " at " + file
 	}
@@ -30,15 +30,15 @@ func PanicStack(stack string) (rest, where string) {
 	return rest + strings.Join(lines[top:], ""), where
 }
 
-func at(lines []string, i int) string {
+func lineAt(lines []string, i int) string {
 	if i < len(lines) {
 		return lines[i]
 	}
 	return ""
 }
 
-// frames lists the functions at the top of a Go stack, as debug.Stack writes
-// it: names only. What is above a panic is the machinery that caught it.
+// frames returns the names of the functions at the top of a Go stack, in the form of debug.Stack.
+// It leaves out the functions above a panic: they caught it.
 func frames(stack string) []string {
 	var names []string
 	for line := range strings.Lines(stack) {
@@ -61,7 +61,7 @@ func ofRuntime(name string) bool {
 	return strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "runtime/")
 }
 
-// frame is the function that a line of a stack names, or "".
+// frame returns the function that a line of a stack names, or "".
 func frame(line string) string {
 	if strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "goroutine ") {
 		return ""

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Row is a row for people: a name, its value and what it means.
+// Row is a row of a table for people.
 type Row struct {
 	Name    string `json:"name"`
 	Value   string `json:"value"`
 	Meaning string `json:"meaning"`
 }
 
-// Table lists every number and choice that applies, for nixie policy show. What
-// cases say otherwise comes after the options.
+// Table lists every value of the policy, for nixie policy show. The differences of each case come
+// after the options.
 func (p *Policy) Table() []Row {
 	rows := append(p.config.options(), limits()...)
 	for i, r := range p.config.ClassRules {
@@ -23,12 +23,13 @@ func (p *Policy) Table() []Row {
 	}
 	for _, c := range p.config.Cases {
 		key := caseKey{c.Type, c.Reason}
-		rows = append(rows, Row{key.String(), differences(p.config.options(), p.of(key.kind, key.reason).options()), "what applies instead"})
+		own := p.of(key.messageType, key.reason).options()
+		rows = append(rows, Row{key.String(), differences(p.config.options(), own), "what applies instead"})
 	}
 	return rows
 }
 
-// options are the rows of everything that a config can be told.
+// options returns a row for each field of a config.
 func (c *Config) options() []Row {
 	retries := none
 	if c.MaxAttempts != none {
@@ -36,15 +37,15 @@ func (c *Config) options() []Row {
 	}
 	return []Row{
 		{"profile", c.Profile, "the set of values that the others start from"},
-		{"max_attempts", count(c.MaxAttempts), "executions in one life, the first included"},
+		{"max_attempts", count(c.MaxAttempts), "executions in one generation, the first included"},
 		{"max_retries", count(retries), "the same, the first execution not counted"},
-		{"max_deliveries", count(c.MaxDeliveries), "claims in one life, releases included, crashes not"},
+		{"max_deliveries", count(c.MaxDeliveries), "claims in one generation, releases included, crashes not"},
 		{"max_crashes", count(c.MaxCrashes), "holders that vanish in a row, the last with it alone, then it is poison"},
 		{"max_age", short(c.MaxAge), "no retry this long after it was enqueued"},
-		{"retry_budget", short(c.RetryBudget), "bound on the sum of all waits in one life"},
+		{"retry_budget", short(c.RetryBudget), "bound on the sum of all waits in one generation"},
 		{"max_redrives", count(c.MaxRedrives), "redrives, then a death means quarantine"},
 		{"on_exhausted", string(c.OnExhausted), "what becomes of a message that is given up"},
-		{"backoff", c.Backoff.String(), "wait before a retry, by failures in this life"},
+		{"backoff", c.Backoff.String(), "wait before a retry, by failures in this generation"},
 		{"rules", listed(len(c.ClassRules), "none"), "what failures are; the first that matches counts"},
 		{"never_dead", either(c.NeverDead), "such a failure is retried until a hard cap ends it"},
 		{"dead_at_once", either(c.DeadAtOnce), "such a failure is not retried"},
@@ -55,7 +56,7 @@ func (c *Config) options() []Row {
 	}
 }
 
-// differences are the options that a case sets otherwise.
+// differences describes the options of a case that differ from those of the config.
 func differences(base, other []Row) string {
 	var words []string
 	for i, s := range other {
@@ -66,7 +67,7 @@ func differences(base, other []Row) string {
 	return orElse(strings.Join(words, "; "), "nothing else")
 }
 
-// either lists matchers of which one has to hold.
+// either describes a list of matchers, of which one has to hold.
 func either(matchers []Matcher) string {
 	var words []string
 	for _, m := range matchers {

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// cut makes s valid UTF-8 without NUL and at most limit bytes long. A longer
-// text keeps its beginning and, as the innermost cause of an error stands last,
-// the last quarter; a mark between them counts what is gone. Where there is no
-// room for a mark the beginning alone stays.
+// cut makes s valid UTF-8 without NUL and at most limit bytes long. Of a longer text it keeps the
+// beginning and the last quarter, because the innermost cause of an error comes last. A mark
+// between them counts the bytes that are gone. Without room for a mark it keeps the beginning
+// only.
 func cut(s string, limit int) string {
 	if len(s) > limit {
 		mark := fmt.Sprintf(" …[%d bytes cut]… ", len(s)-limit)
@@ -20,19 +20,19 @@ func cut(s string, limit int) string {
 			s = head(s, limit)
 		}
 	}
-	// A byte that is replaced takes three: text in another encoding grows.
+	// Replacing a byte that is no UTF-8 adds two bytes, so text in another encoding grows.
 	return head(clean(s), limit)
 }
 
-// What a mask looks at.
+// Limits of the texts that a mask gets.
 const (
 	maxMasked     = 1 << 20 // bytes of a text
-	maxBrokenLine = 4 << 10 // bytes in which the end of a line without a beginning is looked for
+	maxBrokenLine = 4 << 10 // bytes in which dropBrokenLine searches for the end of the line
 )
 
-// ends leaves out the middle of a text that is too long to be masked. The words
-// at the cut go too: they may be parts of something that is to be hidden.
-func ends(s string) string {
+// withoutMiddle leaves out the middle of a text that is too long to be masked. It also leaves out
+// the words at the cut, which may be parts of a secret.
+func withoutMiddle(s string) string {
 	if len(s) <= maxMasked {
 		return s
 	}
@@ -47,7 +47,7 @@ func ends(s string) string {
 	return fmt.Sprintf("%s …[%d bytes cut]… %s", first, len(s)-len(first)-len(last), last)
 }
 
-// clean makes s valid UTF-8 without NUL, which not every store can keep.
+// clean makes s valid UTF-8 without NUL: some stores keep no other text.
 func clean(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s
@@ -55,7 +55,7 @@ func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// head is the first n bytes of s, less what would be part of a rune.
+// head returns the first n bytes of s, without a part of a rune at the end.
 func head(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -66,7 +66,7 @@ func head(s string, n int) string {
 	return s[:n]
 }
 
-// tail is the last n bytes of s, less what would be part of a rune.
+// tail returns the last n bytes of s, without a part of a rune at the beginning.
 func tail(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -78,9 +78,8 @@ func tail(s string, n int) string {
 	return s
 }
 
-// printable replaces everything by a blank that would not show as itself:
-// control characters, marks that turn the direction of writing, what is not
-// UTF-8.
+// printable replaces by a blank every rune that does not show as itself. Such runes are control
+// characters, marks that change the direction of writing, and bytes that are no UTF-8.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {

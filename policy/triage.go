@@ -6,9 +6,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Triage is what follows from a reason alone: the class of a failure that
-// nobody classified, and what may happen to the letter of a message that died
-// of it.
+// Triage holds the defaults of a reason. Class is for a failure without a class; the other fields
+// are for the letter of a message that died of it.
 type Triage struct {
 	Reason      nixie.Reason `json:"reason"`
 	Class       nixie.Class  `json:"class"`
@@ -16,7 +15,7 @@ type Triage struct {
 	NeedsReview bool         `json:"needs_review"` // a person has to look first
 }
 
-// Triages is the table of all reasons in the order of [nixie.Reasons].
+// Triages returns the table of all reasons in the order of [nixie.Reasons].
 func Triages() []Triage { return slices.Clone(triages) }
 
 var triages = []Triage{
@@ -42,7 +41,7 @@ var triages = []Triage{
 	{nixie.ReasonCanceled, nixie.ClassTransient, true, false},
 }
 
-// triageOf looks a reason up; one that is not in the list is unknown.
+// triageOf looks up a reason; one that is not in the table counts as unknown.
 func triageOf(r nixie.Reason) Triage {
 	i := slices.IndexFunc(triages, func(t Triage) bool { return t.Reason == r })
 	return triages[max(i, 0)]
@@ -54,15 +53,15 @@ func knownClass(c nixie.Class) bool {
 	return c == nixie.ClassTransient || c == nixie.ClassPermanent || c == nixie.ClassUnknown
 }
 
-// triage decides what may happen to a letter, and names the rule. What it died
-// of counts for more than the reason of its last failure.
+// triage decides whether a letter may be redriven and whether a person has to review it, and names
+// the rule that decided. The cause of death outweighs the reason of the last failure.
 func triage(verb nixie.Verb, cause nixie.Cause, r nixie.Reason) (redrivable, review bool, rule string) {
 	byReason := triageOf(r)
 	switch {
 	case cause == nixie.CausePoison:
 		return false, true, "cause:poison"
 	case cause == nixie.CauseExpired:
-		return false, false, "cause:expired" // whoever redrives it has to change its expiry
+		return false, false, "cause:expired" // a redrive needs a new expiry
 	case verb == nixie.Hold:
 		return byReason.Redrivable, true, "verb:hold"
 	}

@@ -40,7 +40,6 @@ var notYet = []string{
 	"internal/runner",
 	"internal/where",
 	"office",
-	"policy",
 	"privacy",
 	"redrive",
 	"store",

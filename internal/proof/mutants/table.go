@@ -197,7 +197,7 @@ var table = []mutant{
 		breaks: "the wait after many failures turns round and becomes the shortest one",
 		edits: []edit{
 			{"policy/backoff.go", "float64(b.Base) * math.Pow(b.Factor, float64(n-1))", "b.Base << (n - 1)"},
-			{"policy/backoff.go", "if grown < float64(b.most()) {", "if grown < b.most() {"},
+			{"policy/backoff.go", "if grown < float64(b.longest()) {", "if grown < b.longest() {"},
 			{"policy/backoff.go", "return time.Duration(grown)", "return grown"},
 		},
 		tests: waits,
