@@ -157,12 +157,12 @@ func (f *runFlags) take(ctx context.Context, r *runner.Runner, job string, list 
 	return err
 }
 
-func (f *runFlags) listOptions(list string, choice *items.Choice) items.Options {
+func (f *runFlags) listOptions(list string, choice *items.Selection) items.Options {
 	if list == stdinList && f.InTTY {
 		fmt.Fprintln(f.Err, "nixie: reading items from the terminal; end them with Ctrl-D")
 	}
 	return items.Options{
-		Path: list, Stdin: f.In, Format: items.Format(f.format), JSONPath: f.jsonPath, IDField: f.idField, SkipBad: f.skipBad, Choice: choice,
+		Path: list, Stdin: f.In, Format: items.Format(f.format), JSONPath: f.jsonPath, IDField: f.idField, SkipBad: f.skipBad, Select: choice,
 	}
 }
 
@@ -273,7 +273,7 @@ func (c *choosingFlags) register(fs *pflag.FlagSet) {
 }
 
 // choice returns the choice of the flags; nil is all.
-func (c *choosingFlags) choice() (*items.Choice, error) {
+func (c *choosingFlags) choice() (*items.Selection, error) {
 	switch {
 	case c.offset < 0:
 		return nil, usagef("--offset is %d: give a positive number, or leave it out", c.offset)
@@ -282,7 +282,7 @@ func (c *choosingFlags) choice() (*items.Choice, error) {
 	case *c == choosingFlags{}:
 		return nil, nil //nolint:nilnil // all items are no choice
 	}
-	choice := &items.Choice{Distinct: c.distinct, Offset: c.offset, Max: c.most}
+	choice := &items.Selection{Distinct: c.distinct, Offset: c.offset, Max: c.most}
 	var err error
 	if choice.Sort, err = items.ParseSort(c.sort); err != nil || c.where == "" {
 		return choice, err

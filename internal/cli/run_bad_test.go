@@ -63,7 +63,7 @@ func badLists() []badInput {
 				t.Errorf("raw bytes %q", l.Message.Body)
 			}
 		}},
-		{"an ID twice in a list", listed("a.jsonl", "{\"id\":\"x\",\"n\":1}\n\n{\"id\":\"x\",\"n\":2}\n", "--", "true"), 2, `a.jsonl:3:1: the ID "x" is that of line 1 already`, "", untouched},
+		{"an ID twice in a list", listed("a.jsonl", "{\"id\":\"x\",\"n\":1}\n\n{\"id\":\"x\",\"n\":2}\n", "--", "true"), 2, `a.jsonl:3:1: line 1 has the ID "x" already`, "", untouched},
 		{"an ID of the job, other content", func(d *desk) []string {
 			d.write("a.jsonl", "{\"id\":\"y\"}\n{\"id\":\"x\",\"n\":1}\n")
 			d.nixie(0, "run", "a.jsonl", "--job", "j", "--", "true")

@@ -12,10 +12,10 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// sniffBytes is how much of a list is looked at to tell its format.
+// sniffBytes is the number of bytes that detect reads to tell the format of a list.
 const sniffBytes = 64 << 10
 
-// openFile opens the list, or makes a copy that can be read twice.
+// openFile opens the list, or copies it when it cannot be read twice.
 func (r *Reader) openFile() error {
 	if r.opts.Path == "" {
 		return nixie.Errorf(nixie.CodeInvalid, "no list is named: give a file, or - for standard input")
@@ -23,7 +23,7 @@ func (r *Reader) openFile() error {
 	if r.opts.Path == "-" {
 		r.name = "standard input"
 		if r.opts.Stdin == nil {
-			return nixie.Errorf(nixie.CodeInvalid, "standard input is not there to be read: name a file")
+			return nixie.Errorf(nixie.CodeInvalid, "there is no standard input to read: name a file")
 		}
 		return r.spool(r.opts.Stdin)
 	}
@@ -39,7 +39,9 @@ func (r *Reader) openFile() error {
 	case err != nil:
 		err = unreadable(r.name, err)
 	case about.IsDir():
-		err = nixie.Errorf(nixie.CodeInvalid, "%s is a directory: name a file, or pipe a list of its files: find %[1]s -type f | nixie run - --format lines …", visible([]byte(r.name)))
+		err = nixie.Errorf(nixie.CodeInvalid,
+			"%s is a directory: name a file, or pipe a list of its files: find %[1]s -type f | nixie run - --format lines …",
+			visible([]byte(r.name)))
 	case about.Mode().IsRegular():
 		r.file = file
 		return nil
@@ -50,11 +52,11 @@ func (r *Reader) openFile() error {
 	return err
 }
 
-// spool copies from into a file that is gone when it is closed, or when we are.
+// spool copies from into a file without a name, which ends when it is closed or the process ends.
 func (r *Reader) spool(from io.Reader) error {
 	file, err := os.CreateTemp(r.opts.TempDir, "nixie-items-*")
 	if err != nil {
-		return r.noSpool(err)
+		return r.spoolError(err)
 	}
 	if err = os.Remove(file.Name()); err == nil {
 		_, err = io.Copy(file, from)
@@ -64,21 +66,22 @@ func (r *Reader) spool(from io.Reader) error {
 	}
 	if err != nil {
 		_ = file.Close() // the first error is the one to report
-		return r.noSpool(err)
+		return r.spoolError(err)
 	}
 	r.file = file
 	return nil
 }
 
-func (r *Reader) noSpool(err error) error {
+func (r *Reader) spoolError(err error) error {
 	dir := r.opts.TempDir
 	if dir == "" {
 		dir = os.TempDir()
 	}
-	return nixie.Errorf(nixie.CodeUnavailable, "%s cannot be copied to the temporary folder %s: %w: free some room there, or set TMPDIR", r.name, dir, err)
+	return nixie.Errorf(nixie.CodeUnavailable, "%s cannot be copied to the temporary folder %s: %w: free some room there, or set TMPDIR",
+		r.name, dir, err)
 }
 
-// detect finds out the format, and where the list begins.
+// detect finds the format, and the byte at which the list begins.
 func (r *Reader) detect() error {
 	if r.format == "" {
 		r.format = Auto
@@ -119,8 +122,8 @@ func (r *Reader) detect() error {
 	return nil
 }
 
-// separator is what parts the names in the header of a table: a comma, or where
-// there is none a semicolon or a tab.
+// separator returns the separator of a table's header: a comma, or in a header without commas a
+// semicolon or a tab.
 func separator(head []byte) byte {
 	header, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte("\n"))
 	quoted, semicolons, tabs := false, 0, 0
@@ -146,7 +149,7 @@ func separator(head []byte) byte {
 	return '\t'
 }
 
-// refuseEncoded names what has to be unpacked or converted first.
+// refuseEncoded refuses a list that must be unpacked or converted first, and names the command.
 func (r *Reader) refuseEncoded(head []byte) error {
 	for _, e := range [...]struct{ magic, what, fix string }{
 		{"\x1f\x8b", "compressed with gzip", "zcat FILE | nixie … -"},
@@ -191,12 +194,12 @@ func (r *Reader) sniff(head []byte, whole bool) error {
 		return nil
 	case text[0] != '[' && text[0] != '{' && text[0] != '"':
 		if bytes.IndexByte(line, ',') >= 0 || bytes.IndexByte(line, '\t') >= 0 {
-			return r.ambiguous("CSV or plain lines")
+			return r.ambiguousFormat("CSV or plain lines")
 		}
 		r.format = Lines
 		return nil
 	case text[0] == '"':
-		return r.ambiguous("JSON lines, CSV or plain lines")
+		return r.ambiguousFormat("JSON lines, CSV or plain lines")
 	case (ended || whole) && json.Valid(line) && !single:
 		r.format = JSONL
 		return nil
@@ -204,9 +207,10 @@ func (r *Reader) sniff(head []byte, whole bool) error {
 		r.format = JSON
 		return nil
 	}
-	return r.ambiguous("one JSON line or a JSON document with the items inside (then say --json-path)")
+	return r.ambiguousFormat("one JSON line or a JSON document with the items inside (then say --json-path)")
 }
 
-func (r *Reader) ambiguous(what string) error {
-	return nixie.Errorf(nixie.CodeInvalid, "%s could be %s: say which with --format jsonl, json, csv or lines", visible([]byte(r.name)), what)
+func (r *Reader) ambiguousFormat(what string) error {
+	return nixie.Errorf(nixie.CodeInvalid, "%s could be %s: say which with --format jsonl, json, csv or lines", visible([]byte(r.name)),
+		what)
 }

@@ -9,24 +9,24 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// document finds items in one JSON document. It holds the way from the top to
-// the present item, never the document.
+// document finds items in one JSON document. It holds the path from the top to the present item,
+// not the document.
 type document struct {
 	scanner
 	path    []selector
-	given   string // the path as the person wrote it, or empty
+	given   string // the path as the user wrote it, or empty
 	open    []level
 	objects bool // the document may be an item
 	began   bool
-	met     int // how many steps of the path led somewhere
-	entered int // how many of them began in an array or object
+	reached int // steps of the path that led to a value
+	entered int // of them, those that began in an array or object
 }
 
-// level is an array or object on the way to an item.
+// level is an array or object on the path to an item.
 type level struct {
 	closing byte
 	index   int64
-	matched int // line of the member that its step names; 0 when not met
+	matched int // line of the member that its step names; 0 before it comes
 }
 
 func newDocument(list string, from io.Reader, path []selector, given string) *document {
@@ -38,10 +38,10 @@ func (d *document) next() (found, error) {
 		d.began = true
 		d.space()
 		if _, ok := d.peek(); !ok {
-			return found{}, d.ended(io.EOF) // an empty list
+			return found{}, d.endError(io.EOF) // an empty list
 		}
 		if c, _ := d.peek(); d.objects && d.given == "" && c == '{' {
-			d.met, d.entered = len(d.path), len(d.path)
+			d.reached, d.entered = len(d.path), len(d.path)
 			return d.item()
 		}
 		if err := d.descend(); err != nil {
@@ -59,7 +59,7 @@ func (d *document) next() (found, error) {
 			d.open = d.open[:len(d.open)-1]
 			continue
 		}
-		chosen, err := d.choose(top)
+		chosen, err := d.onPath(top)
 		top.index++
 		switch {
 		case err != nil:
@@ -79,29 +79,28 @@ func (d *document) next() (found, error) {
 	if _, more := d.peek(); more {
 		return found{}, d.fail("text after the end of the JSON document: if the list has a JSON value per line, say --format jsonl")
 	}
-	if missing := d.missing(); missing != nil {
+	if missing := d.checkReached(); missing != nil {
 		return found{}, missing
 	}
-	return found{}, d.ended(io.EOF)
+	return found{}, d.endError(io.EOF)
 }
 
-// ended is err, or why the text could not be read to its end.
-func (d *document) ended(err error) error {
+// endError returns err, or the error that ended the reading.
+func (d *document) endError(err error) error {
 	if d.err != nil && d.err != io.EOF {
 		return unreadable(d.list, d.err)
 	}
 	return err
 }
 
-// choose passes the name of a member and reports whether the value that follows
-// is on the way.
-func (d *document) choose(top *level) (bool, error) {
+// onPath reads past the name of a member and reports whether its value is on the path.
+func (d *document) onPath(top *level) (bool, error) {
 	step := &d.path[len(d.open)-1]
 	if top.closing == ']' {
-		if !step.chooses(top.index) {
+		if !step.matches(top.index) {
 			return false, nil
 		}
-		d.met = max(d.met, len(d.open))
+		d.reached = max(d.reached, len(d.open))
 		return true, nil
 	}
 	if c, _ := d.peek(); c != '"' {
@@ -110,13 +109,15 @@ func (d *document) choose(top *level) (bool, error) {
 	line, column := d.line, d.column()
 	d.keeping, d.kept = true, d.pos
 	err := d.str()
-	name := d.buf[d.kept:d.pos]
-	whole := d.keeping
+	var name []byte // nil when the name is larger than an item may be
+	if d.keeping {
+		name = d.buf[d.kept:d.pos]
+	}
 	d.keeping = false
 	if err != nil {
 		return false, err
 	}
-	chosen := step.kind == wildcard || whole && sameName(name, step.name)
+	chosen := step.kind == wildcard || name != nil && sameName(name, step.name)
 	if err := d.colon(); err != nil || !chosen {
 		return false, err
 	}
@@ -125,7 +126,7 @@ func (d *document) choose(top *level) (bool, error) {
 			Text: fmt.Sprintf("%s occurs twice, first in line %d: remove one", visible([]byte(step.text)), top.matched)}
 	}
 	top.matched = line
-	d.met = max(d.met, len(d.open))
+	d.reached = max(d.reached, len(d.open))
 	return true, nil
 }
 
@@ -149,13 +150,13 @@ func unquote(written []byte) string {
 	return text
 }
 
-// descend opens the array or object that the next step goes into, or passes the
-// value when the path does not go on there.
+// descend opens the array or object that the next step enters, or reads past a value that it cannot
+// enter.
 func (d *document) descend() error {
 	c, _ := d.peek()
 	step := &d.path[len(d.open)]
-	if step.takes(c) {
-		d.open = append(d.open, level{closing: c + 2}) // [ ] and { } are two apart
+	if step.opens(c) {
+		d.open = append(d.open, level{closing: c + 2}) // in ASCII, ] and } follow [ and { by two
 		d.entered = max(d.entered, len(d.open))
 		return d.enter()
 	}
@@ -177,20 +178,20 @@ func (d *document) descend() error {
 		return d.fail("the document is %s: want an object, or an array of objects", what)
 	}
 	if d.given == "" {
-		return d.fail("the document is %s: choose the items in it with --json-path, '$.items' for example, or say --format jsonl if the list has a value per line", what)
+		return d.fail("the document is %s: choose its items with --json-path, such as '$.items', "+
+			"or say --format jsonl if the list has a value per line", what)
 	}
 	return d.fail("%s is %s, not an array of items: name the array, or choose the items with [*]", visible([]byte(step.text)), what)
 }
 
-// missing complains about a path that leads nowhere; an array without elements is
-// somewhere.
-func (d *document) missing() error {
+// checkReached refuses a path that leads to no value; an array without elements is a value.
+func (d *document) checkReached() error {
 	for i, s := range d.path {
 		many := s.kind != byName && s.kind != byIndex
 		if many && i < d.entered {
 			return nil
 		}
-		if many || i >= d.met {
+		if many || i >= d.reached {
 			return &InputError{List: d.list, Line: 1, Column: 1, Code: nixie.CodeInvalid,
 				Text: fmt.Sprintf("the document has no %s: check --json-path", visible([]byte(s.text)))}
 		}
@@ -198,7 +199,7 @@ func (d *document) missing() error {
 	return nil
 }
 
-// item passes and returns the value that comes next.
+// item reads the next value and returns it.
 func (d *document) item() (found, error) {
 	f := found{line: d.line, column: d.column()}
 	start := d.base + int64(d.pos)

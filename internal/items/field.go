@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// LineField is the one field of an item that is a plain line: the line.
+// LineField is the only field of a plain line: the line itself.
 const LineField = "line"
 
-// TypeLine is the type of a message whose body is such an item.
+// TypeLine is the type of a message whose body is a plain line.
 const TypeLine = "line"
 
-// Fields returns the scalar at a path of the item as text: a string's value,
-// numbers, true, false and null as written. It is false when there is nothing,
-// an array or an object.
+// Field returns the scalar at a path of the item as text: the value of a string, and numbers, true,
+// false and null as written. It returns false for an array, an object, and a missing value.
 //
-// A path is the name of a member, or names and indexes like a.b[0]. A member
-// that is called exactly like the whole path comes first, so that a CSV
-// column "a.b" can be named. Of members with the same name the last counts.
-func (i *Item) Fields(path string) (string, bool) {
+// A path is the name of a member, or names and indexes like a.b[0]. A member whose name is the
+// whole path comes first, so that a path can name a CSV column "a.b". Of members with the same name
+// the last counts.
+func (i *Item) Field(path string) (string, bool) {
 	if i.plain {
 		return string(i.Body), path == LineField
 	}
@@ -28,7 +27,7 @@ func (i *Item) Fields(path string) (string, bool) {
 	return lookup(i.Body, path)
 }
 
-// lookup is Fields for valid JSON.
+// lookup returns the scalar at a path of valid JSON.
 func lookup(body []byte, path string) (string, bool) {
 	value := find(body, path)
 	switch {
@@ -40,7 +39,7 @@ func lookup(body []byte, path string) (string, bool) {
 	return string(value), true
 }
 
-// find returns the value at a path as written, nil when there is none.
+// find returns the value at a path as written, or nil.
 func find(body []byte, path string) []byte {
 	value := member(body, path)
 	if value != nil || path == "" || !strings.ContainsAny(path, ".[") {
@@ -63,8 +62,7 @@ func find(body []byte, path string) []byte {
 	return value
 }
 
-// cutStep splits the first name or index off a path. Neither is set when the
-// path is wrong.
+// cutStep splits the first name or index off a path. It sets neither for a wrong path.
 func cutStep(path string) (name string, index int, rest string) {
 	if inner, ok := strings.CutPrefix(path, "["); ok {
 		digits, rest, ok := strings.Cut(inner, "]")
@@ -106,7 +104,7 @@ func member(body []byte, name string) []byte {
 		}
 		return err
 	})
-	if err != nil { // it is valid, so this is for callers that are wrong
+	if err != nil { // not possible for a valid body
 		return nil
 	}
 	return value

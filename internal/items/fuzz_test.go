@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// inMemory is a list that needs no file.
+// inMemory is a list without a file.
 type inMemory struct{ *strings.Reader }
 
 func (inMemory) Close() error { return nil }
 
-// readText is readAll without a temporary file.
+// readText reads a list without a temporary file.
 func readText(t *testing.T, text string, opts Options) ([]Item, error) {
 	t.Helper()
 	r := &Reader{opts: opts, name: "list", format: opts.Format, file: inMemory{strings.NewReader(text)}}
-	err := r.choosePath()
+	err := r.readPath()
 	if err == nil {
 		err = r.detect()
 	}
@@ -33,7 +33,7 @@ func readText(t *testing.T, text string, opts Options) ([]Item, error) {
 	return drain(t, r)
 }
 
-// fuzz reads text both ways and checks what holds for every list.
+// fuzz reads text both ways and checks the invariants of every list.
 func fuzz(t *testing.T, text string, opts Options) (items []Item, err error) {
 	t.Helper()
 	items, err = readText(t, text, opts)
@@ -60,7 +60,8 @@ func fuzz(t *testing.T, text string, opts Options) (items []Item, err error) {
 }
 
 func FuzzJSONL(f *testing.F) {
-	for _, seed := range []string{"", "1\n{\"a\":[true,null,1.5e-3]}\r\n\"\\u00e9\"", "\ufeff{}", "[1,", "{\"id\":\"a\"}\n{\"id\":\"a\"}", "\"\xff\"\n\x00", "{\"a\":{\"b\":\"\\ud800\"}} "} {
+	for _, seed := range []string{"", "1\n{\"a\":[true,null,1.5e-3]}\r\n\"\\u00e9\"", "\ufeff{}", "[1,", "{\"id\":\"a\"}\n{\"id\":\"a\"}",
+		"\"\xff\"\n\x00", "{\"a\":{\"b\":\"\\ud800\"}} "} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -84,7 +85,8 @@ func FuzzJSONL(f *testing.F) {
 }
 
 func FuzzJSONArray(f *testing.F) {
-	for _, seed := range []string{"", "[]", "[1, {\"a\" : [2]} ,\"x\"]\n", "[1", "[1]2", "[1,]", "{}", "\ufeff[[[]],1e400]", "[\"\\u0000\"]"} {
+	for _, seed := range []string{"", "[]", "[1, {\"a\" : [2]} ,\"x\"]\n", "[1", "[1]2", "[1,]", "{}", "\ufeff[[[]],1e400]",
+		"[\"\\u0000\"]"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -125,7 +127,8 @@ func FuzzJSONPath(f *testing.F) {
 }
 
 func FuzzCSV(f *testing.F) {
-	for _, seed := range []string{"", "a,b\n1,2\n", "a\n\"x\ny\"\n", "a,b\n1\n", "a,a\n", "\"a\"\"\"\n\"\"\n", "a\nx\"y\n\"x\"y", "a\n\n\n1", "0\t\"0\"", "a;b\n1;2,3\n"} {
+	for _, seed := range []string{"", "a,b\n1,2\n", "a\n\"x\ny\"\n", "a,b\n1\n", "a,a\n", "\"a\"\"\"\n\"\"\n", "a\nx\"y\n\"x\"y",
+		"a\n\n\n1", "0\t\"0\"", "a;b\n1;2,3\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -144,7 +147,7 @@ func FuzzCSV(f *testing.F) {
 		}
 		for i, item := range items {
 			for j, name := range rows[0] {
-				if got, ok := item.Fields(name); !ok || got != rows[i+1][j] {
+				if got, ok := item.Field(name); !ok || got != rows[i+1][j] {
 					t.Fatalf("%q: item %d, column %q is %q, %v; want %q", text, i, name, got, ok, rows[i+1][j])
 				}
 			}
@@ -189,7 +192,7 @@ func FuzzFields(f *testing.F) {
 	f.Add(`{bad`, "bad")
 	f.Fuzz(func(t *testing.T, body, path string) {
 		item := Item{Body: []byte(body)}
-		got, ok := item.Fields(path)
+		got, ok := item.Field(path)
 		if !ok && got != "" {
 			t.Fatalf("%q of %q is %q although it is not there", path, body, got)
 		}

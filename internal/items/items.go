@@ -1,9 +1,9 @@
-// Package items reads a list of work: JSON lines, the elements of a JSON
-// array, CSV rows or plain lines, from a file or standard input.
+// Package items reads a list of work from a file or standard input. The items are JSON lines, the
+// elements of a JSON array, CSV rows or plain lines.
 //
-// An item is kept as it is written: the body of a JSON item is the very bytes of
-// the list, so that numbers, duplicate keys and white space survive. A list is
-// streamed; what grows with it is 16 bytes of hash and a line number per item.
+// An item stays as it is written. The body of a JSON item has the bytes of the list, so that
+// numbers, duplicate keys and white space survive. The reader streams the list; its memory grows by
+// a hash of 16 bytes and a line number per item.
 package items
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Format is how a list is written.
+// Format is the format of a list.
 type Format string
 
 // The formats.
 const (
-	Auto  Format = "auto"  // by the file's suffix, else by its first bytes
+	Auto  Format = "auto"  // by the file's suffix, otherwise by its first bytes
 	JSONL Format = "jsonl" // a JSON value per line; empty lines are skipped
-	JSON  Format = "json"  // a JSON document: its elements, or what a JSON path chooses
+	JSON  Format = "json"  // a JSON document: its elements, or those that a JSON path selects
 	CSV   Format = "csv"   // a header, then a row per item; commas, or semicolons or tabs if the header has no comma
 	Lines Format = "lines" // a line per item, any bytes; empty lines are skipped
 )
@@ -32,45 +32,42 @@ func Formats() []Format { return []Format{Auto, JSONL, JSON, CSV, Lines} }
 // DefaultIDField is the field that holds the ID of an item.
 const DefaultIDField = "id"
 
-// Options say what to read and how. The zero value of a field is its default.
+// Options describe a list. The zero value of a field is its default.
 type Options struct {
-	Path     string    // of the list; "-" is Stdin
-	Stdin    io.Reader // needed for Path "-"
-	Format   Format    // default [Auto]
-	JSONPath string    // with JSON: what the items are, see [Open]; it implies the format
-	IDField  string    // path of the field with the ID, see [Item.Fields]; default [DefaultIDField]
-	SkipBad  bool      // return bad items with Bad set, not as an error
-	Objects  bool      // of records that have no IDs: a JSON document may be one of them, and what is no JSON is CSV
-	MaxItem  int64     // bytes an item may have; default [nixie.MaxBody]
-	TempDir  string    // where standard input and pipes are spooled; default [os.TempDir]
-	Choice   *Choice   // which items, and in which order; nil is all as they stand
+	Path     string     // of the list; "-" is Stdin
+	Stdin    io.Reader  // needed for Path "-"
+	Format   Format     // default [Auto]
+	JSONPath string     // selects the items of a JSON document, see [Open]; it implies the format
+	IDField  string     // path of the field with the ID, see [Item.Field]; default [DefaultIDField]
+	SkipBad  bool       // return bad items with Bad set, not as an error
+	Objects  bool       // records without IDs: a JSON document may be one record, and other text is CSV
+	MaxItem  int64      // limit of an item's bytes; default [nixie.MaxBody]
+	TempDir  string     // of the copies of standard input and pipes; default [os.TempDir]
+	Select   *Selection // filters and orders the items; nil takes all in the order of the list
 }
 
-// Item is one piece of work.
+// Item is an item of a list.
 type Item struct {
-	// ID is unique in the list: 1 to [nixie.MaxName] bytes of UTF-8 without
-	// control characters. It is the text of the ID field: a string's value, a
-	// number as written. An item without the field, or with null in it, and a
-	// bad item get "sha256-<32 hex digits>-<ordinal>": the first half of the
-	// hash of Body and how many items with the same bytes came before. So it is
-	// the same after a restart and wherever the item stands in the list.
+	// ID is unique in the list: 1 to [nixie.MaxName] bytes of UTF-8 without control characters. It
+	// is the text of the ID field: the value of a string, or a number as written. A bad item and
+	// one without the field, or with null in it, get "sha256-<32 hex digits>-<ordinal>". The digits
+	// are the first half of the hash of Body; the ordinal counts earlier items with the same bytes.
+	// So the ID is the same after a restart and at another position in the list.
 	ID string
 
-	// Name is what people call it: the ID, or of a plain line the line itself.
-	// A line that was there before, is blank, no text or longer than
-	// [nixie.MaxName] bytes is called "line N: " and its beginning.
+	// Name is for people: the ID, or a plain line itself. A line that is blank, is not text, is
+	// longer than [nixie.MaxName] bytes or came before has the name "line N: " with its beginning.
 	Name string
 
-	// Body is the item byte for byte, the caller's to keep: of JSONL and lines
-	// the line without its end, of JSON the bytes of the element, of CSV a JSON
-	// object that has the header's names in their order and strings as values:
-	// each what the field holds without its enclosing quotes, line ends inside
-	// untouched. Of a bad item it is the raw text, at most Options.MaxItem bytes.
+	// Body has the bytes of the item; the caller may keep it. For JSONL and lines it is the line
+	// without its end, for JSON the element. For CSV it is a JSON object with the header's names in
+	// their order. Its values are strings without the enclosing quotes, and with line ends as they
+	// are. For a bad item it is the raw text, at most Options.MaxItem bytes.
 	Body []byte
 
-	Line   int   // where it begins; the first is 1
+	Line   int   // of its first byte; the first is 1
 	Column int   // counted in bytes; the first is 1
-	Bad    error // what is wrong with it, an *[InputError]; only with Options.SkipBad
+	Bad    error // the error of a bad item, an *[InputError]; only with Options.SkipBad
 
 	plain bool // not JSON
 }
@@ -78,7 +75,7 @@ type Item struct {
 // IsLine reports whether an item is a plain line, not JSON.
 func (i *Item) IsLine() bool { return i.plain }
 
-// Summary is what [Reader.Check] found.
+// Summary counts the items of a list.
 type Summary struct {
 	Format Format // never Auto
 	Items  int64  // without the bad ones
@@ -91,7 +88,7 @@ type Reader struct {
 	opts   Options
 	name   string            // of the list, for errors
 	file   io.ReadSeekCloser // the list, or the spooled copy of it
-	start  int64             // where the list begins in file: after a byte order mark
+	start  int64             // offset of the list in file, after a byte order mark
 	format Format
 	comma  byte
 	path   []selector
@@ -100,42 +97,40 @@ type Reader struct {
 	ids    *identities
 	failed error // the error that ended the list
 
-	chosen []Item // of a choice, once it is made
-	at     int    // the next of chosen
+	selected []Item // the selection, after it was made
+	at       int    // index of the next in selected
 }
 
-// parser cuts a list into items. The body it finds is valid up to its next call.
+// parser cuts a list into items. The body that it returns is valid up to its next call.
 type parser interface {
 	next() (found, error) // io.EOF at the end; *InputError or a read error
 }
 
 // found is an item before it has an ID.
 type found struct {
-	body         []byte // what the handler gets
-	raw          []byte // as it stands in the list, for a bad item
+	body         []byte // of the item
+	raw          []byte // as in the list, for a bad item
 	line, column int
-	size         int64       // of raw, also when it was cut
-	bad          *InputError // what is wrong; the parser can go on after it
+	size         int64       // of raw before it was cut
+	bad          *InputError // an error after which the parser can go on
 }
 
-// Open opens a list. Standard input and everything else that cannot be read
-// twice is first copied to a temporary file that has no name and ends with the
-// reader.
+// Open opens a list. It copies standard input and other files that cannot be read twice to a
+// temporary file, which has no name and ends with the reader.
 //
-// Options.JSONPath is a subset of RFC 9535 that can be followed without holding
-// the document: $, .name, ['name'], [3], [*], .* and [from:to:step], with no
-// negative numbers. A path without a wildcard or slice leads to an array, and the
-// items are its elements; one with them chooses the items themselves. Without a
-// path the document is the array.
+// Options.JSONPath takes the subset of RFC 9535 that needs no document in memory: $, .name,
+// ['name'], [3], [*], .* and [from:to:step], without negative numbers. A path without a wildcard or
+// slice leads to an array, whose elements are the items. A path with them leads to the items.
+// Without a path the document is the array.
 //
-// Errors have the code not-found for a missing file, unavailable for one that
-// cannot be read, and invalid for everything that the caller can mend.
+// Errors have the code not-found for a missing file, unavailable for an unreadable one, and invalid
+// for errors of the list or the options.
 func Open(opts Options) (*Reader, error) {
 	if opts.IDField == "" {
 		opts.IDField = DefaultIDField
 	}
 	r := &Reader{opts: opts, name: opts.Path, format: opts.Format}
-	if err := r.choosePath(); err != nil {
+	if err := r.readPath(); err != nil {
 		return nil, err
 	}
 	if err := r.openFile(); err != nil {
@@ -152,10 +147,10 @@ func Open(opts Options) (*Reader, error) {
 	return r, nil
 }
 
-// Format is how the list is written; never [Auto].
+// Format returns the format of the list; never [Auto].
 func (r *Reader) Format() Format { return r.format }
 
-// Close gives the file back.
+// Close closes the file.
 func (r *Reader) Close() error { return r.file.Close() }
 
 // Rewind goes back to the first item.
@@ -188,12 +183,11 @@ func (r *Reader) lineReader() *lineReader {
 	return lines
 }
 
-// limit is how many bytes an item may have.
+// limit returns the limit of an item's bytes.
 func (r *Reader) limit() int { return int(cmp.Or(r.opts.MaxItem, nixie.MaxBody)) }
 
-// Check reads the whole list from its beginning, returns the first error, and
-// rewinds: after it Next starts at the first item. A file that is changed
-// afterwards can still hold errors.
+// Check reads the whole list from its beginning, returns the first error, and rewinds: then Next
+// starts at the first item. A file that changes afterwards can still hold errors.
 func (r *Reader) Check() (Summary, error) {
 	if err := r.Rewind(); err != nil {
 		return Summary{}, err
@@ -202,8 +196,8 @@ func (r *Reader) Check() (Summary, error) {
 	for {
 		item, err := r.next()
 		switch {
-		case err == io.EOF && r.opts.Choice != nil && r.chosen == nil:
-			return sum, r.pick()
+		case err == io.EOF && r.opts.Select != nil && r.selected == nil:
+			return sum, r.makeSelection()
 		case err == io.EOF:
 			return sum, r.Rewind()
 		case err != nil:
@@ -217,15 +211,14 @@ func (r *Reader) Check() (Summary, error) {
 	}
 }
 
-// Next returns the next item, and io.EOF after the last. Other errors are an
-// *[InputError] with code invalid or limit, or unavailable when reading failed;
-// after one of them Next returns the same again. With Options.SkipBad an item
-// that is bad in itself is returned with Bad set, and only what makes the
-// rest of the list unreadable is an error: a JSON document that is broken, a
-// CSV header that is wrong, a quote that is never closed.
+// Next returns the next item, and io.EOF after the last. Other errors are an *[InputError] with
+// code invalid or limit. They have code unavailable when reading failed. Next returns such an error
+// again. With Options.SkipBad it returns a bad item with Bad set. An error then means that the rest
+// of the list is unreadable: a broken JSON document, a wrong CSV header, a quote that is never
+// closed.
 func (r *Reader) Next() (Item, error) {
-	if r.opts.Choice != nil {
-		return r.nextChosen()
+	if r.opts.Select != nil {
+		return r.nextSelected()
 	}
 	item, err := r.next()
 	if err == nil {
@@ -234,35 +227,35 @@ func (r *Reader) Next() (Item, error) {
 	return item, err
 }
 
-// nextChosen is Next of a choice, which is made first.
-func (r *Reader) nextChosen() (Item, error) {
-	if r.chosen == nil {
-		if err := r.pick(); err != nil {
+// nextSelected returns the next selected item; the first call makes the selection.
+func (r *Reader) nextSelected() (Item, error) {
+	if r.selected == nil {
+		if err := r.makeSelection(); err != nil {
 			r.failed = err
 			return Item{}, err
 		}
 	}
-	if r.at == len(r.chosen) {
+	if r.at == len(r.selected) {
 		return Item{}, io.EOF
 	}
 	r.at++
-	item := r.chosen[r.at-1]
+	item := r.selected[r.at-1]
 	item.Body = bytes.Clone(item.Body)
 	return item, nil
 }
 
-// pick makes the choice, from the beginning of the list.
-func (r *Reader) pick() error {
+// makeSelection makes the selection, from the beginning of the list.
+func (r *Reader) makeSelection() error {
 	if err := r.Rewind(); err != nil {
 		return err
 	}
-	if err := r.choose(); err != nil {
+	if err := r.selectItems(); err != nil {
 		return err
 	}
 	return r.Rewind()
 }
 
-// next is Next with a body that is valid up to the next call.
+// next returns the next item with a body that is valid up to the next call.
 func (r *Reader) next() (Item, error) {
 	if r.failed != nil {
 		return Item{}, r.failed
@@ -275,13 +268,13 @@ func (r *Reader) next() (Item, error) {
 	item := Item{Body: f.body, Line: f.line, Column: f.column, plain: r.format == Lines}
 	bad := f.bad
 	if bad == nil {
-		bad = r.judge(&f)
+		bad = r.checkItem(&f)
 	}
 	if bad == nil && !r.opts.Objects {
-		item.ID, bad = r.ids.name(r.name, &item)
+		item.ID, bad = r.ids.idOf(r.name, &item)
 	}
 	if bad == nil {
-		item.Name = item.called()
+		item.Name = item.displayName()
 		return item, nil
 	}
 	if !r.opts.SkipBad {
@@ -290,14 +283,14 @@ func (r *Reader) next() (Item, error) {
 	}
 	item.Body, item.Bad = f.raw, bad
 	if !r.opts.Objects {
-		item.ID = r.ids.content(f.raw)
-		item.Name = item.called()
+		item.ID = r.ids.contentID(f.raw)
+		item.Name = item.displayName()
 	}
 	return item, nil
 }
 
-// judge checks what holds for items of every format.
-func (r *Reader) judge(f *found) *InputError {
+// checkItem checks the size of an item, and the UTF-8 of JSON.
+func (r *Reader) checkItem(f *found) *InputError {
 	size := max(f.size, int64(len(f.body)))
 	if size > int64(r.limit()) {
 		return &InputError{List: r.name, Line: f.line, Column: f.column, Code: nixie.CodeLimit,

@@ -14,7 +14,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// readAll reads text as a list by way of standard input.
+// readAll reads text as a list from standard input.
 func readAll(t testing.TB, text string, opts Options) ([]Item, error) {
 	t.Helper()
 	opts.Path, opts.Stdin, opts.TempDir = "-", strings.NewReader(text), t.TempDir()
@@ -63,14 +63,19 @@ func TestRead(t *testing.T) {
 		{"empty csv", "", Options{Format: CSV}, nil},
 		{"empty lines", "", Options{Format: Lines}, nil},
 		{"empty auto", "\n\n", Options{}, nil},
-		{"jsonl", "{\"a\":1}\n\n  \n{\"a\":2}\r\n [3] ", Options{Format: JSONL}, []want{{`{"a":1}`, 1, 1}, {`{"a":2}`, 4, 1}, {` [3] `, 5, 1}}},
+		{"jsonl", "{\"a\":1}\n\n  \n{\"a\":2}\r\n [3] ", Options{Format: JSONL},
+			[]want{{`{"a":1}`, 1, 1}, {`{"a":2}`, 4, 1}, {` [3] `, 5, 1}}},
 		{"bom", "\ufeff{\"a\":1}\n2", Options{Format: JSONL}, []want{{`{"a":1}`, 1, 1}, {"2", 2, 1}}},
-		{"numbers and duplicate keys survive", `{"a":1e400,"a":9007199254740993,"b":-0.0E+1,"c":123456789012345678901234567890}`, Options{Format: JSONL},
+		{"numbers and duplicate keys survive", `{"a":1e400,"a":9007199254740993,"b":-0.0E+1,"c":123456789012345678901234567890}`,
+			Options{Format: JSONL},
 			[]want{{`{"a":1e400,"a":9007199254740993,"b":-0.0E+1,"c":123456789012345678901234567890}`, 1, 1}}},
-		{"scalars", "true\nfalse\nnull\n\"x\\u00e9\\n\"\n-1\n0", Options{Format: JSONL}, []want{{"true", 1, 1}, {"false", 2, 1}, {"null", 3, 1}, {`"x\u00e9\n"`, 4, 1}, {"-1", 5, 1}, {"0", 6, 1}}},
-		{"array", "[1e400,\n {\"a\" :\n 2}, \"x\",[ ]]\n", Options{Format: JSON}, []want{{"1e400", 1, 2}, {"{\"a\" :\n 2}", 2, 2}, {`"x"`, 3, 6}, {"[ ]", 3, 10}}},
+		{"scalars", "true\nfalse\nnull\n\"x\\u00e9\\n\"\n-1\n0", Options{Format: JSONL},
+			[]want{{"true", 1, 1}, {"false", 2, 1}, {"null", 3, 1}, {`"x\u00e9\n"`, 4, 1}, {"-1", 5, 1}, {"0", 6, 1}}},
+		{"array", "[1e400,\n {\"a\" :\n 2}, \"x\",[ ]]\n", Options{Format: JSON},
+			[]want{{"1e400", 1, 2}, {"{\"a\" :\n 2}", 2, 2}, {`"x"`, 3, 6}, {"[ ]", 3, 10}}},
 		{"array without elements", "[ ]", Options{Format: JSON}, nil},
-		{"path to an array", `{"x":{"y":[9]},"data":{"items":[1,2]},"z":3}`, Options{JSONPath: "$.data.items"}, []want{{"1", 1, 33}, {"2", 1, 35}}},
+		{"path to an array", `{"x":{"y":[9]},"data":{"items":[1,2]},"z":3}`, Options{JSONPath: "$.data.items"},
+			[]want{{"1", 1, 33}, {"2", 1, 35}}},
 		{"path to an empty array", `{"items":[]}`, Options{JSONPath: "$.items"}, nil},
 		{"path with a wildcard", `{"items":[[1],[2]]}`, Options{JSONPath: "$.items[*]"}, []want{{"[1]", 1, 11}, {"[2]", 1, 15}}},
 		{"path below a wildcard", `[{"p":1},{"q":0},{"p":{}},7]`, Options{JSONPath: "$[*].p"}, []want{{"1", 1, 7}, {"{}", 1, 23}}},
@@ -102,7 +107,8 @@ func TestRead(t *testing.T) {
 		}
 		for i, w := range c.want {
 			if g := got[i]; string(g.Body) != w.body || g.Line != w.line || g.Column != w.column || g.Bad != nil {
-				t.Errorf("%s: item %d is %q at %d:%d (%v), want %q at %d:%d", c.name, i, g.Body, g.Line, g.Column, g.Bad, w.body, w.line, w.column)
+				t.Errorf("%s: item %d is %q at %d:%d (%v), want %q at %d:%d", c.name, i, g.Body, g.Line, g.Column, g.Bad, w.body, w.line,
+					w.column)
 			}
 		}
 	}
@@ -178,7 +184,8 @@ func TestIDs(t *testing.T) {
 }
 
 func TestFields(t *testing.T) {
-	body := `{"s":"a\tb","n":1e400,"t":true,"z":null,"o":{"k":[10,{"x":"y"},[1,2]]},"a.b":"dotted","a":{"b":"nested"},"d":1,"d":2,"\u0065":"e"}`
+	body := `{"s":"a\tb","n":1e400,"t":true,"z":null,"o":{"k":[10,{"x":"y"},[1,2]]},"a.b":"dotted",` +
+		`"a":{"b":"nested"},"d":1,"d":2,"\u0065":"e"}`
 	item := Item{Body: []byte(body)}
 	for _, c := range []struct {
 		path, want string
@@ -187,24 +194,25 @@ func TestFields(t *testing.T) {
 		{"s", "a\tb", true}, {"n", "1e400", true}, {"t", "true", true}, {"z", "null", true}, {"o.k[0]", "10", true},
 		{"o.k[1].x", "y", true}, {"o.k[2][1]", "2", true}, {"a.b", "dotted", true}, {"d", "2", true}, {"e", "e", true},
 		{"o", "", false}, {"o.k", "", false}, {"o.k[3]", "", false}, {"o.k[-1]", "", false}, {"o.k[x]", "", false}, {"o.k[1", "", false},
-		{"o..k", "", false}, {"o.", "", false}, {"", "", false}, {"missing", "", false}, {"s.x", "", false}, {"o.k[1]x", "", false}, {"o.k[0].", "", false},
+		{"o..k", "", false}, {"o.", "", false}, {"", "", false}, {"missing", "", false}, {"s.x", "", false}, {"o.k[1]x", "", false},
+		{"o.k[0].", "", false},
 	} {
-		if got, ok := item.Fields(c.path); got != c.want || ok != c.ok {
+		if got, ok := item.Field(c.path); got != c.want || ok != c.ok {
 			t.Errorf("Fields(%q) = %q, %v; want %q, %v", c.path, got, ok, c.want, c.ok)
 		}
 	}
 	array := Item{Body: []byte(`[{"x":1}]`)}
-	if got, ok := array.Fields("[0].x"); got != "1" || !ok {
+	if got, ok := array.Field("[0].x"); got != "1" || !ok {
 		t.Errorf("Fields([0].x) = %q, %v", got, ok)
 	}
 	lines, err := readAll(t, `{"a":1}`, Options{Format: Lines})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := lines[0].Fields(LineField); got != `{"a":1}` || !ok {
+	if got, ok := lines[0].Field(LineField); got != `{"a":1}` || !ok {
 		t.Errorf("the field of a line is %q, %v", got, ok)
 	}
-	if _, ok := lines[0].Fields("a"); ok {
+	if _, ok := lines[0].Field("a"); ok {
 		t.Error("a plain line has fields of JSON")
 	}
 }
@@ -250,9 +258,11 @@ func TestSkipBad(t *testing.T) {
 		bad        []bool
 	}{
 		{"jsonl", "1\n{bad\n\"\xff\"\n{\"id\":\"a\"}\n{\"id\":\"a\"}\n{\"id\":[]}\n2", JSONL,
-			[]string{"1", "{bad", "\"\xff\"", `{"id":"a"}`, `{"id":"a"}`, `{"id":[]}`, "2"}, []bool{false, true, true, false, true, true, false}},
+			[]string{"1", "{bad", "\"\xff\"", `{"id":"a"}`, `{"id":"a"}`, `{"id":[]}`, "2"},
+			[]bool{false, true, true, false, true, true, false}},
 		{"json", `[1,{"id":""},2]`, JSON, []string{"1", `{"id":""}`, "2"}, []bool{false, true, false}},
-		{"csv", "a,b\n1\nx,\"y\"z\nx,y\"z\n1,\xff\n1,2\n", CSV, []string{"1", `x,"y"z`, `x,y"z`, "1,\xff", `{"a":"1","b":"2"}`}, []bool{true, true, true, true, false}},
+		{"csv", "a,b\n1\nx,\"y\"z\nx,y\"z\n1,\xff\n1,2\n", CSV, []string{"1", `x,"y"z`, `x,y"z`, "1,\xff", `{"a":"1","b":"2"}`},
+			[]bool{true, true, true, true, false}},
 		{"long lines", "a\n" + long + "yy\nb", Lines, []string{"a", long, "b"}, []bool{false, true, false}},
 		{"long jsonl", "1\n\"" + long + "\"\n2", JSONL, []string{"1", `"` + long[1:], "2"}, []bool{false, true, false}},
 		{"long json", "[1,\"" + long + "\",2]", JSON, []string{"1", `"` + long[1:], "2"}, []bool{false, true, false}},
@@ -265,7 +275,8 @@ func TestSkipBad(t *testing.T) {
 		seen := map[string]bool{}
 		for i, item := range got {
 			if string(item.Body) != c.bodies[i] || (item.Bad != nil) != c.bad[i] || seen[item.ID] || item.ID == "" {
-				t.Errorf("%s: item %d is %.40q, ID %s, bad %v; want %.40q, bad %v", c.name, i, item.Body, item.ID, item.Bad, c.bodies[i], c.bad[i])
+				t.Errorf("%s: item %d is %.40q, ID %s, bad %v; want %.40q, bad %v", c.name, i, item.Body, item.ID, item.Bad, c.bodies[i],
+					c.bad[i])
 			}
 			seen[item.ID] = true
 			var in *InputError
@@ -276,8 +287,7 @@ func TestSkipBad(t *testing.T) {
 	}
 }
 
-// Records are objects of any layout: nobody asks for their IDs, and one may be
-// the whole document.
+// Records are objects of any layout. They need no IDs, and one may be the whole document.
 func TestObjects(t *testing.T) {
 	for _, c := range []struct {
 		text   string
@@ -300,7 +310,7 @@ func TestObjects(t *testing.T) {
 			opts.MaxItem = 12
 		}
 		r := &Reader{opts: opts, name: "list", file: inMemory{strings.NewReader(c.text)}}
-		if err := errors.Join(r.choosePath(), r.detect(), r.Rewind()); err != nil {
+		if err := errors.Join(r.readPath(), r.detect(), r.Rewind()); err != nil {
 			t.Fatal(err)
 		}
 		items, err := drain(t, r)

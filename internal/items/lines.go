@@ -13,8 +13,8 @@ import (
 type lineReader struct {
 	list  string
 	from  *bufio.Reader
-	line  int // number of the line that next returned last
-	limit int // bytes an item may have
+	line  int // number of the last line that next returned
+	limit int // of an item's bytes
 	buf   []byte
 }
 
@@ -22,9 +22,8 @@ func newLineReader(list string, from io.Reader) *lineReader {
 	return &lineReader{list: list, limit: nixie.MaxBody, from: bufio.NewReaderSize(from, scanBuffer)}
 }
 
-// next returns the next line with its end, valid up to the next call, and its
-// size. Of a line that is larger than an item may be, it returns the first
-// bytes.
+// next returns the next line with its end, valid up to the next call, and its size. It cuts a line
+// that is larger than an item may be.
 func (l *lineReader) next() (text []byte, size int64, err error) {
 	l.buf = l.buf[:0]
 	for {
@@ -48,7 +47,7 @@ func (l *lineReader) next() (text []byte, size int64, err error) {
 	}
 }
 
-// withoutEnd cuts \n or \r\n off.
+// withoutEnd removes \n or \r\n.
 func withoutEnd(text []byte) []byte {
 	if body, ok := bytes.CutSuffix(text, []byte("\n")); ok {
 		return bytes.TrimSuffix(body, []byte("\r"))
@@ -56,7 +55,7 @@ func withoutEnd(text []byte) []byte {
 	return text
 }
 
-// lineParser finds an item in each line that is not empty.
+// lineParser makes an item of each line that is not empty.
 type lineParser struct {
 	lines *lineReader
 	json  bool
@@ -86,7 +85,7 @@ func (p *lineParser) next() (found, error) {
 	}
 }
 
-// check says where a line is not one JSON value.
+// check returns an error unless the line is one JSON value.
 func (p *lineParser) check(line []byte) (*InputError, error) {
 	s := &p.scan
 	s.list = p.lines.list

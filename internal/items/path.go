@@ -12,7 +12,7 @@ import (
 type selector struct {
 	kind         selectorKind
 	name         string
-	from, to, by int64  // of an index (from) or a slice; to < 0 is open
+	from, to, by int64  // of an index (from) or a slice; to < 0 means no end
 	text         string // the path up to and with this step
 }
 
@@ -26,8 +26,8 @@ const (
 	element // of the array that a path without a wildcard leads to
 )
 
-// takes reports whether the step goes into objects or arrays beginning with c.
-func (s *selector) takes(c byte) bool {
+// opens reports whether the step enters an object or array that begins with c.
+func (s *selector) opens(c byte) bool {
 	switch s.kind {
 	case byName:
 		return c == '{'
@@ -37,7 +37,7 @@ func (s *selector) takes(c byte) bool {
 	return c == '['
 }
 
-func (s *selector) chooses(i int64) bool {
+func (s *selector) matches(i int64) bool {
 	switch s.kind {
 	case byIndex:
 		return i == s.from
@@ -47,15 +47,16 @@ func (s *selector) chooses(i int64) bool {
 	return true
 }
 
-// maxPathSteps is how many steps a JSON path may have.
+// maxPathSteps limits the steps of a JSON path.
 const maxPathSteps = 100
 
-// choosePath reads Options.JSONPath.
-func (r *Reader) choosePath() error {
+// readPath reads Options.JSONPath.
+func (r *Reader) readPath() error {
 	text := r.opts.JSONPath
 	if text != "" && r.format != JSON {
 		if r.format != Auto && r.format != "" {
-			return nixie.Errorf(nixie.CodeInvalid, "a JSON path chooses from a JSON document, but the format is %s: leave one of them out", r.format)
+			return nixie.Errorf(nixie.CodeInvalid, "a JSON path chooses from a JSON document, but the format is %s: leave one of them out",
+				r.format)
 		}
 		r.format = JSON
 	}
@@ -104,7 +105,8 @@ type pathParser struct {
 }
 
 func (p *pathParser) fail(format string, args ...any) error {
-	return nixie.Errorf(nixie.CodeInvalid, "JSON path, column %d: %s%s", p.at+1, fmt.Sprintf(format, args...), excerpt([]byte(p.text), p.at))
+	return nixie.Errorf(nixie.CodeInvalid, "JSON path, column %d: %s%s", p.at+1, fmt.Sprintf(format, args...),
+		excerpt([]byte(p.text), p.at))
 }
 
 const pathHelp = "want .name, ['name'], [3], [*] or [from:to]; for filters, .. and negative numbers choose the items with jq first"
@@ -137,8 +139,7 @@ func isNameByte(c byte, first bool) bool {
 	return c == '_' || c >= 0x80 || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || !first && c >= '0' && c <= '9'
 }
 
-// quotedName reads ['name'] or ["name"], in which a backslash keeps the next
-// character as it is.
+// quotedName reads ['name'] or ["name"]. A backslash in it keeps the next character as it is.
 func (p *pathParser) quotedName() (selector, error) {
 	quote := p.text[p.at+1]
 	var name strings.Builder

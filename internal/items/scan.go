@@ -9,38 +9,38 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// MaxDepth is how deep arrays and objects of an item's document may nest.
+// MaxDepth limits the nesting of arrays and objects in a JSON document.
 const MaxDepth = 10_000
 
 // scanBuffer is the first size of the window on a document, in bytes.
 const scanBuffer = 256 << 10
 
-// scanner reads JSON (RFC 8259) strictly, without making values of it: from a
-// stream through a window, or from bytes that are all there.
+// scanner reads JSON (RFC 8259) strictly and makes no values of it. It reads a stream through a
+// window, or a complete byte slice.
 type scanner struct {
 	list string
-	from io.Reader // nil: buf is all there is
+	from io.Reader // nil: buf has the whole text
 	buf  []byte
-	pos  int   // in buf, of what comes next
+	pos  int   // in buf, of the next byte
 	base int64 // offset of buf[0]
 
 	line      int   // that pos is in
 	lineStart int64 // offset of its first byte
 	depth     int
 
-	limit   int  // bytes that are kept of a value
-	keeping bool // bytes from kept on stay in buf
+	limit   int  // of the bytes kept of a value
+	keeping bool // buf keeps the bytes from kept on; false after a value is too large
 	kept    int
-	cut     []byte // the first bytes of a value that was too large to keep
+	cut     []byte // the first limit bytes of a value that is too large
 	err     error  // of from
 }
 
-// scanBytes starts over on text, the whole of a line of the list.
+// scanBytes starts again on text, a whole line of the list.
 func (s *scanner) scanBytes(text []byte, line int) {
 	*s = scanner{list: s.list, buf: text, line: line}
 }
 
-// more reads on; false at the end or after a failure.
+// more reads more bytes into buf; it returns false at the end or after an error.
 func (s *scanner) more() bool {
 	if s.from == nil || s.err != nil {
 		return false
@@ -70,7 +70,7 @@ func (s *scanner) more() bool {
 	}
 }
 
-// peek returns the next byte, false at the end.
+// peek returns the next byte, and false at the end.
 func (s *scanner) peek() (byte, bool) {
 	if s.pos < len(s.buf) || s.more() {
 		return s.buf[s.pos], true
@@ -96,10 +96,10 @@ func (s *scanner) space() {
 	}
 }
 
-// column of what comes next, in bytes.
+// column returns the column of the next byte.
 func (s *scanner) column() int { return int(s.base + int64(s.pos) - s.lineStart + 1) }
 
-// fail points at what comes next.
+// fail makes an error at the next byte.
 func (s *scanner) fail(format string, args ...any) error {
 	if s.err != nil && s.err != io.EOF && s.pos == len(s.buf) {
 		return unreadable(s.list, s.err)
@@ -110,10 +110,10 @@ func (s *scanner) fail(format string, args ...any) error {
 		end = s.pos + n
 	}
 	return &InputError{List: s.list, Line: s.line, Column: s.column(), Code: nixie.CodeInvalid,
-		Text: fmt.Sprintf(format, args...), near: excerpt(bytes.TrimRight(s.buf[begin:end], "\r"), s.pos-begin)}
+		Text: fmt.Sprintf(format, args...), excerpt: excerpt(bytes.TrimRight(s.buf[begin:end], "\r"), s.pos-begin)}
 }
 
-// unexpected says what was wanted and what is there.
+// unexpected makes an error that names the wanted and the found text.
 func (s *scanner) unexpected(want string) error {
 	if _, ok := s.peek(); !ok {
 		return s.fail("invalid JSON: want %s, but the text ends", want)
@@ -122,7 +122,7 @@ func (s *scanner) unexpected(want string) error {
 	return s.fail("invalid JSON: want %s, found '%s'", want, visible(s.buf[s.pos:s.pos+size]))
 }
 
-// value passes one value that begins with the next byte.
+// value reads past the value that begins with the next byte.
 func (s *scanner) value() error {
 	c, _ := s.peek()
 	switch {
@@ -144,9 +144,8 @@ func (s *scanner) value() error {
 	return s.unexpected("a value")
 }
 
-// members passes an object. It calls each, if there is one, at every value
-// with its name as written; each has to pass the value. A name can be had
-// only where all bytes are there.
+// members reads past an object. It calls each, unless it is nil, before every value with the name
+// as written; each must read past the value. The name is valid only when from is nil.
 func (s *scanner) members(each func(name []byte) error) error {
 	if err := s.enter(); err != nil {
 		return err
@@ -179,7 +178,7 @@ func (s *scanner) members(each func(name []byte) error) error {
 	}
 }
 
-// colon passes what stands between a name and its value.
+// colon reads past the colon between a name and its value.
 func (s *scanner) colon() error {
 	s.space()
 	if c, _ := s.peek(); c != ':' {
@@ -190,7 +189,7 @@ func (s *scanner) colon() error {
 	return nil
 }
 
-// elements passes an array; each is as in members.
+// elements reads past an array; it calls each before every element, as members does.
 func (s *scanner) elements(each func() error) error {
 	if err := s.enter(); err != nil {
 		return err
@@ -212,7 +211,7 @@ func (s *scanner) elements(each func() error) error {
 	}
 }
 
-// enter passes an opening bracket.
+// enter reads past an opening bracket.
 func (s *scanner) enter() error {
 	if s.depth++; s.depth > MaxDepth {
 		return s.fail("arrays and objects nest deeper than %d, the limit: flatten the item", MaxDepth)
@@ -221,8 +220,8 @@ func (s *scanner) enter() error {
 	return nil
 }
 
-// separator passes what stands before an element or member, or the closing
-// bracket; then end is true.
+// separator reads past the comma before an element or member. It returns true after it has read
+// past the closing bracket.
 func (s *scanner) separator(closing byte, first bool) (end bool, err error) {
 	s.space()
 	c, _ := s.peek()

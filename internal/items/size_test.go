@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/nixie-go/nixie"
@@ -72,8 +74,8 @@ func (r *repeat) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A parser must not hold what it has passed: 24 MiB of list in a few MiB of
-// memory, for every format. The set of IDs is measured by TestIDMemory.
+// A parser must not hold what it has read: for every format it reads 24 MiB of list in a few MiB of
+// memory. TestIDMemory measures the set of IDs.
 func TestFlatMemory(t *testing.T) {
 	big := bytes.Repeat([]byte("x"), 32<<10)
 	const n = 24 << 20 / (32 << 10)
@@ -87,11 +89,15 @@ func TestFlatMemory(t *testing.T) {
 		parser parser
 		want   int
 	}{
-		{"jsonl", &lineParser{lines: newLineReader("l", &repeat{text: append(append([]byte(`"`), big...), "\"\n"...), left: n}), json: true}, n},
+		{"jsonl", &lineParser{lines: newLineReader("l", &repeat{text: append(append([]byte(`"`), big...), "\"\n"...), left: n}),
+			json: true}, n},
 		{"lines", &lineParser{lines: newLineReader("l", &repeat{text: append(append([]byte{}, big...), '\n'), left: n})}, n},
 		{"csv", newTable("l", &repeat{text: append(append([]byte{}, big...), '\n'), left: n}, ','), n - 1},
-		{"chosen", newDocument("l", io.MultiReader(bytes.NewReader([]byte(`{"a":[`)), &repeat{text: wide, left: n, end: `1]}`}), path, "$.a[*]"), n + 1},
-		{"passed over", newDocument("l", io.MultiReader(bytes.NewReader([]byte(`{"b":[`)), &repeat{text: wide, left: n, end: `1],"a":[2]}`}), path, "$.a[*]"), 1},
+		{"chosen", newDocument("l", io.MultiReader(bytes.NewReader([]byte(`{"a":[`)), &repeat{text: wide, left: n, end: `1]}`}), path,
+			"$.a[*]"), n + 1},
+		{"passed over",
+			newDocument("l", io.MultiReader(bytes.NewReader([]byte(`{"b":[`)), &repeat{text: wide, left: n, end: `1],"a":[2]}`}), path,
+				"$.a[*]"), 1},
 	} {
 		before := heap()
 		count := 0
@@ -113,7 +119,7 @@ func TestFlatMemory(t *testing.T) {
 	}
 }
 
-// A value that is too large is passed over, not held.
+// The parser reads past a value that is too large and does not hold it.
 func TestHugeValue(t *testing.T) {
 	quarter := bytes.Repeat([]byte("x"), nixie.MaxBody/4)
 	stream := io.MultiReader(bytes.NewReader([]byte(`["`)), &repeat{text: quarter, left: 16, end: `",2]`})
@@ -134,6 +140,21 @@ func TestHugeValue(t *testing.T) {
 	}
 }
 
+// The name of a member may be larger than an item. No step of a path names such a member.
+func TestHugeName(t *testing.T) {
+	list := `{"` + strings.Repeat("x", 3*scanBuffer) + `":1,"a":[2]}`
+	for path, want := range map[string][]string{"$.a": {"2"}, "$.*": {"1", "[2]"}} {
+		got, err := readAll(t, list, Options{JSONPath: path, MaxItem: 1000})
+		var bodies []string
+		for _, item := range got {
+			bodies = append(bodies, string(item.Body))
+		}
+		if err != nil || !slices.Equal(bodies, want) {
+			t.Errorf("%s: %q, want %q, %v", path, bodies, want, err)
+		}
+	}
+}
+
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -148,7 +169,7 @@ func TestIDMemory(t *testing.T) {
 	item := Item{}
 	for i := range n {
 		item.Body = fmt.Appendf(item.Body[:0], `{"id":"an-id-that-is-rather-long-as-ids-go-%d"}`, i)
-		if _, bad := ids.name("l", &item); bad != nil {
+		if _, bad := ids.idOf("l", &item); bad != nil {
 			t.Fatal(bad)
 		}
 	}

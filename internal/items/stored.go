@@ -2,19 +2,19 @@ package items
 
 import "encoding/json"
 
-// Stored is the body of an item that was kept elsewhere and is used again.
+// Stored is the body of an item that a store kept.
 type Stored struct {
 	body []byte
 	json bool
 }
 
-// OpenStored looks at a kept body. Whoever put it there may have put anything, so
-// that a body that is not JSON has no fields but [LineField].
+// OpenStored opens a stored body. Other producers may have stored any bytes, so a body that is not
+// JSON has only the field [LineField].
 func OpenStored(body []byte, line bool) Stored {
 	return Stored{body, !line && json.Valid(body)}
 }
 
-// Field is [Item.Fields] of a kept body; the empty path is all of it.
+// Field returns a field as [Item.Field] does; the empty path returns the whole body.
 func (s Stored) Field(path string) (string, bool) {
 	switch {
 	case path == "":
@@ -25,8 +25,8 @@ func (s Stored) Field(path string) (string, bool) {
 	return string(s.body), path == LineField
 }
 
-// Scalars calls f with the name and text of each scalar member of an object, in
-// order, and with the line of a plain one.
+// Scalars calls f with the name and text of each scalar member of an object, in order. For a plain
+// line it calls f with the line.
 func (s Stored) Scalars(f func(name, value string)) {
 	if !s.json {
 		f(LineField, string(s.body))

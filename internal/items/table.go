@@ -7,7 +7,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// MaxColumns is how many columns a CSV list may have.
+// MaxColumns limits the columns of a CSV list.
 const MaxColumns = 10_000
 
 // table finds an item in each row of a CSV list (RFC 4180) after its header.
@@ -16,20 +16,20 @@ type table struct {
 	comma  byte
 	header [][]byte // each name as a JSON string with its colon
 
-	row    []byte   // the row as written, without its end
-	line   int      // where it begins
-	field  []byte   // contents of the fields, one after the other
-	ends   []int    // where each field ends in field
-	places [][2]int // line and column where each begins
-	object []byte
+	row       []byte   // the row as written, without its end
+	line      int      // of its first byte
+	field     []byte   // the contents of the fields, one after the other
+	ends      []int    // the end of each field in field
+	positions [][2]int // line and column of each field
+	object    []byte
 }
 
 func newTable(list string, from io.Reader, comma byte) *table {
 	return &table{lines: newLineReader(list, from), comma: comma}
 }
 
-// mark is what people call the sign between fields.
-func (t *table) mark() string {
+// separatorName names the separator for people.
+func (t *table) separatorName() string {
 	switch t.comma {
 	case ';':
 		return "semicolon"
@@ -57,7 +57,8 @@ func (t *table) next() (found, error) {
 		return f, nil
 	}
 	if len(t.ends) != len(t.header) {
-		f.bad = t.fault(t.line, 1, t.row, 0, "the row has %d fields, the header has %d: add or remove %ss, or quote a field that holds one", len(t.ends), len(t.header), t.mark())
+		f.bad = t.fault(t.line, 1, t.row, 0, "the row has %d fields, the header has %d: add or remove %ss, or quote a field that holds one",
+			len(t.ends), len(t.header), t.separatorName())
 		return f, nil
 	}
 	t.object = append(t.object[:0], '{')
@@ -78,7 +79,7 @@ func (t *table) next() (found, error) {
 // fault makes an error that shows text with a caret at byte at.
 func (t *table) fault(line, column int, text []byte, at int, format string, args ...any) *InputError {
 	return &InputError{List: t.lines.list, Line: line, Column: column, Code: nixie.CodeInvalid,
-		Text: fmt.Sprintf(format, args...), near: excerpt(withoutEnd(text), at)}
+		Text: fmt.Sprintf(format, args...), excerpt: excerpt(withoutEnd(text), at)}
 }
 
 func (t *table) readHeader() error {
@@ -100,12 +101,13 @@ func (t *table) readHeader() error {
 	from := 0
 	for i, end := range t.ends {
 		name := string(t.field[from:end])
-		line, column := t.places[i][0], t.places[i][1]
+		line, column := t.positions[i][0], t.positions[i][1]
 		if name == "" {
 			return t.fault(line, column, t.row, column-1, "column %d of the header has no name: name it", i+1)
 		}
 		if first, twice := names[name]; twice {
-			return t.fault(line, column, t.row, column-1, "columns %d and %d of the header are both called \"%s\": rename one", first, i+1, visible([]byte(name)))
+			return t.fault(line, column, t.row, column-1, "columns %d and %d of the header are both called \"%s\": rename one", first, i+1,
+				visible([]byte(name)))
 		}
 		names[name] = i + 1
 		header[i] = append(appendQuoted(nil, []byte(name)), ':')
@@ -115,23 +117,22 @@ func (t *table) readHeader() error {
 	return nil
 }
 
-// rowState is where in a row the reading is.
+// rowState is the state of the row reader.
 type rowState int8
 
 const (
 	fieldStart rowState = iota
 	plainField
 	quotedField
-	afterQuote // a quote inside quotes: the end of the field or half of ""
+	afterQuote // after a quote inside quotes: the end of the field, or half of ""
 )
 
-// readRow reads the next row that is not empty: more than one line when a quoted
-// field holds line ends. The reading can go on after a bad row, but not after
-// an error.
+// readRow reads the next row that is not empty. A row has more than one line when a quoted field
+// holds line ends. The reading can go on after a bad row, but not after an error.
 func (t *table) readRow() (bad *InputError, err error) {
-	t.row, t.field, t.ends, t.places, t.line = t.row[:0], t.field[:0], t.ends[:0], t.places[:0], 0
+	t.row, t.field, t.ends, t.positions, t.line = t.row[:0], t.field[:0], t.ends[:0], t.positions[:0], 0
 	state := fieldStart
-	quote := [2]int{} // where the last one began
+	quote := [2]int{} // the position of the last opening quote
 	for {
 		text, size, err := t.lines.next()
 		if err == io.EOF && t.line > 0 {
@@ -148,10 +149,11 @@ func (t *table) readRow() (bad *InputError, err error) {
 			t.line = t.lines.line
 		}
 		if total := size + int64(len(t.row)); total > int64(t.lines.limit) {
-			// The rest of the row is not looked at, so nobody knows where the
-			// next one begins.
+			// The rest of the row stays unread, so the beginning of the next row is unknown.
 			return nil, &InputError{List: t.lines.list, Line: t.line, Column: 1, Code: nixie.CodeLimit,
-				Text: fmt.Sprintf("the row has at least %d bytes, the limit is %d: look for a quote that is not closed, or store large fields elsewhere and list references", total, t.lines.limit)}
+				Text: fmt.Sprintf("the row has at least %d bytes, the limit is %d: close an open quote, "+
+					"or store large fields elsewhere and list references",
+					total, t.lines.limit)}
 		}
 		t.row = append(t.row, text...)
 		bad, state = t.readLine(text, state, &quote)
@@ -163,7 +165,7 @@ func (t *table) readRow() (bad *InputError, err error) {
 	}
 }
 
-// readLine takes the fields of one line, or of its part of a row.
+// readLine reads the fields of one line of a row.
 func (t *table) readLine(text []byte, state rowState, quote *[2]int) (*InputError, rowState) {
 	body := withoutEnd(text)
 	for at := 0; ; at++ {
@@ -174,7 +176,7 @@ func (t *table) readLine(text []byte, state rowState, quote *[2]int) (*InputErro
 		}
 		if ended || state != quotedField && body[at] == t.comma {
 			if state == fieldStart {
-				t.places = append(t.places, [2]int{t.lines.line, at + 1})
+				t.positions = append(t.positions, [2]int{t.lines.line, at + 1})
 			}
 			t.ends = append(t.ends, len(t.field))
 			state = fieldStart
@@ -185,7 +187,7 @@ func (t *table) readLine(text []byte, state rowState, quote *[2]int) (*InputErro
 		}
 		c := body[at]
 		if state == fieldStart {
-			t.places = append(t.places, [2]int{t.lines.line, at + 1})
+			t.positions = append(t.positions, [2]int{t.lines.line, at + 1})
 		}
 		switch {
 		case state == fieldStart && c == '"':
@@ -199,9 +201,12 @@ func (t *table) readLine(text []byte, state rowState, quote *[2]int) (*InputErro
 			t.field = append(t.field, c)
 			state = quotedField
 		case state == afterQuote:
-			return t.fault(t.lines.line, at+1, body, at, "text after a closing quote: put a %s between them, or double a quote that belongs to the field", t.mark()), fieldStart
+			return t.fault(t.lines.line, at+1, body, at,
+					"text after a closing quote: put a %s between them, or double a quote that belongs to the field", t.separatorName()),
+				fieldStart
 		case c == '"':
-			return t.fault(t.lines.line, at+1, body, at, "a quote inside a field without quotes: put the whole field in quotes and double the quote"), fieldStart
+			return t.fault(t.lines.line, at+1, body, at,
+				"a quote inside a field without quotes: put the whole field in quotes and double the quote"), fieldStart
 		default:
 			t.field = append(t.field, c)
 			state = plainField
@@ -209,8 +214,8 @@ func (t *table) readLine(text []byte, state rowState, quote *[2]int) (*InputErro
 	}
 }
 
-// appendQuoted appends text, which is UTF-8, as a JSON string. The form never
-// changes: the IDs of rows without an ID field hang on it.
+// appendQuoted appends UTF-8 text as a JSON string. The form never changes, because the IDs of rows
+// without an ID field depend on it.
 func appendQuoted(to, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	to = append(to, '"')

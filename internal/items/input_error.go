@@ -12,18 +12,18 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// InputError says what is wrong with a list, and where.
+// InputError reports an error of a list with its position.
 type InputError struct {
-	List   string // path of the list, or "standard input"
-	Line   int    // the first is 1; 0 when no place can be named
-	Column int    // counted in bytes; the first is 1
-	Code   nixie.Code
-	Text   string // one sentence with the fix
-	near   string // the text around the place and a caret, escaped
+	List    string // path of the list, or "standard input"
+	Line    int    // the first is 1; 0 means no position
+	Column  int    // counted in bytes; the first is 1
+	Code    nixie.Code
+	Text    string // one sentence with the fix
+	excerpt string // the text around the position and a caret, escaped
 }
 
-// Error is list:line:column, the text, and where it helps the text around the
-// place with a caret. Foreign text in it is escaped.
+// Error returns list:line:column and the text, often with the text around the position and a caret.
+// It escapes foreign text.
 func (e *InputError) Error() string {
 	var b strings.Builder
 	b.WriteString(visible([]byte(e.List)))
@@ -32,14 +32,14 @@ func (e *InputError) Error() string {
 	}
 	b.WriteString(": ")
 	b.WriteString(e.Text)
-	b.WriteString(e.near)
+	b.WriteString(e.excerpt)
 	return b.String()
 }
 
 // Unwrap makes nixie.CodeOf answer Code.
 func (e *InputError) Unwrap() error { return &nixie.Error{Code: e.Code, Text: e.Text} }
 
-// excerptBytes is how much of a line an error shows on each side of a place.
+// excerptBytes limits the bytes of a line that an error shows on each side of the position.
 const excerptBytes = 40
 
 // excerpt shows the text around byte at of line with a caret under it.
@@ -59,7 +59,7 @@ func excerpt(line []byte, at int) string {
 	return "\n  " + before + after + "\n  " + strings.Repeat(" ", utf8.RuneCountInString(before)) + "^"
 }
 
-// visible escapes what a terminal would not print as a character.
+// visible escapes all but printable characters.
 func visible(text []byte) string {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -81,7 +81,7 @@ func visible(text []byte) string {
 	return b.String()
 }
 
-// unreadable is a failure of the file, not of what is in it.
+// unreadable makes the error of a file that cannot be read.
 func unreadable(name string, err error) error {
 	var in *fs.PathError
 	if errors.As(err, &in) {
@@ -94,8 +94,8 @@ func tooLarge(size int64, limit int) string {
 	return fmt.Sprintf("the item has %d bytes, the limit is %d: store it elsewhere and list a reference to it", size, limit)
 }
 
-// checkUTF8 points at the first byte that is not UTF-8 in an item that begins at
-// line and column.
+// checkUTF8 returns an error at the first byte that is not UTF-8, for an item that begins at line
+// and column.
 func checkUTF8(list string, body []byte, line, column int) *InputError {
 	if utf8.Valid(body) {
 		return nil
@@ -117,6 +117,7 @@ func checkUTF8(list string, body []byte, line, column int) *InputError {
 		end = at + n
 	}
 	return &InputError{List: list, Line: line, Column: column + at - begin, Code: nixie.CodeInvalid,
-		Text: fmt.Sprintf("byte 0x%02x is not valid UTF-8, which JSON and CSV have to be: convert the list, with iconv for example", body[at]),
-		near: excerpt(body[begin:end], at-begin)}
+		Text: fmt.Sprintf("byte 0x%02x is not valid UTF-8, which JSON and CSV must be: "+
+			"convert the list, with iconv for example", body[at]),
+		excerpt: excerpt(body[begin:end], at-begin)}
 }
