@@ -37,7 +37,7 @@ func List() []Proof {
 		{"kills-postgres-server", "store/postgres", "TestServerKilled", "kills", 3, 3, 100},
 		{"cuts-postgres", "store/postgres", "TestConnectionCutAnywhere", "cuts", 140, 140, 18_800},
 		{"prune-postgres", "store/postgres", "TestPruningMany", "messages", 10_000, 20_000, 1_000_000},
-		{"beside-postgres", "store/postgres", "TestTransactionsBesideStreams", "steps", 300, 600, 100_000},
+		{"callers-postgres", "store/postgres", "TestCallersAddToStreams", "steps", 300, 600, 100_000},
 		{"foreign-postgres", "store/postgres", "TestShow4_AForeignTransactionStaysOpen", "seconds", 3, 3, 60},
 		{"keys-postgres", "store/postgres", "TestB061_WinnersThatRollBack", "rounds", 15, 30, 2000},
 		{"histories-memory", "internal/proof/histories", "TestMemory", "histories", 20, 60, 10_000},

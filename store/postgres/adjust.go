@@ -9,7 +9,8 @@ import (
 )
 
 // Adjust implements store.Overview.
-func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error) {
+func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings,
+	error) {
 	var settings nixie.QueueSettings
 	err := s.write(ctx, func(t *tx) (err error) {
 		settings, err = t.adjust(queue, actor, reason, edit)
@@ -46,8 +47,8 @@ func (t *tx) adjust(queue, actor, reason string, edit func(*nixie.QueueSettings)
 	return settings, nil
 }
 
-// lockQueue locks and reads a queue for its settings to be changed, and makes it if
-// need be.
+// lockQueue locks and reads a queue for its settings to be changed, and makes it if it does not
+// exist.
 func (t *tx) lockQueue(name string) (made bool, err error) {
 	lock := func() error {
 		t.run("select from @.queue where name = $1 for update", name)
@@ -62,16 +63,15 @@ func (t *tx) lockQueue(name string) (made bool, err error) {
 	return made, lock()
 }
 
-// reorder applies a new order to the streams that are there. Between an order and
-// none nothing may be on its way: nobody could say what came first. It waits for
-// those who are adding messages.
+// reorder applies a new order to existing streams. Between an order and none no message may be on
+// its way: which came first is not known. It waits for calls that are adding messages.
 func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 	old := q.settings
 	if old.Order == settings.Order && old.DeadHead == settings.DeadHead {
 		return nil
 	}
 	t.run("select pg_advisory_xact_lock(hashtext('"+t.store.opts.Schema+"'), $1)", q.n)
-	t.lockLanes(q.n)
+	t.lockOrderedPaths(q.n)
 	t.run("select from @.stream where queue = $1 order by name for update", q.n)
 	t.run("select from @.letter where queue = $1 and rank > 0 order by pos for update", q.n)
 	if err := t.send(); err != nil {
@@ -89,7 +89,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 		t.run("update @.letter set stream = null, rank = 0, blocks = false where queue = $1 and rank > 0", q.n)
 	}
 	if settings.Order != nixie.OrderStrict {
-		t.enterAll("s.queue = $1", q.n)
+		t.giveRowsToAll("s.queue = $1", q.n)
 	}
 	if !settings.Blocks() {
 		t.run("unblock_letters.sql", q.n)
@@ -97,7 +97,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 	t.read(func(r row) error {
 		var name string
 		err := r.Scan(&name)
-		t.stir(q.n, name)
+		t.markDirty(q.n, name)
 		return err
 	}, "select name from @.stream where queue = $1", q.n)
 	return t.send()
@@ -128,13 +128,13 @@ func (t *tx) purgeQueue(queue string, filter *nixie.Filter, most int, actor, rea
 	}
 	var found []nixie.ID
 	w := messageWhere(filter, t.now)
-	w.add("c.pos in (select pos from @.pending where queue = ? and state <> 1 union all select pos from @.fresh where queue = ? union all select pos from @.follower where queue = ?)", q.n, q.n, q.n)
+	w.add("c.pos in ("+asked("waiting_messages")+")", q.n, q.n, q.n)
 	t.read(func(r row) error {
 		var id nixie.ID
 		err := r.Scan((*idColumn)(&id))
 		found = append(found, id)
 		return err
-	}, fmt.Sprintf("select c.id from @.current c where %s order by c.place limit %d", w, most), w.args...)
+	}, fmt.Sprintf("select c.id from @.current c where %s order by c.queue_pos limit %d", w, most), w.args...)
 	if err := t.send(); err != nil || len(found) == 0 {
 		return 0, err
 	}
@@ -145,7 +145,7 @@ func (t *tx) purgeQueue(queue string, filter *nixie.Filter, most int, actor, rea
 	for _, id := range found {
 		m := t.byID[id]
 		if m == nil || m.Public() != nixie.Queued || m.queue != q.n {
-			continue // others were faster
+			continue // another call was faster
 		}
 		if err := t.cancel(m, &store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}); err != nil {
 			return 0, err

@@ -31,14 +31,14 @@ func (s *Store) Adopt(ctx context.Context, letters []nixie.Letter, actor, reason
 	return receipts, errs
 }
 
-// adopting is one call of Bury.
+// adopting is one call that takes in letters from elsewhere.
 type adopting struct {
 	*tx
 	actor, reason string
 	byOrigin      map[string]*message
 	fresh         []messageRow
 	noted         []*nixie.Letter // with the IDs that they have here
-	lived         map[int64]int   // the last generation in the history of a letter that is here, by its place
+	lived         map[int64]int   // the last generation in the history of a letter that exists, by its position
 }
 
 // adoptAll takes letters in, each whole or not at all, in their order.
@@ -63,8 +63,7 @@ func (a *adopting) adoptAll(letters []nixie.Letter, receipts []nixie.Receipt, er
 	return nil
 }
 
-// look reads what is here already of the letters, and locks the keys that they
-// want.
+// look reads what exists already of the letters, and locks the keys that they want.
 func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 	var ids []nixie.ID
 	var origins, queues, keys []string
@@ -113,7 +112,7 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 	return a.send()
 }
 
-// adopt takes one letter in, or answers with the one that is here.
+// adopt takes one letter in, or answers with the one that exists.
 func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	given, hash := &l.Message, nixie.HashBody(l.Message.Body)
 	there, err := a.known(l)
@@ -133,10 +132,13 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	q := a.named[given.Queue]
 	m := &message{
 		Message: lifecycle.Message{
-			ID: given.ID, State: lifecycle.Dead, Attempts: given.Attempts, Deliveries: given.Deliveries, Crashes: given.Crashes, Generation: max(given.Generation, 1), Redrives: given.Redrives,
-			Number: int64(given.Deliveries), Received: lifecycle.Nanos(given.FirstReceivedAt), Steps: given.Steps, Gap: given.OrderGap, Ended: lifecycle.Nanos(given.EndedAt),
+			ID: given.ID, State: lifecycle.Dead, Attempts: given.Attempts, Deliveries: given.Deliveries, Crashes: given.Crashes,
+			Generation: max(given.Generation, 1), Redrives: given.Redrives,
+			Number: int64(given.Deliveries), Received: lifecycle.Nanos(given.FirstReceivedAt), Steps: given.Steps, Gap: given.OrderGap,
+			Ended: lifecycle.Nanos(given.EndedAt),
 		},
-		pos: a.nextPlace(), queue: q.n, q: q, mtype: given.Type, key: given.Key, stream: given.Stream, priority: given.Priority, hash: hash, dedupe: given.DedupeKey,
+		pos: a.nextPosition(), queue: q.n, q: q, mtype: given.Type, key: given.Key, stream: given.Stream, priority: given.Priority,
+		hash: hash, dedupe: given.DedupeKey,
 	}
 	if m.ID.IsZero() {
 		m.ID = a.store.ids.New(lifecycle.Moment(a.now))
@@ -156,7 +158,8 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	if given.Origin != nil {
 		a.byOrigin[store.OriginText(given.Origin)] = m
 	}
-	a.fresh = append(a.fresh, messageRow{id: m.ID, pos: m.pos, queue: m.queue, enqueued: cmp.Or(lifecycle.Nanos(given.EnqueuedAt), a.now), apart: true, given: given})
+	a.fresh = append(a.fresh, messageRow{id: m.ID, pos: m.pos, queue: m.queue, enqueued: cmp.Or(lifecycle.Nanos(given.EnqueuedAt), a.now),
+		given: given})
 	a.touch(m)
 	for _, on := range store.Adoption(l.Status) {
 		a.record(q.n, a.actor, on, id, a.reason)
@@ -164,12 +167,12 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	return nixie.Receipt{ID: id}, nil
 }
 
-// known finds the message that a letter from elsewhere is about, if it was taken
-// in before.
+// known finds the message that a letter from elsewhere is about, if it was taken in before.
 func (a *adopting) known(l *nixie.Letter) (*message, error) {
 	if has := a.letters[l.ID]; !l.ID.IsZero() && has != nil {
 		if id := l.Message.ID; !id.IsZero() && id != has.m.ID {
-			return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is here and belongs to message %s: it cannot be that of %s", l.ID, has.m.ID, id)
+			return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is here and belongs to message %s: it cannot be that of %s", l.ID,
+				has.m.ID, id)
 		}
 		return has.m, nil
 	}
@@ -185,8 +188,7 @@ func (a *adopting) known(l *nixie.Letter) (*message, error) {
 	return a.byOrigin[store.OriginText(l.Message.Origin)], nil
 }
 
-// history keeps the failures under ordinals that leave a gap for those that were
-// dropped.
+// history keeps the failures under ordinals that leave a gap for those that were dropped.
 func (a *adopting) history(m *message, l *nixie.Letter) {
 	for i := range l.History {
 		f := &l.History[i]
@@ -202,7 +204,8 @@ func (a *adopting) history(m *message, l *nixie.Letter) {
 func (a *adopting) adoptLetter(m *message, given *nixie.Letter) nixie.ID {
 	l := &letterRow{pos: m.pos, m: m, letterKind: letterKind{queue: m.queue, Letter: lifecycle.Letter{
 		ID: given.ID, Status: given.Status, Revision: max(given.Revision, 1), Cause: given.Cause, Class: given.Class, Reason: given.Reason,
-		Signature: given.Signature, Fingerprint: given.Fingerprint, Redrivable: given.Redrivable, NeedsReview: given.NeedsReview, Rule: given.Rule, Note: given.Note,
+		Signature: given.Signature, Fingerprint: given.Fingerprint, Redrivable: given.Redrivable, NeedsReview: given.NeedsReview,
+		Rule: given.Rule, Note: given.Note,
 		Operation: given.Operation, Died: lifecycle.Nanos(given.DiedAt), Text: m.last.Text,
 		FirstFailed: lifecycle.Nanos(given.FirstFailedAt), LastFailed: lifecycle.Nanos(given.LastFailedAt),
 	}}}

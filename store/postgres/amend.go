@@ -36,7 +36,7 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 	return errs
 }
 
-// holdToAmend locks and reads the messages and, for a move, where they go.
+// holdToAmend locks and reads the messages and, for a move, the other queue.
 func (t *tx) holdToAmend(ids []nixie.ID, c *store.Change) error {
 	if c.Verb != store.Move {
 		return t.hold(ids, c.Verb == store.Hold)
@@ -69,11 +69,11 @@ func (t *tx) amend(m *message, id nixie.ID, c *store.Change) error {
 	}
 	queue := m.queue
 	if err := t.change(m, c); err != nil || c.Verb == store.Hold {
-		return err // a hold is in the audit as what it does to the letter
+		return err // the audit has a hold as what it does to the letter
 	}
 	t.touch(m)
 	if m.Ordered {
-		t.stir(m.queue, m.stream)
+		t.markDirty(m.queue, m.stream)
 	}
 	t.record(queue, c.Actor, c.Event(), m.ID, c.Note())
 	if m.Due <= t.now {
@@ -88,7 +88,7 @@ func (t *tx) cancel(m *message, c *store.Change) error {
 		return err
 	}
 	if m.Ordered {
-		t.stir(m.queue, m.stream)
+		t.markDirty(m.queue, m.stream)
 	}
 	t.touch(m)
 	t.record(m.queue, c.Actor, c.Event(), m.ID, c.Note())
@@ -116,7 +116,7 @@ func (t *tx) holdForReview(m *message, c *store.Change) error {
 		return err
 	}
 	if m.Ordered {
-		t.stir(m.queue, m.stream)
+		t.markDirty(m.queue, m.stream)
 	}
 	t.touch(m)
 	f := *c.Hold
@@ -125,7 +125,7 @@ func (t *tx) holdForReview(m *message, c *store.Change) error {
 	return t.bury(m, c.Settlement(), e)
 }
 
-// transfer puts a message at the end of another queue.
+// transfer appends a message to another queue.
 func (t *tx) transfer(m *message, to *queueRow) error {
 	var letter nixie.ID
 	if m.letter != nil {
@@ -141,15 +141,15 @@ func (t *tx) transfer(m *message, to *queueRow) error {
 		return err
 	}
 	if m.Ordered {
-		t.stir(m.queue, m.stream)
+		t.markDirty(m.queue, m.stream)
 	}
 	if m.dedupe != "" {
 		t.work.released = append(t.work.released, m.pos)
 	}
 	m.queue, m.q, m.MayPass, m.State = to.n, to, false, lifecycle.Queued
-	m.place, m.Rank, m.Ordered = t.nextPlace(), 0, false
+	m.queuePos, m.Rank, m.Ordered = t.nextPosition(), 0, false
 	if to.settings.Ordered() && m.stream != "" {
-		m.Ordered, m.State, m.Rank = true, lifecycle.Behind, t.nextPlace()
+		m.Ordered, m.State, m.Rank = true, lifecycle.Behind, t.nextPosition()
 	}
 	t.take(m)
 	t.work.moved = append(t.work.moved, m)

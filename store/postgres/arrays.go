@@ -6,16 +6,16 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Most of what we tell a server is arrays of very many values. The driver asks for each
-// value how it is written; these are written in one go.
+// Most arguments are arrays of very many values. The driver asks for each value how to encode it;
+// here an array is encoded in one go.
 
-// array is a codec of arrays that need not be asked for each value.
+// array is a codec of arrays that does not ask for each value.
 type array struct {
 	pgtype.Codec
 	element uint32 // the type of a value
 }
 
-// registerArrays tells a connection how to write them.
+// registerArrays makes a connection use it.
 func registerArrays(types *pgtype.Map) {
 	for _, of := range [...]struct{ array, element uint32 }{
 		{pgtype.Int8ArrayOID, pgtype.Int8OID}, {pgtype.TextArrayOID, pgtype.TextOID},
@@ -76,12 +76,13 @@ func (a array) Encode(value any, to []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// appendArray writes an array of one dimension; nil is null.
+// appendArray encodes an array of one dimension; nil is null.
 func appendArray[T any](to []byte, element uint32, list []T, each func([]byte, T) []byte) ([]byte, error) {
 	if list == nil {
 		return nil, nil
 	}
-	// Dimensions, whether one of them is null, type; then how many and from where they count.
+	// The number of dimensions, whether a value is null, the type; then of the dimension the length
+	// and the first index.
 	dimensions := uint32(min(len(list), 1))
 	to = binary.BigEndian.AppendUint32(to, dimensions)
 	to = binary.BigEndian.AppendUint32(to, 1)

@@ -12,13 +12,13 @@ import (
 // row is one row of an answer.
 type row interface{ Scan(...any) error }
 
-// stmt is a statement with what is done with its answer.
+// stmt is a statement with functions for its answer.
 type stmt struct {
 	query string
 	args  []any
-	rows  *copying               // what a COPY copies
+	rows  *copying               // the rows of a COPY
 	each  func(row) error        // for each row; nil: the rows do not matter
-	done  func(tag string) error // with what the server says it did
+	done  func(tag string) error // with the command tag of the server
 }
 
 // asker runs statements in their order, in one round trip if it can.
@@ -26,8 +26,7 @@ type asker interface {
 	ask(ctx context.Context, list []stmt) error
 }
 
-// piped sends statements as one pipeline: to a connection of ours or a transaction
-// of the caller.
+// piped sends statements as one pipeline: to a connection of ours or a transaction of the caller.
 type piped struct {
 	to interface {
 		SendBatch(context.Context, *pgx.Batch) pgx.BatchResults

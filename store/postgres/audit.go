@@ -20,7 +20,7 @@ type entry struct {
 	hash    nixie.Hash
 }
 
-// entryKind is what entries often have in common.
+// entryKind has what many entries of a call have in common.
 type entryKind struct {
 	queue, at     int64
 	actor, reason string
@@ -30,7 +30,8 @@ type entryKind struct {
 
 // record adds an entry to the audit of a queue.
 func (t *tx) record(queue int64, actor string, on store.Event, subject nixie.ID, reason string) {
-	t.trail = append(t.trail, entry{entryKind: entryKind{queue: queue, actor: plain(actor), reason: plain(reason), event: on}, subject: subject})
+	t.trail = append(t.trail, entry{entryKind: entryKind{queue: queue, actor: plain(actor), reason: plain(reason), event: on},
+		subject: subject})
 }
 
 // recordResolved adds an entry about what an operator did to a letter.
@@ -39,8 +40,8 @@ func (t *tx) recordResolved(queue int64, r *store.Resolution) {
 	t.trail[len(t.trail)-1].operation = r.Operation
 }
 
-// flushTrail appends the entries to their chains. The ends of those are locked as
-// the last thing before the commit, so that nobody waits for long.
+// flushTrail appends the entries to their chains. It locks the ends of the chains as the last thing
+// before the commit, so that no call waits for long.
 func (t *tx) flushTrail() error {
 	if len(t.trail) == 0 {
 		return nil
@@ -70,7 +71,8 @@ func (t *tx) flushTrail() error {
 		}
 		at.number++
 		e.at, e.number = t.now, at.number
-		link := store.AuditEntry{Queue: at.name, Number: e.number, At: lifecycle.Moment(e.at), Actor: e.actor, Event: e.event, Subject: e.subject, Reason: e.reason, Operation: e.operation}
+		link := store.AuditEntry{Queue: at.name, Number: e.number, At: lifecycle.Moment(e.at), Actor: e.actor, Event: e.event,
+			Subject: e.subject, Reason: e.reason, Operation: e.operation}
 		at.hash = link.Sum(at.hash)
 		e.hash = at.hash
 	}
@@ -82,8 +84,8 @@ func (t *tx) flushTrail() error {
 	return nil
 }
 
-// Bounds of a row of entries that are alike: fewer are written better as rows of their
-// own, together with others, and of more too much has to be read for one.
+// Bounds of a row of entries that are alike: fewer are written better as rows of their own,
+// together with others. With more, too much has to be read to show one.
 const (
 	leastAlike = 16
 	mostAlike  = 500
@@ -102,7 +104,7 @@ func (t *tx) insertTrail() {
 			t.insertAlike(alike)
 		}
 	}
-	t.store.sheets.audit.insert(t, single)
+	t.store.bulk.audit.insert(t, single)
 }
 
 // insertAlike writes entries that differ only in their subjects as one row.
@@ -115,15 +117,19 @@ func (t *tx) insertAlike(list []entry) {
 		eachOf(list, func(e entry) [16]byte { return e.subject }), hashes, idOrNull(e.operation))
 }
 
-func (s *Store) auditSheet() sheet[entry, entryKind] {
+func (s *Store) auditWriter() bulkWriter[entry, entryKind] {
 	common := []column[entry]{
-		of("queue", "int", func(e entry) int64 { return e.queue }), of("at", "bigint", func(e entry) int64 { return e.at }), of("actor", "text", func(e entry) string { return e.actor }),
-		of("event", "text", func(e entry) string { return string(e.event) }), of("reason", "text", func(e entry) string { return e.reason }), of("operation", "uuid", func(e entry) *[16]byte { return idOrNull(e.operation) }),
+		of("queue", "int", func(e entry) int64 { return e.queue }), of("at", "bigint", func(e entry) int64 { return e.at }),
+		of("actor", "text", func(e entry) string { return e.actor }),
+		of("event", "text", func(e entry) string { return string(e.event) }),
+		of("reason", "text", func(e entry) string { return e.reason }),
+		of("operation", "uuid", func(e entry) *[16]byte { return idOrNull(e.operation) }),
 	}
 	subjects := of("subjects", "uuid", func(e entry) *[16]byte { return idOrNull(e.subject) })
 	subjects.value, subjects.put = "array[u.subjects]", nil
-	return makeSheet(s, "audit", func(e entry) entryKind { return e.entryKind }, common,
-		of("number", "bigint", func(e entry) int64 { return e.number }), subjects, of("hashes", "bytea", func(e entry) []byte { return e.hash[:] }))
+	return makeBulkWriter(s, "audit", func(e entry) entryKind { return e.entryKind }, common,
+		of("number", "bigint", func(e entry) int64 { return e.number }), subjects,
+		of("hashes", "bytea", func(e entry) []byte { return e.hash[:] }))
 }
 
 // chainOf lists the audit of a queue in the order of its chain.
@@ -144,12 +150,13 @@ func (s *Store) chainOf(ctx context.Context, queue string, page store.Page) ([]s
 	return list[:limit], strconv.FormatInt(list[limit-1].Number, 10), nil
 }
 
-// readEntries reads entries with the hash before each.
+// readEntries reads entries, each with the hash of the one before it.
 func (t *tx) readEntries(into *[]store.AuditEntry, where string, args ...any) {
 	t.read(func(r row) error {
 		var e store.AuditEntry
 		var at int64
-		if err := r.Scan(&e.Queue, &e.Number, &at, &e.Actor, &e.Event, (*idColumn)(&e.Subject), &e.Reason, (*hashColumn)(&e.Hash), (*hashColumn)(&e.Before), (*idColumn)(&e.Operation)); err != nil {
+		if err := r.Scan(&e.Queue, &e.Number, &at, &e.Actor, &e.Event, (*idColumn)(&e.Subject), &e.Reason, (*hashColumn)(&e.Hash),
+			(*hashColumn)(&e.Before), (*idColumn)(&e.Operation)); err != nil {
 			return err
 		}
 		e.At = lifecycle.Moment(at)

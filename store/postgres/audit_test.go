@@ -62,20 +62,21 @@ func TestAlikeEntries(t *testing.T) {
 		}
 	}
 	for _, oldest := range []bool{true, false} {
-		var trail []store.AuditEntry
+		var found []store.AuditEntry
 		for page := (store.Page{Limit: 100}); ; {
-			list, next, err := s.Audit(t.Context(), store.AuditFilter{Oldest: oldest, Subjects: []nixie.ID{all[0].Subject, all[300].Subject, all[603].Subject}}, page)
+			list, next, err := s.Audit(t.Context(), store.AuditFilter{Oldest: oldest,
+				Subjects: []nixie.ID{all[0].Subject, all[300].Subject, all[603].Subject}}, page)
 			must(t, err)
-			if trail = append(trail, list...); next == "" {
+			if found = append(found, list...); next == "" {
 				break
 			}
 			page.Cursor = next
 		}
 		if !oldest {
-			slices.Reverse(trail)
+			slices.Reverse(found)
 		}
-		if !slices.Equal(trail, []store.AuditEntry{all[0], all[300], all[603]}) {
-			t.Errorf("oldest first %v: the entries of three subjects are %+v", oldest, trail)
+		if !slices.Equal(found, []store.AuditEntry{all[0], all[300], all[603]}) {
+			t.Errorf("oldest first %v: the entries of three subjects are %+v", oldest, found)
 		}
 	}
 	sound(t, s)
@@ -92,7 +93,7 @@ func TestAlikeEntries(t *testing.T) {
 	sound(t, s)
 }
 
-// Whatever is changed in a row of many entries is found.
+// Each change of a row of many entries is found.
 func TestChangedEntries(t *testing.T) {
 	for _, change := range []string{
 		"subjects[7] = subjects[8]", "subjects[7] = null", "hashes = overlay(hashes placing '\\x00' from 70)", "hashes = hashes || '\\x00'",
@@ -104,7 +105,8 @@ func TestChangedEntries(t *testing.T) {
 		must(t, err)
 		var call []nixie.Settlement
 		for _, d := range ds {
-			call = append(call, nixie.Settlement{Delivery: d, Verb: nixie.Bury, Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen}})
+			call = append(call, nixie.Settlement{Delivery: d, Verb: nixie.Bury,
+				Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen}})
 		}
 		for _, err := range list[0].Settle(t.Context(), call) {
 			must(t, err)

@@ -17,9 +17,8 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// The tests of this file and some beside it are named after defects that systems of
-// this kind have had: docs/trust.md says where and what, by number, and which other
-// tests would find the rest.
+// The tests of this file and some others are named after defects that systems of this kind
+// have had. docs/trust.md lists them by number, with the tests that would find the rest.
 
 // pair is two processes on one store with a clock of their own.
 func pair(t *testing.T) (a, b *postgres.Store, clock *storetest.Clock, schema string) {
@@ -62,8 +61,8 @@ func settle(t *testing.T, s *postgres.Store, d *nixie.Delivery, verb nixie.Verb)
 	return nixie.CodeOf(s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: verb}})[0])
 }
 
-// together runs n calls at once.
-func together(n int, call func(i int)) {
+// atOnce runs n calls at once.
+func atOnce(n int, call func(i int)) {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() { call(i) })
@@ -71,7 +70,7 @@ func together(n int, call func(i int)) {
 	all.Wait()
 }
 
-// execute runs a statement beside the store.
+// execute runs a statement without the store.
 func execute(t *testing.T, query string, args ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), server.URL)
@@ -152,7 +151,8 @@ func TestB055_FailingCallsLeakNothing(t *testing.T) {
 	const name, conns = "leaks", 4
 	schema := newSchema(t)
 	t.Cleanup(func() { dropSchema(t, schema) })
-	s, err := postgres.Open(t.Context(), server.URL+fmt.Sprintf("&application_name=%s&pool_max_conns=%d", name, conns), postgres.Options{Schema: schema, LockWait: 10 * time.Millisecond})
+	s, err := postgres.Open(t.Context(), server.URL+fmt.Sprintf("&application_name=%s&pool_max_conns=%d", name, conns),
+		postgres.Options{Schema: schema, LockWait: 10 * time.Millisecond})
 	must(t, err)
 	defer func() { must(t, s.Close()) }()
 	fill(t, s, 10)
@@ -165,7 +165,7 @@ func TestB055_FailingCallsLeakNothing(t *testing.T) {
 	must(t, err)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	together(50, func(i int) {
+	atOnce(50, func(i int) {
 		calls := []func() error{
 			func() error { _, err := s.Enqueue(gone, nixie.Message{Queue: "q"}); return err },
 			func() error {
@@ -186,7 +186,9 @@ func TestB055_FailingCallsLeakNothing(t *testing.T) {
 		fill(t, s, 1)
 	}
 	var open, busy int
-	must(t, conn.QueryRow(t.Context(), "select count(*), count(*) filter (where state <> 'idle') from pg_stat_activity where application_name = $1", name).Scan(&open, &busy))
+	must(t, conn.QueryRow(t.Context(),
+		"select count(*), count(*) filter (where state <> 'idle') from pg_stat_activity where application_name = $1", name).Scan(&open,
+		&busy))
 	if open > conns || busy > 0 {
 		t.Errorf("%d connections are open, %d of them in the middle of something", open, busy)
 	}
@@ -209,7 +211,7 @@ func TestB060_ALockedStoreAnswersAll(t *testing.T) {
 	_, err = tx.Exec(t.Context(), "select pg_advisory_xact_lock(hashtext('"+schema+"'), n) from "+schema+".queue")
 	must(t, err)
 	start := time.Now()
-	together(calls, func(int) {
+	atOnce(calls, func(int) {
 		if _, err := s.Enqueue(context.Background(), nixie.Message{Queue: "q"}); nixie.CodeOf(err) != nixie.CodeUnavailable {
 			t.Errorf("told %v", err)
 		}
@@ -221,13 +223,13 @@ func TestB060_ALockedStoreAnswersAll(t *testing.T) {
 	fill(t, s, 1)
 }
 
-// Places and numbers go on beyond 32 bits and beyond what a float can count.
+// Positions and numbers go on beyond 32 bits and beyond what a float can count.
 func TestB070_NumbersBeyond32Bits(t *testing.T) {
 	for _, last := range []int64{math.MaxInt32 - 1, math.MaxUint32 - 1, 1<<53 - 2} {
 		list, schema := crowd(t, 1)
 		s := list[0]
 		must(t, store.Configure(t.Context(), s, "strict", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
-		execute(t, "select setval('"+schema+".place', $1)", last)
+		execute(t, "select setval('"+schema+".position', $1)", last)
 		for _, queue := range []string{"q", "strict"} {
 			for i := range 4 {
 				_, err := s.Enqueue(t.Context(), nixie.Message{Queue: queue, Key: fmt.Sprint(i), Stream: "s"})
@@ -238,7 +240,7 @@ func TestB070_NumbersBeyond32Bits(t *testing.T) {
 					ds, err := s.Claim(t.Context(), queue, nixie.Want{Max: 1})
 					must(t, err)
 					if len(ds) != 1 || queue == "strict" && ds[0].Key != fmt.Sprint(i) {
-						t.Fatalf("after place %d: %s handed out %v", last, queue, ds)
+						t.Fatalf("after position %d: %s handed out %v", last, queue, ds)
 					}
 					if c := settle(t, s, ds[0], verb); c != "" {
 						t.Fatal(c)

@@ -17,25 +17,25 @@ import (
 
 var _ store.Tx = (*Tx)(nil)
 
-// Tx does what it does inside a transaction of the caller: it happens if and when
-// that commits, together with the caller's own rows. See [Store.Tx].
+// Tx works inside a transaction of the caller: what it does happens if and when that commits,
+// together with the caller's own rows. See [Store.Tx].
 //
-// The deliveries that it completed are [nixie.Delivery.Completed] at once, as
-// nobody tells a store what becomes of a foreign transaction; a handler whose
-// commit fails returns that error, and its lease ends by time.
+// Deliveries that it completed are [nixie.Delivery.Completed] at once, because a store does not
+// learn what becomes of a foreign transaction. A handler whose commit fails returns that error, and
+// its lease ends by time.
 type Tx struct {
 	store *Store
 	on    asker
 	calls sync.Mutex
 }
 
-// Tx binds the store to a transaction of the caller, in the database of the store.
-// Checks, deduplication, IDs, delays and counters are those of the store's own
-// methods. A transaction that is not read committed may add plain messages to strict
-// streams, and is refused with CodeInvalid what else is about streams.
+// Tx binds the store to a transaction of the caller, in the database of the store. Checks,
+// deduplication, IDs, delays and counters are those of the store's own methods. A transaction that
+// is not read committed may add plain messages to strict streams; everything else about streams is
+// refused with CodeInvalid.
 //
-// Each call is whole or changes nothing: one that is refused leaves the
-// transaction as it was and usable. Calls do not overlap.
+// A call succeeds whole or changes nothing: after one that is refused the transaction is as it was,
+// and usable. Calls do not overlap.
 func (s *Store) Tx(tx pgx.Tx) *Tx { return &Tx{store: s, on: piped{tx}} }
 
 // SQLTx is [Store.Tx] for a transaction of package database/sql with the driver of
@@ -62,9 +62,9 @@ func (x *Tx) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Re
 	return receipts, nil
 }
 
-// Complete ends the message of a delivery as succeeded, with its steps. A lease
-// that is over, by time, by a settlement or by a cancel, is refused with
-// CodeLeaseLost: roll back, as another claim decides.
+// Complete ends the message of a delivery as succeeded, with its steps. A lease that is over, by
+// time, by a settlement or by a cancel, is refused with CodeLeaseLost: roll back, because another
+// claim decides.
 func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 	if d == nil {
 		return nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
@@ -88,13 +88,12 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 	return err
 }
 
-// Once reports whether a key is new to a scope, and remembers it: true the first
-// time and false after that, until [Store.Prune] forgets it at an age of
-// [store.InboxRetention]. If the transaction is rolled back, the key was never
-// there. Of two that ask at once, the second waits for the first.
+// Once reports whether a key is new to a scope, and remembers it: true the first time and false
+// after that, until [Store.Prune] forgets it at an age of [store.InboxRetention]. If the
+// transaction is rolled back, the key was never there. Of two calls at the same time, the second
+// waits for the first.
 //
-// Scope says whose keys they are, a consumer's name for example. Both are 1 to 255
-// bytes, see [nixie.CheckName].
+// Scope names the consumer whose keys they are. Both are 1 to 255 bytes, see [nixie.CheckName].
 func (x *Tx) Once(ctx context.Context, scope, key string) (first bool, err error) {
 	for _, f := range [...]struct{ what, value string }{{"inbox scope", scope}, {"inbox key", key}} {
 		if f.value == "" {
@@ -115,9 +114,8 @@ func (x *Tx) Once(ctx context.Context, scope, key string) (first bool, err error
 	return first && err == nil, err
 }
 
-// do runs f as one call inside the caller's transaction, between a savepoint and
-// its release. Nothing is run again: what others got in the way of, the caller
-// begins anew.
+// do runs f as one call inside the caller's transaction, between a savepoint and its release.
+// Nothing is run again: after a race the caller begins a new transaction.
 func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
 	s := x.store
 	if err := s.enter(ctx); err != nil {
@@ -146,7 +144,7 @@ func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
 	return explainCaller(s, err, x.undo(t))
 }
 
-// hand ends a call that is whole, and follows the transaction to its end if it brings work.
+// hand ends a call that succeeded, and follows the transaction to its end if it adds work.
 func (t *tx) hand() error {
 	var transaction int64
 	maps.Copy(t.woken, t.hinted)
@@ -161,8 +159,8 @@ func (t *tx) hand() error {
 	return err
 }
 
-// undo leaves the transaction as it was before a call. In one that has failed nothing but the
-// way back can be prepared, so the rest goes after it.
+// undo leaves the transaction as it was before a call. After an error PostgreSQL accepts only the
+// rollback, so the release is sent after it.
 func (x *Tx) undo(t *tx) error {
 	if !t.sent {
 		return nil
@@ -176,16 +174,17 @@ func (x *Tx) undo(t *tx) error {
 	return back.send()
 }
 
-// seesStreams refuses to arrange streams as they were when the transaction began: what it
-// does not see would be forgotten, with nobody to arrange them again.
+// seesStreams refuses to recompute heads in a transaction that sees streams as they were when it
+// began: it would overwrite what it does not see, and no later call would fix it.
 func (t *tx) seesStreams() error {
-	if !t.arranges || t.sees == "read committed" || t.sees == "read uncommitted" {
+	if !t.recomputes || t.sees == "read committed" || t.sees == "read uncommitted" {
 		return nil
 	}
-	return nixie.Errorf(nixie.CodeInvalid, "the transaction is %s, and sees streams as they were when it began: begin it as read committed", t.sees)
+	return nixie.Errorf(nixie.CodeInvalid, "the transaction is %s, and sees streams as they were when it began: begin it as read committed",
+		t.sees)
 }
 
-// explainCaller says what is wrong with a transaction of the caller.
+// explainCaller explains an error of a transaction of the caller.
 func explainCaller(s *Store, err, undone error) error {
 	for _, over := range [...]error{pgx.ErrTxClosed, sql.ErrTxDone} {
 		if errors.Is(err, over) || errors.Is(undone, over) {
@@ -195,8 +194,7 @@ func explainCaller(s *Store, err, undone error) error {
 	return s.explain(errors.Join(err, undone))
 }
 
-// stepped runs statements one after the other in a transaction of package
-// database/sql.
+// stepped runs statements one after the other in a transaction of package database/sql.
 type stepped struct{ tx *sql.Tx }
 
 func (s stepped) ask(ctx context.Context, list []stmt) error {
@@ -228,8 +226,8 @@ func (s stepped) step(ctx context.Context, st *stmt) (err error) {
 	return st.done("")
 }
 
-// PruneInbox forgets the keys that [Tx.Once] was told at least olderThan ago, and
-// returns how many, for those who want that sooner than [Store.Prune].
+// PruneInbox forgets the keys that [Tx.Once] remembered at least olderThan ago, and returns how
+// many, for callers that want that sooner than [Store.Prune].
 func (s *Store) PruneInbox(ctx context.Context, olderThan time.Duration) (pruned int64, err error) {
 	if olderThan < 0 {
 		return 0, nixie.Errorf(nixie.CodeInvalid, "inbox age is %s: give one from 0", olderThan)
@@ -250,10 +248,10 @@ func (s *Store) PruneInbox(ctx context.Context, olderThan time.Duration) (pruned
 	return pruned, nil
 }
 
-// prunePart is how many keys one transaction forgets.
+// prunePart bounds how many keys one transaction forgets.
 const prunePart = 10_000
 
-// forget removes up to limit keys that were told at the moment cutoff or before.
+// forget removes up to limit keys that were remembered at the moment cutoff or before.
 func (t *tx) forget(n *int64, cutoff int64, limit int) {
 	t.read(func(row) error { *n++; return nil }, "forget_keys.sql", cutoff, limit)
 }

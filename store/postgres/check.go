@@ -10,13 +10,14 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// maxViolations is how many violations of one rule are listed.
+// maxViolations bounds how many violations of one rule are listed.
 const maxViolations = 100
 
-// rules are the invariants between tables. Each has a file in the folder sql, check_message_lost.sql
-// for example, that finds what breaks it: an ID or a name, and a text.
+// rules are the invariants between tables. Each has a file in the folder sql,
+// check_message_lost.sql for example, that finds what breaks it: an ID or a name, and a text.
 var rules = [...]string{
-	"message-lost", "message-two-states", "batch-count", "span-count", "message-queue", "message-id", "row-no-message", "lease-stale", "counters",
+	"message-lost", "message-two-states", "batch-count", "success-range-count", "message-queue", "message-id", "row-no-message",
+	"lease-stale", "counters",
 	"stream-lost", "stream-empty", "stream-two-leases", "stream-stuck", "stream-order", "stream-mixed",
 	"letter-message", "letter-id", "letter-failure", "original-orphan", "message-letter", "key-missing", "key-orphan",
 	"audit-chain", "queue-count", "letter-count", "operation-letter",
@@ -26,7 +27,7 @@ var rules = [...]string{
 func (s *Store) Check(ctx context.Context) (store.Report, error) {
 	var report store.Report
 	err := s.view(ctx, func(t *tx) error {
-		for _, table := range [...]string{"message", "pending", "log", "span", "letter", "history", "entry", "item"} {
+		for _, table := range [...]string{"message", "pending", "log", "success_range", "letter", "history", "entry", "item"} {
 			t.read(func(r row) error {
 				var n int64
 				err := r.Scan(&n)
@@ -49,8 +50,7 @@ func (s *Store) Check(ctx context.Context) (store.Report, error) {
 	return report, err
 }
 
-// checkBodies counts every hash again, as the database does not know what was
-// accepted.
+// checkBodies computes every hash again, because the database does not know what was accepted.
 func (t *tx) checkBodies(report *store.Report) {
 	t.read(func(r row) error {
 		v := store.Violation{Rule: "message-hash", Text: bodyDamage}
@@ -60,14 +60,15 @@ func (t *tx) checkBodies(report *store.Report) {
 	}, "damaged_bodies.sql", maxViolations)
 }
 
-// checkChains counts every link of the audits again.
+// checkChains computes every link of the audits again.
 func (t *tx) checkChains(report *store.Report) {
 	var queue string
 	var before nixie.Hash
 	t.read(func(r row) error {
 		var e store.AuditEntry
 		var at int64
-		if err := r.Scan(&e.Queue, &e.Number, &at, &e.Actor, &e.Event, (*idColumn)(&e.Subject), &e.Reason, (*hashColumn)(&e.Hash), (*hashColumn)(&e.Before), (*idColumn)(&e.Operation)); err != nil {
+		if err := r.Scan(&e.Queue, &e.Number, &at, &e.Actor, &e.Event, (*idColumn)(&e.Subject), &e.Reason, (*hashColumn)(&e.Hash),
+			(*hashColumn)(&e.Before), (*idColumn)(&e.Operation)); err != nil {
 			return err
 		}
 		e.At = lifecycle.Moment(at)
@@ -75,7 +76,8 @@ func (t *tx) checkChains(report *store.Report) {
 			queue, before = e.Queue, e.Before
 		}
 		if e.Hash != e.Sum(before) {
-			report.Violations = append(report.Violations, store.Violation{Rule: "audit-chain", Subject: queue, Text: fmt.Sprintf("entry %d was changed", e.Number)})
+			report.Violations = append(report.Violations, store.Violation{Rule: "audit-chain", Subject: queue,
+				Text: fmt.Sprintf("entry %d was changed", e.Number)})
 		}
 		before = e.Hash
 		return nil

@@ -8,8 +8,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Claim implements store.Queue. It passes by what others are about to change, so
-// it never waits for them.
+// Claim implements store.Queue. It skips rows that others have locked, so it never waits for them.
 func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error) {
 	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
 	if err := store.CheckWant(queue, &want); err != nil {
@@ -37,8 +36,8 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		if err != nil {
 			return nil, err
 		}
-		if got != nil && got.turnedBack {
-			s.looks.turnBack(got.q.n)
+		if got != nil && got.cursorWentBack {
+			s.seen.forgetMoves(got.q.n)
 			if len(got.list) == 0 {
 				continue
 			}
@@ -52,18 +51,18 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 	}
 }
 
-// claim ends the leases that are over and hands out what is due. It is nil if the
-// owner is not in the list, and nothing was done then.
+// claim ends the leases that are over and claims what is due. It returns nil, and has done nothing,
+// if the owner is not in the list.
 func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) {
 	var known, void, suspects bool
-	since := t.store.looks.since()
+	since := t.store.seen.since()
 	t.read(func(r row) error { return r.Scan(&t.now, &known, &void, &suspects) }, "claim_look.sql", owner, t.store.clockArg(), since, queue)
 	t.readQueues("name = $1", queue)
 	if err := t.send(); err != nil || !known {
 		return nil, err
 	}
 	if !void {
-		t.store.looks.note(t.now)
+		t.store.seen.noneOver(t.now)
 	} else {
 		t.quiet = false // what it frees may be of other queues
 		if err := t.sweep(); err != nil {
@@ -77,24 +76,24 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 	if err := t.ctx.Err(); err != nil {
 		return nil, err
 	}
-	// From here on leases may be ours: whoever leaves must not leave them to nobody.
+	// From here on leases may be ours: a caller that leaves must not leave them without a holder.
 	uncut, stop := context.WithTimeout(context.WithoutCancel(t.ctx), connectPatience)
 	t.ctx, t.stop = uncut, stop
 	if void || suspects {
-		if done, err := c.handOutSuspects(want, owner); done || err != nil {
+		if done, err := c.claimSuspects(want, owner); done || err != nil {
 			return c, err
 		}
 	}
 	if !c.q.settings.Ordered() {
-		return c, c.handOut(want, owner, since, void)
+		return c, c.claimUnordered(want, owner, since, void)
 	}
-	return c, c.handOutInOrder(want, owner, void)
+	return c, c.claimOrdered(want, owner, void)
 }
 
-// handOutInOrder hands out messages of a queue with an order: what lanes have ready, and
-// then what has rows of its own. Without any of these the first is all, and does not
-// wait for the disk: if the server forgets it, the turns are there again.
-func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error {
+// claimOrdered claims messages of a queue with an order: first by the ordered path, then rows. If
+// there are no rows, the claim does not wait for the disk: if the server forgets it, the tokens are
+// there again.
+func (c *claims) claimOrdered(want nixie.Want, owner int64, swept bool) error {
 	t := c.t
 	c.lease = int64(cmp.Or(want.Lease, c.q.settings.LeaseOrDefault()))
 	most := int64(want.Max)
@@ -105,7 +104,8 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error 
 			return err
 		}
 		c.batch = t.store.owner.batches(owner) + 1
-		t.read(c.scanLane, "claim_ordered.sql", c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.lease, t.store.clockArg(), c.batch, moves, nixie.MaxBatchBytes)
+		t.read(c.scanOrdered, "claim_ordered.sql", c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.lease, t.store.clockArg(), c.batch,
+			moves, nixie.MaxBatchBytes)
 	}
 	t.read(func(r row) error { return r.Scan(&rows, &t.now) }, "ordered_rows_wait.sql", c.q.n, t.store.clockArg())
 	if err := t.send(); err != nil {
@@ -114,9 +114,9 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error 
 	if !rows && !swept {
 		t.run("set local synchronous_commit = off")
 	}
-	if len(c.beside.streams) > 0 {
+	if len(c.added.streams) > 0 {
 		rows = true
-		if err := c.arrangeBeside(); err != nil {
+		if err := c.recomputeAdded(); err != nil {
 			return err
 		}
 	}
@@ -130,44 +130,44 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error 
 	return t.pass(c)
 }
 
-// arrangeBeside arranges streams that transactions of callers have added to. Those that
-// others hold are left to the next claim.
-func (c *claims) arrangeBeside() error {
+// recomputeAdded recomputes the heads of streams to which transactions of callers have appended.
+// Streams that others have locked are left to the next claim.
+func (c *claims) recomputeAdded() error {
 	t := c.t
 	held := map[int64]bool{}
-	t.lock(&held, "select n from @.stream where n = any($1) order by queue, name for no key update skip locked", c.beside.streams)
+	t.lock(&held, "select n from @.stream where n = any($1) order by queue, name for no key update skip locked", c.added.streams)
 	if err := t.send(); err != nil {
 		return err
 	}
-	var left turn
-	for i, n := range c.beside.streams {
+	var left tokens
+	for i, n := range c.added.streams {
 		if held[n] {
-			t.stir(c.q.n, c.names[i])
+			t.markDirty(c.q.n, c.names[i])
 		} else {
-			left.add(n, c.beside.places[i])
+			left.add(n, c.added.positions[i])
 		}
 	}
 	if len(left.streams) > 0 {
-		t.run("insert into @.turn (queue, streams, places) values ($1, $2, $3)", c.q.n, left.streams, left.places)
+		t.run("insert into @.token (queue, streams, positions) values ($1, $2, $3)", c.q.n, left.streams, left.positions)
 	}
-	t.arrange()
-	t.work.stirred = nil
+	t.recomputeHeads()
+	t.work.dirty = nil
 	return nil
 }
 
-// lockCursor locks the cursor of the queue, and returns how often it had moved at least.
-// A lease begins once the lock was waited for: a clock that was set is asked then. A cursor
-// that a server forgot the moves of is not found, and one that comes to where it was seen
-// right after is not locked: so what a claim does hangs on that it moves the cursor.
+// lockCursor locks the cursor of the queue, and returns how often it had moved at least. A lease
+// begins once the lock was waited for: a clock that a test set is read then. After a crash that
+// made the server forget moves, the cursor is not found, or another claim moves it to the number
+// that was seen before: so everything that a claim does depends on its own move of the cursor.
 func (c *claims) lockCursor() (moves int64, err error) {
-	t, looks := c.t, &c.t.store.looks
-	moves = looks.reached(c.q.n)
-	c.turnedBack = moves > 0
+	t, seen := c.t, &c.t.store.seen
+	moves = seen.cursorMoves(c.q.n)
+	c.cursorWentBack = moves > 0
 	t.read(func(r row) error {
 		var n int64
 		err := r.Scan(&n)
-		c.turnedBack = false
-		looks.reach(c.q.n, n)
+		c.cursorWentBack = false
+		seen.noteMoves(c.q.n, n)
 		return err
 	}, "select moves from @.cursor where queue = $1 and moves >= $2 order by moves desc limit 1 for update", c.q.n, moves)
 	if t.store.opts.Clock != nil {
@@ -176,10 +176,10 @@ func (c *claims) lockCursor() (moves int64, err error) {
 	return moves, err
 }
 
-// handOut hands out messages of a queue without order, if everything is as it was
-// when the queue was read. Once leases were swept, one that is over is locked by
-// somebody who ends it, and others need not wait for that.
-func (c *claims) handOut(want nixie.Want, owner, since int64, swept bool) error {
+// claimUnordered claims messages of a queue without order, unless the queue changed since it was
+// read. If leases were just swept, one that is still over is locked by another process that ends
+// it, and the claim goes on.
+func (c *claims) claimUnordered(want nixie.Want, owner, since int64, swept bool) error {
 	t, s := c.t, c.t.store
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
 	moves, err := c.lockCursor()
@@ -195,8 +195,8 @@ func (c *claims) handOut(want nixie.Want, owner, since int64, swept bool) error 
 	return nil
 }
 
-// pass notes which messages of streams were handed out, and which of them out of
-// order. Their streams are locked.
+// pass notes which messages of streams were claimed, and which of them out of order. Their streams
+// are locked.
 func (t *tx) pass(c *claims) error {
 	var list []*claimed
 	byPos := map[int64]*claimed{}
@@ -204,7 +204,7 @@ func (t *tx) pass(c *claims) error {
 		if got.stream != 0 {
 			list = append(list, got)
 			byPos[got.pos] = got
-			t.stir(c.q.n, got.d.Stream)
+			t.markDirty(c.q.n, got.d.Stream)
 		}
 	}
 	if len(list) == 0 {

@@ -11,33 +11,33 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// claims is what a claim got.
+// claims collects what a claim gets.
 type claims struct {
 	t    *tx
 	q    *queueRow
 	list []*claimed
 	size int // bytes of their bodies
 
-	turnedBack bool // the cursor is not where it was seen, and was not locked
+	cursorWentBack bool // the cursor moved less often than was seen, and was not locked
 
-	lease  int64    // of messages in order
-	batch  int64    // for those from lanes
-	beside turn     // streams with more than their lanes that transactions of callers have added to
+	lease  int64    // of messages of the ordered path
+	batch  int64    // of messages of the ordered path
+	added  tokens   // mixed streams to which transactions of callers have appended
 	names  []string // of these
 	pieces []piece  // that were leased by range, of which the members of the first are being read
 	mtype  string   // of the message before
-	slab   []member
+	pool   []member
 	bodies []byte
 }
 
-// claimed is one message that was claimed, with what the delivery does not show.
+// claimed is one claimed message, with what the delivery does not show.
 type claimed struct {
-	d      *nixie.Delivery
-	pos    int64
-	turn   int64
-	place  int64
-	stream int64 // of an ordered queue, else 0
-	rank   int64
+	d        *nixie.Delivery
+	pos      int64
+	dueRank  int64
+	queuePos int64
+	stream   int64 // of an ordered queue, else 0
+	rank     int64
 }
 
 // scan reads a row of a claim: delivered_message and delivered_row.
@@ -52,12 +52,16 @@ func (c *claims) scan(r row) error {
 		m.Type, m.Body = c.typed(v[2]), c.copied(v[4])
 		copy(m.Hash[:], v[5])
 		m.Key, m.Stream, m.DedupeKey, headers, origin = string(v[8]), string(v[9]), string(v[10]), string(v[11]), string(v[12])
-		due, got.place, until, received, leased = number(v[13]), number(v[14]), number(v[21]), number(v[22]), number(v[23])
-		m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, d.Lease.Number = whole(15), whole(16), whole(17), whole(18), whole(19), number(v[20])
-		d.AbandonedBy, steps, got.stream, got.rank, m.OrderGap, m.LastReason = string(v[24]), string(v[25]), number(v[26]), number(v[27]), v[28][0] != 0, nixie.Reason(v[29])
+		due, got.queuePos, until, received, leased = number(v[13]), number(v[14]), number(v[21]), number(v[22]), number(v[23])
+		m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, d.Lease.Number = whole(15), whole(16), whole(17), whole(18),
+			whole(19), number(v[20])
+		d.AbandonedBy, steps, got.stream, got.rank, m.OrderGap, m.LastReason = string(v[24]), string(v[25]), number(v[26]), number(v[27]),
+			v[28][0] != 0, nixie.Reason(v[29])
 		d.AbandonedAlone = v[30][0] != 0
-	} else if err := r.Scan(&got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires, (*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&m.DedupeKey), (*textColumn)(&headers), (*textColumn)(&origin),
-		&due, &got.place, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &d.Lease.Number, &until, &received, &leased, (*textColumn)(&d.AbandonedBy), (*textColumn)(&steps),
+	} else if err := r.Scan(&got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires,
+		(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&m.DedupeKey), (*textColumn)(&headers), (*textColumn)(&origin),
+		&due, &got.queuePos, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &d.Lease.Number, &until, &received,
+		&leased, (*textColumn)(&d.AbandonedBy), (*textColumn)(&steps),
 		&got.stream, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason), &d.AbandonedAlone); err != nil {
 		return err
 	}
@@ -65,12 +69,12 @@ func (c *claims) scan(r row) error {
 	d.Lease.ExpiresAt, d.Lease.Handle.Pos = lifecycle.Moment(until), got.pos
 	d.Abandoned = d.AbandonedBy != ""
 	d.AbandonedAlone = d.AbandonedAlone && d.Abandoned
-	got.turn = c.q.settings.DueRank(due, m.Priority)
+	got.dueRank = c.q.settings.DueRank(due, m.Priority)
 	c.add(&got.claimed, headers, origin, steps)
 	return nil
 }
 
-// typed is a type, which is mostly that of the message before.
+// typed returns a type as a string: mostly that of the message before, which needs no new one.
 func (c *claims) typed(name []byte) string {
 	if c.mtype != string(name) {
 		c.mtype = string(name)
@@ -78,7 +82,7 @@ func (c *claims) typed(name []byte) string {
 	return c.mtype
 }
 
-// add takes in what was read.
+// add takes a delivery in.
 func (c *claims) add(got *claimed, headers, origin, steps string) {
 	d := got.d
 	d.Queue, d.State, d.Lease.Owner = c.q.name, nixie.Leased, c.t.store.owner.name
@@ -92,19 +96,19 @@ func (c *claims) add(got *claimed, headers, origin, steps string) {
 	c.list, c.size = append(c.list, got), c.size+len(d.Body)
 }
 
-// member is a claimed message with its delivery. They are made slabSize at a time, and
-// their bodies lie side by side, so that the memory of many is a few pieces.
+// member is a claimed message with its delivery. They are made poolSize at a time, and their bodies
+// share buffers, so that many messages need few allocations.
 type member struct {
 	claimed
 	nixie.Delivery
 }
 
 const (
-	slabSize   = 64
+	poolSize   = 64
 	bodiesSize = 64 << 10
 )
 
-// copied is a copy of a body.
+// copied copies a body into a shared buffer.
 func (c *claims) copied(body []byte) []byte {
 	if len(body) > bodiesSize/4 {
 		return bytes.Clone(body)
@@ -117,19 +121,19 @@ func (c *claims) copied(body []byte) []byte {
 	return c.bodies[from:len(c.bodies):len(c.bodies)]
 }
 
-// next is room for one more.
+// next returns a new member from the pool.
 func (c *claims) next() (*member, *nixie.Delivery, *nixie.Message) {
-	if len(c.slab) == 0 {
-		c.slab = make([]member, slabSize)
+	if len(c.pool) == 0 {
+		c.pool = make([]member, poolSize)
 	}
-	got := &c.slab[0]
-	c.slab = c.slab[1:]
+	got := &c.pool[0]
+	c.pool = c.pool[1:]
 	got.d = &got.Delivery
 	return got, got.d, &got.d.Message
 }
 
-// scanLane reads a row of claim_ordered.
-func (c *claims) scanLane(r row) error {
+// scanOrdered reads a row of claim_ordered.
+func (c *claims) scanOrdered(r row) error {
 	got, d, m := c.next()
 	var headers, origin string
 	var claimed int64
@@ -138,13 +142,14 @@ func (c *claims) scanLane(r row) error {
 		c.copyGiven(m, v[2:])
 		headers, origin = string(v[10]), string(v[11])
 	} else {
-		if err := r.Scan(&d.Lease.Handle.Stream, &got.pos, (*idColumn)(&m.ID), (*textColumn)(&m.Type), &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
+		if err := r.Scan(&d.Lease.Handle.Stream, &got.pos, (*idColumn)(&m.ID), (*textColumn)(&m.Type), &m.Body, (*hashColumn)(&m.Hash),
+			(*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
 			(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin), &claimed); err != nil {
 			return err
 		}
 	}
 	if got.pos < 0 {
-		c.beside.add(d.Lease.Handle.Stream, got.pos)
+		c.added.add(d.Lease.Handle.Stream, got.pos)
 		c.names = append(c.names, m.Stream)
 		return nil
 	}
@@ -154,17 +159,17 @@ func (c *claims) scanLane(r row) error {
 	return nil
 }
 
-// first makes a delivery the first of its message.
+// first fills in what is the same for each message that is claimed for the first time.
 func (c *claims) first(got *member, claimed, until int64) {
 	d, m := got.d, &got.d.Message
 	m.FirstReceivedAt = lifecycle.Moment(claimed)
 	m.Attempts, m.Deliveries, m.Generation = 1, 1, 1
-	got.turn, got.place = lifecycle.Nanos(m.EnqueuedAt), got.pos
+	got.dueRank, got.queuePos = lifecycle.Nanos(m.EnqueuedAt), got.pos
 	d.Lease.Number, d.Lease.ExpiresAt, d.Lease.Handle.Pos = 1, lifecycle.Moment(until), got.pos
 }
 
-// copyGiven takes over what a message has for good: id, type, body, hash, enqueued,
-// expires, key, stream.
+// copyGiven reads the columns that never change: id, type, body, hash, enqueued, expires, key,
+// stream.
 func (c *claims) copyGiven(m *nixie.Message, v [][]byte) {
 	copy(m.ID[:], v[0])
 	m.Type, m.Body = c.typed(v[1]), c.copied(v[2])
@@ -173,7 +178,7 @@ func (c *claims) copyGiven(m *nixie.Message, v [][]byte) {
 	m.Key, m.Stream = string(v[6]), string(v[7])
 }
 
-// piece is a batch that was leased by range, and which of its members was read last.
+// piece is a batch that was leased by range, and its member that was read last.
 type piece struct {
 	n, claimed, until, members int64
 	tx                         uint64
@@ -197,7 +202,8 @@ func (c *claims) scanMember(r row) error {
 		tx, got.pos = uint64(number(v[0])), number(v[1])
 		c.copyGiven(m, v[2:])
 		headers, origin = string(v[10]), string(v[11])
-	} else if err := r.Scan(&tx, &got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
+	} else if err := r.Scan(&tx, &got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt),
+		(*momentColumn)(&m.ExpiresAt),
 		(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin)); err != nil {
 		return err
 	}
@@ -230,8 +236,10 @@ func readTexts(m *nixie.Message, headers, origin, steps string) (damage []string
 	return damage
 }
 
-// sorted are the deliveries by their turn.
+// sorted returns the deliveries by rank.
 func (c *claims) sorted() []*nixie.Delivery {
-	slices.SortFunc(c.list, func(a, b *claimed) int { return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.place, b.place)) })
+	slices.SortFunc(c.list, func(a, b *claimed) int {
+		return cmp.Or(cmp.Compare(a.dueRank, b.dueRank), cmp.Compare(a.queuePos, b.queuePos))
+	})
 	return eachOf(c.list, func(got *claimed) *nixie.Delivery { return got.d })
 }

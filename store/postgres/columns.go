@@ -18,7 +18,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// idColumn reads an ID, zero for null, whichever driver reads it.
+// idColumn reads an ID, zero for null, from any driver.
 type idColumn nixie.ID
 
 // Scan implements sql.Scanner.
@@ -93,8 +93,8 @@ func (m *momentColumn) Scan(value any) error {
 	return nil
 }
 
-// binaryRow is the values of a row as PostgreSQL sent them, for those who read very
-// many; nil where the driver was told to ask for texts. A text is the same both ways.
+// binaryRow returns the values of a row as PostgreSQL sent them, for callers that read very many
+// rows. It returns nil where the driver was told to ask for texts. A text is the same both ways.
 func binaryRow(r row) [][]byte {
 	raw, ok := r.(interface {
 		RawValues() [][]byte
@@ -108,7 +108,7 @@ func binaryRow(r row) [][]byte {
 	return raw.RawValues()
 }
 
-// number is a bigint as PostgreSQL sends it.
+// number reads a bigint as PostgreSQL sends it.
 func number(raw []byte) int64 { return int64(binary.BigEndian.Uint64(raw)) }
 
 func uuids(ids []nixie.ID) [][16]byte {
@@ -119,7 +119,7 @@ func uuids(ids []nixie.ID) [][16]byte {
 	return list
 }
 
-// idOrNull is an ID as an argument.
+// idOrNull returns an ID as an argument.
 func idOrNull(id nixie.ID) *[16]byte {
 	if id.IsZero() {
 		return nil
@@ -153,7 +153,7 @@ func (list uuidsAndNulls) Value() (driver.Value, error) {
 	}), ",") + "}", nil
 }
 
-// argument is a value as every driver takes it.
+// argument returns a value as every driver takes it.
 func argument(value any) any {
 	switch v := value.(type) {
 	case [16]byte:
@@ -182,7 +182,7 @@ func fromJSON(text string, into any) error {
 	return nil
 }
 
-// toJSON is a value as a text, empty if there is nothing to say.
+// toJSON returns a value as a text, empty if there is nothing to say.
 func toJSON(empty bool, value any) string {
 	if empty {
 		return ""

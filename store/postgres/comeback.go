@@ -6,14 +6,14 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// cameBack reports whether a letter from elsewhere is a later death of a message that is
-// not on its way here.
+// cameBack reports whether a letter from elsewhere is a later death of a message that is not on its
+// way here.
 func (a *adopting) cameBack(m *message, given *nixie.Letter) bool {
 	l := m.letter
 	return l != nil && l.ID == given.ID && a.locked.letters[l.pos] && lifecycle.CameBack(l.Status, m.Public(), m.Generation, given)
 }
 
-// dieAgain moves the letter of a message on that died again with a foreign broker.
+// dieAgain moves on the letter of a message that died again at a foreign broker.
 func (a *adopting) dieAgain(m *message, given *nixie.Letter) error {
 	l := m.letter
 	if lifecycle.KeepsDead(m.q.settings.DedupeScope) {
@@ -33,7 +33,7 @@ func (a *adopting) dieAgain(m *message, given *nixie.Letter) error {
 	m.note = ""
 	a.touch(m)
 	if l.InStream {
-		a.stir(m.queue, m.stream)
+		a.markDirty(m.queue, m.stream)
 	}
 	way := store.Comeback(l.Status, given.Status)
 	if err := l.DieElsewhere(given, a.now); err != nil {
@@ -46,7 +46,7 @@ func (a *adopting) dieAgain(m *message, given *nixie.Letter) error {
 	return nil
 }
 
-// readLives reads the last failures of letters that are here.
+// readLives reads the last failures of letters that exist.
 func (a *adopting) readLives(ids [][16]byte) {
 	a.readHeads("pos"+which.letters, ids)
 	a.lived = map[int64]int{}

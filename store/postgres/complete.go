@@ -8,33 +8,35 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Most settlements say only that a message succeeded, in its first life and without
-// anything that hangs on it. Those of a call are few statements, which are a
-// transaction by themselves. Whatever they do not find so goes the long way.
+// Most settlements only say that a message succeeded, in its first generation and without steps,
+// keys or letters. Those of a call are few statements, which are a transaction by themselves.
+// Settlements that these do not find take the long path of settle.go.
 
-// isPlain reports whether a settlement is one of those. What a delivery says of its
-// message was true when it was claimed and does not change while it is leased.
+// isPlain reports whether a settlement is one of those. A delivery tells what was true when its
+// message was claimed; that does not change while the message is leased.
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
-	return st.Verb == nixie.Complete && d != nil && d.Lease.Handle.Pos != 0 && (d.Lease.Number == 1 || d.Lease.Handle.Batch == 0) && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
+	return st.Verb == nixie.Complete && d != nil && d.Lease.Handle.Pos != 0 && (d.Lease.Number == 1 || d.Lease.Handle.Batch == 0) &&
+		st.Failure == nil && st.Second == nil && st.Delay == 0 &&
 		d.Generation == 1 && d.DedupeKey == "" && (d.Stream == "" || d.Lease.Handle.Stream != 0) && len(d.Steps) == 0
 }
 
-// completing are the plain settlements of a call.
+// completing has the plain settlements of a call.
 type completing struct {
 	s           *Store
 	settlements []nixie.Settlement
 	done        []bool
-	at          map[int64]int     // where in the call places are that are not of batches
-	rows        map[int64][]int64 // places that have rows of their own, by the number of the lease
+	at          map[int64]int     // indexes in the call of positions that are not in batches by range
+	rows        map[int64][]int64 // positions of messages with rows, by the number of the lease
 	batches     []*settled
-	lanes       map[int64]*turn // those of lanes, with their streams, by batch
+	ordered     map[int64]*tokens // messages of ordered paths, with their streams, by batch
 	woken       map[string]bool
 }
 
-// completePlain settles the plain ones and reports which it settled; nil are none.
+// completePlain settles the plain settlements and reports which it settled; nil means none.
 func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlement) ([]bool, error) {
-	c := &completing{s: s, settlements: settlements, at: map[int64]int{}, rows: map[int64][]int64{}, lanes: map[int64]*turn{}, woken: map[string]bool{}}
+	c := &completing{s: s, settlements: settlements, at: map[int64]int{}, rows: map[int64][]int64{}, ordered: map[int64]*tokens{},
+		woken: map[string]bool{}}
 	plain, members := 0, 0
 	for i := range settlements {
 		st := &settlements[i]
@@ -53,37 +55,37 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 		return nil, nil
 	}
 	for _, b := range c.batches {
-		if !b.arrange() {
+		if !b.findRuns() {
 			return nil, nil
 		}
 	}
 	c.done = make([]bool, len(settlements))
-	// What is locked is what statements after see as it is then; all that are locked are
-	// locked in the order of all.
+	// Statements after the lock see the batches as they are then. All are locked in the order in
+	// which all calls lock them.
 	var list []stmt
 	numbers := eachOf(c.batches, func(b *settled) int64 { return b.n })
-	if numbers = slices.AppendSeq(numbers, maps.Keys(c.lanes)); len(numbers) > 0 {
+	if numbers = slices.AppendSeq(numbers, maps.Keys(c.ordered)); len(numbers) > 0 {
 		list = append(list, stmt{query: s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
 	}
 	list = append(list, c.ofRanges()...)
-	list = append(list, c.ofLanes()...)
+	list = append(list, c.ofOrdered()...)
 	list = append(list, c.ofRows()...)
 	if err := s.single(ctx, list); err != nil {
-		return nil, err // what was noted before one of the statements failed was undone with it
+		return nil, err // the server undid also the statements before the one that failed
 	}
 	s.tell(c.woken)
 	return c.done, nil
 }
 
-// sort takes in the settlement at a place of the call by how its lease was filed.
+// sort takes in a settlement of the call by how its message was claimed.
 func (c *completing) sort(lease *nixie.Lease, at int) {
 	in := lease.Handle
 	c.at[in.Pos] = at
 	if in.Stream != 0 {
-		if c.lanes[in.Batch] == nil {
-			c.lanes[in.Batch] = &turn{}
+		if c.ordered[in.Batch] == nil {
+			c.ordered[in.Batch] = &tokens{}
 		}
-		c.lanes[in.Batch].add(in.Stream, in.Pos)
+		c.ordered[in.Batch].add(in.Stream, in.Pos)
 	} else {
 		c.rows[lease.Number] = append(c.rows[lease.Number], in.Pos)
 	}
@@ -98,21 +100,22 @@ func (c *completing) note(positions ...int64) {
 	}
 }
 
-// ofRows are the statements about leases of rows.
+// ofRows returns the statements that complete messages with rows.
 func (c *completing) ofRows() (list []stmt) {
 	for _, number := range slices.Sorted(maps.Keys(c.rows)) {
-		list = append(list, stmt{query: c.s.named("complete_rows.sql"), args: []any{c.rows[number], c.s.clockArg(), number}, each: func(r row) error {
-			var pos int64
-			err := r.Scan(&pos)
-			c.note(pos)
-			return err
-		}})
+		list = append(list, stmt{query: c.s.named("complete_rows.sql"), args: []any{c.rows[number], c.s.clockArg(), number},
+			each: func(r row) error {
+				var pos int64
+				err := r.Scan(&pos)
+				c.note(pos)
+				return err
+			}})
 	}
 	return list
 }
 
-// mentionedTwice reports whether a call says something else too of a message that
-// it says to be plain, which so many are: then their order counts.
+// mentionedTwice reports whether a call has another settlement of a message that it completes
+// plainly: then their order matters. plain counts the plain ones.
 func mentionedTwice(settlements []nixie.Settlement, plain int) bool {
 	if plain == len(settlements) {
 		return false
@@ -126,7 +129,7 @@ func mentionedTwice(settlements []nixie.Settlement, plain int) bool {
 	return slices.ContainsFunc(settlements, func(st nixie.Settlement) bool { return isPlain(&st) && others[st.Delivery.Lease.Handle.Pos] })
 }
 
-// clockArg is the time that was set for tests, null for the database's own.
+// clockArg returns the time that a test set, null for the database's own.
 func (s *Store) clockArg() *int64 {
 	if s.opts.Clock == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 
 // What a dedupe key means for a message that is enqueued.
 
-// claimKeys takes the dedupe keys of the messages, or answers with who holds them.
-// The second of two that want the same key at once waits here for the first.
+// claimKeys takes the dedupe keys of the messages, or answers with the messages that hold them. The
+// second of two calls that want the same key waits here for the first.
 func (e *enqueuing) claimKeys(messages []nixie.Message) error {
 	first := map[dedupeKey]int{}
 	var wanted []int
@@ -41,15 +41,16 @@ func (e *enqueuing) claimKeys(messages []nixie.Message) error {
 	return e.answerHeld(messages, first, held)
 }
 
-// openHolders opens the streams of the call together with those of the messages
-// that may be replaced, and locks these.
+// openHolders opens the streams of the call together with those of the messages that may be
+// replaced, and locks these messages.
 func (e *enqueuing) openHolders(messages []nixie.Message, queues []int64, names []string) {
-	owners, keys := eachOf(e.fresh, func(m *message) int64 { return m.queue }), eachOf(messages, func(m nixie.Message) string { return m.DedupeKey })
+	owners, keys := eachOf(e.fresh, func(m *message) int64 { return m.queue }),
+		eachOf(messages, func(m nixie.Message) string { return m.DedupeKey })
 	e.openStreamsOf(texts["streams_of_holders"], owners, keys, queues, names)
 	e.lock(&e.locked.pending, "lock_holders.sql", owners, keys)
 }
 
-// insertKeys takes the keys that nobody holds, and reads who holds the others. One
+// insertKeys takes the keys that no message holds, and reads which messages hold the others. A key
 // that was held and is free by now is in neither.
 func (e *enqueuing) insertKeys(wanted []int) (got map[int64]bool, err error) {
 	got = map[int64]bool{}
@@ -68,8 +69,8 @@ func (e *enqueuing) insertKeys(wanted []int) (got map[int64]bool, err error) {
 	return got, e.send()
 }
 
-// answerHeld answers those whose key is held: by a message that is there, or by an
-// earlier one of the call.
+// answerHeld answers messages whose key is held: by a message that exists, or by an earlier one of
+// the call.
 func (e *enqueuing) answerHeld(messages []nixie.Message, first map[dedupeKey]int, held map[int]*holder) error {
 	for i := range messages {
 		m, own := &messages[i], dedupeKey{e.fresh[i].queue, messages[i].DedupeKey}

@@ -15,11 +15,11 @@ import (
 
 const (
 	leastServer = 130_000 // PostgreSQL 13
-	errProtocol = "08P01" // what a pooler says to a setting that it does not know
+	errProtocol = "08P01" // the answer of a pooler to a setting that it does not know
 )
 
-// connect makes the pool. Behind a pooler, which hands sessions around, nothing is
-// left in a session: no settings, no prepared statements, no listening.
+// connect makes the pool. Behind a pooler, which shares sessions, nothing is left in a session: no
+// settings, no prepared statements, no listening.
 func (s *Store) connect(ctx context.Context) error {
 	err := s.dial(ctx)
 	if !s.pooled && codeOf(err) == errProtocol {
@@ -33,7 +33,7 @@ func (s *Store) connect(ctx context.Context) error {
 	return err
 }
 
-// dial makes a pool and looks who is there.
+// dial makes a pool and checks the server.
 func (s *Store) dial(ctx context.Context) (err error) {
 	config := s.configure()
 	if s.pooled {
@@ -50,8 +50,8 @@ func (s *Store) dial(ctx context.Context) (err error) {
 	return err
 }
 
-// look finds out how old the server is, and whether the session is ours: a pooler
-// gives a number of its own.
+// look checks the version of the server, and whether the session is ours: a pooler shows another
+// number.
 func (s *Store) look(ctx context.Context) error {
 	c, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *Store) look(ctx context.Context) error {
 	return nil
 }
 
-// perTransaction is the statement that sets for a transaction what would be set for
-// a session.
+// perTransaction returns the statement that sets for a transaction what is otherwise set for a
+// session.
 func (s *Store) perTransaction() string {
 	settings := s.settings()
 	maps.Copy(settings, s.config.ConnConfig.RuntimeParams)
@@ -84,7 +84,7 @@ func (s *Store) perTransaction() string {
 	return "select " + strings.Join(parts, ", ")
 }
 
-// warn says what hinders nobody.
+// warn reports a problem that stops no call.
 func (s *Store) warn(err error) {
 	if s.opts.Warn != nil {
 		s.opts.Warn(err)

@@ -12,24 +12,24 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Many rows are written by COPY in its binary form, which costs the server and us
-// half of what an insert costs. They are made while they are sent.
+// COPY in its binary form writes many rows for half of what an insert costs the server and the
+// client. Rows are encoded while they are sent.
 
-// From how many rows on COPY pays, as it cannot go together with what is before it:
-// messages are the first that their transaction writes, others are some of many.
+// COPY pays from these numbers of rows on, because it cannot go together with the statements before
+// it: messages are the first that their transaction writes, others come after other rows.
 const (
 	copyLeast  = 50
 	copyOthers = 500
 )
 
-// copies reports whether so many rows are written by COPY, from least on.
+// copies reports whether n rows are written by COPY, from least on.
 func (t *tx) copies(n, least int) bool {
 	_, pipes := t.on.(piped)
 	return pipes && n >= least
 }
 
-// halfError is one of a COPY that ended before all was sent, so that nothing of its
-// transaction happened.
+// halfError is an error of a COPY that ended before all was sent: nothing of its transaction
+// happened.
 type halfError struct{ error }
 
 func (e *halfError) Unwrap() error { return e.error }
@@ -60,7 +60,7 @@ func (p piped) copy(ctx context.Context, list []stmt) ([]stmt, error) {
 	return list[last:], err
 }
 
-// copying are rows of a table as COPY wants them.
+// copying is a stream of rows as COPY wants them.
 type copying struct {
 	columns []string
 	rows    int
@@ -74,10 +74,11 @@ type copying struct {
 // copyTo adds the statement that copies rows to a table.
 func (t *tx) copyTo(table string, c *copying) {
 	c.at = -1
-	t.list = append(t.list, stmt{query: t.store.named("copy @." + table + " (" + strings.Join(c.columns, ", ") + ") from stdin (format binary)"), rows: c})
+	query := "copy @." + table + " (" + strings.Join(c.columns, ", ") + ") from stdin (format binary)"
+	t.list = append(t.list, stmt{query: t.store.named(query), rows: c})
 }
 
-// Read implements io.Reader. It fills p, as each Read is a message to the server.
+// Read implements io.Reader. It fills p, because each Read is a message to the server.
 func (c *copying) Read(p []byte) (n int, err error) {
 	for n < len(p) {
 		if len(c.rest) == 0 && !c.next() {
@@ -92,7 +93,7 @@ func (c *copying) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// next makes the next row, if there is one.
+// next encodes the next row, if there is one.
 func (c *copying) next() bool {
 	c.buffer = c.buffer[:0]
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// logged is what rows of log are counted by.
+// logged says what rows of log are counted by.
 type logged struct {
 	queue  int64
 	state  int
@@ -23,7 +23,7 @@ func (t *tx) count(m *message, n int64) {
 	}
 	of := logged{m.queue, m.State, ""}
 	if n < 0 {
-		of.state = lifecycle.Dead // what comes back has been dead
+		of.state = lifecycle.Dead // only dead messages come back
 	}
 	if of.state == lifecycle.Discarded {
 		of.reason = cmp.Or(m.reason, "unknown")
@@ -31,7 +31,7 @@ func (t *tx) count(m *message, n int64) {
 	t.work.counts[of] += n
 }
 
-// comeBack counts a message that has ended as one that is dead.
+// comeBack counts a message that has ended as dead.
 func (t *tx) comeBack(m *message) {
 	if m.State == lifecycle.Dead {
 		return
@@ -59,11 +59,11 @@ func (t *tx) flushCounts() {
 		eachOf(list, func(of logged) string { return of.reason }), eachOf(list, func(of logged) int64 { return t.work.counts[of] }))
 }
 
-// folds make few rows of the counters that many transactions added. Those that somebody
-// else folds are passed by.
+// folds are statements that make few rows of the many by which transactions counted. They skip rows
+// that another process folds.
 var folds = [...]string{"fold_counters.sql", "fold_deaths.sql"}
 
-// countDeaths counts new letters; what changes or removes letters is counted by triggers.
+// countDeaths counts new letters; triggers count letters that change or go.
 func (t *tx) countDeaths(fresh []*letterRow) {
 	sums := map[letterKind]int64{}
 	for _, l := range fresh {
@@ -74,18 +74,26 @@ func (t *tx) countDeaths(fresh []*letterRow) {
 		return
 	}
 	t.run("count_letters.sql",
-		eachOf(list, func(k letterKind) int64 { return k.queue }), eachOf(list, func(k letterKind) string { return k.mtype }), eachOf(list, func(k letterKind) string { return string(k.Status) }),
-		eachOf(list, func(k letterKind) string { return string(k.Cause) }), eachOf(list, func(k letterKind) string { return string(k.Class) }), eachOf(list, func(k letterKind) string { return string(k.Reason) }),
-		eachOf(list, func(k letterKind) string { return k.Signature }), eachOf(list, func(k letterKind) string { return low(k.Signature) }), eachOf(list, func(k letterKind) string { return k.Fingerprint }),
+		eachOf(list, func(k letterKind) int64 { return k.queue }), eachOf(list, func(k letterKind) string { return k.mtype }),
+		eachOf(list, func(k letterKind) string { return string(k.Status) }),
+		eachOf(list, func(k letterKind) string { return string(k.Cause) }),
+		eachOf(list, func(k letterKind) string { return string(k.Class) }),
+		eachOf(list, func(k letterKind) string { return string(k.Reason) }),
+		eachOf(list, func(k letterKind) string { return k.Signature }), eachOf(list, func(k letterKind) string { return low(k.Signature) }),
+		eachOf(list, func(k letterKind) string { return k.Fingerprint }),
 		eachOf(list, func(k letterKind) bool { return k.Redrivable }), eachOf(list, func(k letterKind) bool { return k.NeedsReview }),
-		eachOf(list, func(k letterKind) int { return k.redrives }), eachOf(list, func(k letterKind) int { return k.attempts }), eachOf(list, func(k letterKind) int { return k.crashes }),
+		eachOf(list, func(k letterKind) int { return k.redrives }), eachOf(list, func(k letterKind) int { return k.attempts }),
+		eachOf(list, func(k letterKind) int { return k.crashes }),
 		eachOf(list, func(k letterKind) int64 { return k.Died }), eachOf(list, func(k letterKind) int64 { return sums[k] }))
 }
 
-// counted is what a letter is counted by, with the hour in which it died.
+// counted returns what a letter is counted by, with the hour in which it died.
 func (l *letterRow) counted() letterKind {
-	return letterKind{queue: l.queue, mtype: l.mtype, redrives: l.redrives, attempts: l.attempts, crashes: l.crashes, Letter: lifecycle.Letter{
-		Status: l.Status, Cause: nixie.Cause(plain(string(l.Cause))), Class: nixie.Class(plain(string(l.Class))), Reason: nixie.Reason(plain(string(l.Reason))),
-		Signature: plain(l.Signature), Fingerprint: plain(l.Fingerprint), Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Died: lifecycle.Hour(l.Died),
-	}}
+	return letterKind{queue: l.queue, mtype: l.mtype, redrives: l.redrives, attempts: l.attempts, crashes: l.crashes,
+		Letter: lifecycle.Letter{
+			Status: l.Status, Cause: nixie.Cause(plain(string(l.Cause))), Class: nixie.Class(plain(string(l.Class))),
+			Reason:    nixie.Reason(plain(string(l.Reason))),
+			Signature: plain(l.Signature), Fingerprint: plain(l.Fingerprint), Redrivable: l.Redrivable, NeedsReview: l.NeedsReview,
+			Died: lifecycle.Hour(l.Died),
+		}}
 }

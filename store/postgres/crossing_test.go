@@ -24,7 +24,8 @@ func TestCallsInEachOthersWay(t *testing.T) {
 	began := time.Now()
 	list, _ := crowdAt(t, 8, func() time.Time { return began.Add(time.Since(began) * 1000) }) // so that retentions end
 	for _, q := range []string{"a", "b"} {
-		must(t, store.Configure(t.Context(), list[0], q, nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: nixie.DedupeUnresolved, LetterRetention: time.Minute}, "ann", ""))
+		must(t, store.Configure(t.Context(), list[0], q, nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: nixie.DedupeUnresolved,
+			LetterRetention: time.Minute}, "ann", ""))
 	}
 	refused := func(errs ...error) error {
 		for _, err := range errs {
@@ -37,11 +38,11 @@ func TestCallsInEachOthersWay(t *testing.T) {
 		return nil
 	}
 	must(t, each(list, func(i int, s *postgres.Store) error {
-		dice := rand.New(rand.NewPCG(uint64(i), 11))
+		rng := rand.New(rand.NewPCG(uint64(i), 11))
 		ctx := t.Context()
-		queue := func() string { return []string{"a", "b", "loose"}[dice.IntN(3)] }
+		queue := func() string { return []string{"a", "b", "loose"}[rng.IntN(3)] }
 		for range rounds {
-			if err := refused(disturb(ctx, s, dice, queue)...); err != nil {
+			if err := refused(disturb(ctx, s, rng, queue)...); err != nil {
 				return err
 			}
 		}
@@ -56,26 +57,29 @@ func TestCallsInEachOthersWay(t *testing.T) {
 	}
 }
 
-// deadlocks is how many there were, once nobody else is connected.
+// deadlocks counts deadlocks, once no other client is connected.
 func deadlocks(t *testing.T) (n int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
 	defer func() { must(t, conn.Close(t.Context())) }()
 	for others := 1; others > 0; {
-		must(t, conn.QueryRow(t.Context(), "select (select count(*) from pg_stat_activity where application_name = 'nixie'), (select deadlocks from pg_stat_database where datname = current_database())").Scan(&others, &n))
+		must(t, conn.QueryRow(t.Context(),
+			`select (select count(*) from pg_stat_activity where application_name = 'nixie'), 
+				(select deadlocks from pg_stat_database where datname = current_database())`).Scan(&others, &n))
 	}
 	return n
 }
 
 // disturb does one random thing.
-func disturb(ctx context.Context, s *postgres.Store, dice *rand.Rand, queue func() string) []error {
-	switch dice.IntN(9) {
+func disturb(ctx context.Context, s *postgres.Store, rng *rand.Rand, queue func() string) []error {
+	switch rng.IntN(9) {
 	case 0, 1:
 		var ms []nixie.Message
-		conflict := []nixie.Conflict{nixie.ReturnExisting, nixie.ReplaceExisting}[dice.IntN(2)]
-		for range 1 + dice.IntN(5) {
-			ms = append(ms, nixie.Message{Queue: queue(), Stream: fmt.Sprint("s", dice.IntN(3)), DedupeKey: []string{"", fmt.Sprint("k", dice.IntN(12))}[dice.IntN(2)], OnConflict: conflict})
+		conflict := []nixie.Conflict{nixie.ReturnExisting, nixie.ReplaceExisting}[rng.IntN(2)]
+		for range 1 + rng.IntN(5) {
+			ms = append(ms, nixie.Message{Queue: queue(), Stream: fmt.Sprint("s", rng.IntN(3)),
+				DedupeKey: []string{"", fmt.Sprint("k", rng.IntN(12))}[rng.IntN(2)], OnConflict: conflict})
 		}
 		_, err := s.Enqueue(ctx, ms...)
 		return []error{err}
@@ -89,14 +93,14 @@ func disturb(ctx context.Context, s *postgres.Store, dice *rand.Rand, queue func
 			settlements = append(settlements, [...]nixie.Settlement{
 				{Delivery: d, Verb: nixie.Complete}, {Delivery: d, Verb: nixie.Release}, {Delivery: d, Verb: nixie.Retry, Failure: f},
 				{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: burial}, {Delivery: d, Verb: nixie.Halt, Failure: f, Burial: burial},
-			}[dice.IntN(5)])
+			}[rng.IntN(5)])
 		}
 		return append(errs, s.Settle(ctx, settlements)...)
 	case 4:
 		letters, _, err := s.Letters(ctx, nixie.Filter{}, store.Page{Limit: 4})
 		var resolutions []store.Resolution
 		for _, l := range letters {
-			on := []store.Event{store.OnRedrive, store.OnDiscard, store.OnHold, store.OnRestore, store.OnPurge}[dice.IntN(5)]
+			on := []store.Event{store.OnRedrive, store.OnDiscard, store.OnHold, store.OnRestore, store.OnPurge}[rng.IntN(5)]
 			resolutions = append(resolutions, store.Resolution{Letter: l.ID, Event: on, Actor: "ann", Reason: "because", Force: true})
 		}
 		return append(s.Resolve(ctx, resolutions), err)
@@ -106,22 +110,23 @@ func disturb(ctx context.Context, s *postgres.Store, dice *rand.Rand, queue func
 		for _, r := range records {
 			ids = append(ids, r.ID)
 		}
-		verb := []store.ChangeVerb{store.Cancel, store.RetryNow, store.Move, store.MayPass}[dice.IntN(4)]
+		verb := []store.ChangeVerb{store.Cancel, store.RetryNow, store.Move, store.MayPass}[rng.IntN(4)]
 		return append(s.Amend(ctx, ids, store.Change{Verb: verb, Actor: "ann", Reason: "because", Queue: queue()}), err)
 	case 6:
 		_, err := s.Adjust(ctx, queue(), "ann", "because", func(set *nixie.QueueSettings) error {
 			set.Paused, set.AuditRetention = false, nixie.MinRetention
 			if set.Ordered() {
-				set.DeadHead = []nixie.DeadHead{nixie.DeadBlocks, nixie.DeadFrees}[dice.IntN(2)]
+				set.DeadHead = []nixie.DeadHead{nixie.DeadBlocks, nixie.DeadFrees}[rng.IntN(2)]
 			}
 			return nil
 		})
 		return []error{err}
 	case 7:
-		_, err := s.Unblock(ctx, store.Unblocking{Queue: queue(), Stream: fmt.Sprint("s", dice.IntN(3)), Actor: "ann", Reason: "because", Mark: dice.IntN(2) == 0})
+		_, err := s.Unblock(ctx, store.Unblocking{Queue: queue(), Stream: fmt.Sprint("s", rng.IntN(3)), Actor: "ann", Reason: "because",
+			Mark: rng.IntN(2) == 0})
 		return []error{err}
 	}
-	_, err := s.Prune(ctx, store.Pruning{Resume: dice.IntN(2) == 0})
+	_, err := s.Prune(ctx, store.Pruning{Resume: rng.IntN(2) == 0})
 	_, other := s.Queues(ctx, store.QueueQuery{})
 	return []error{err, other}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// cutting is a store behind a wire, and the same store seen from beside.
+// cutting is a store behind a wire, and the same store without it.
 type cutting struct {
 	*testing.T
 	*wire
@@ -29,7 +29,8 @@ func newCutting(t *testing.T, answerWait time.Duration) *cutting {
 	schema := newSchema(t)
 	t.Cleanup(func() { dropSchema(t, schema) })
 	open := func(url, owner string, wait time.Duration) *postgres.Store {
-		s, err := postgres.Open(t.Context(), url, postgres.Options{Schema: schema, Clock: c.clock.Now, Owner: owner, AnswerWait: wait, NoListen: true}) // so that nothing else passes the wire
+		s, err := postgres.Open(t.Context(), url, postgres.Options{Schema: schema, Clock: c.clock.Now, Owner: owner, AnswerWait: wait,
+			NoListen: true}) // so that nothing else passes the wire
 		must(t, err)
 		t.Cleanup(func() { must(t, s.Close()) })
 		return s
@@ -83,11 +84,19 @@ func exchanges() []exchange {
 			}
 			return err
 		}, func(r *store.Record) bool { return r.State == nixie.Leased && r.Deliveries <= 2 }},
-		{"complete", []nixie.Verb{claimed}, settle(nixie.Complete), func(r *store.Record) bool { return r.State == nixie.Succeeded && r.Deliveries == 1 }},
-		{"retry", []nixie.Verb{claimed}, settle(nixie.Retry), func(r *store.Record) bool { return r.State == nixie.Queued && len(r.History) == 1 }},
-		{"bury", []nixie.Verb{claimed}, settle(nixie.Bury), func(r *store.Record) bool { return r.State == nixie.Dead && len(r.History) == 1 }},
+		{"complete", []nixie.Verb{claimed}, settle(nixie.Complete),
+			func(r *store.Record) bool { return r.State == nixie.Succeeded && r.Deliveries == 1 }},
+		{"retry", []nixie.Verb{claimed}, settle(nixie.Retry), func(r *store.Record) bool {
+			return r.State == nixie.Queued &&
+				len(r.History) == 1
+		}},
+		{"bury", []nixie.Verb{claimed}, settle(nixie.Bury), func(r *store.Record) bool {
+			return r.State == nixie.Dead &&
+				len(r.History) == 1
+		}},
 		{"redrive", []nixie.Verb{claimed, nixie.Bury}, func(c *cutting, m *cut) error {
-			return c.store.Resolve(c.Context(), []store.Resolution{{Letter: m.letter, Event: store.OnRedrive, Actor: "ann", Reason: "mended"}})[0]
+			return c.store.Resolve(c.Context(), []store.Resolution{{Letter: m.letter, Event: store.OnRedrive, Actor: "ann",
+				Reason: "fixed"}})[0]
 		}, func(r *store.Record) bool { return r.State == nixie.Queued && r.Generation == 2 && r.Redrives == 1 }},
 	}
 }
@@ -175,14 +184,15 @@ func (c *cutting) at(x *exchange, cut int, back bool) nixie.Code {
 // drop takes the message out of the way.
 func (c *cutting) drop(m *cut) {
 	c.Helper()
-	records, _, err := c.truth.Messages(c.Context(), nixie.Filter{Keys: []string{m.key}, States: []nixie.State{nixie.Queued, nixie.Leased}}, store.Page{})
+	records, _, err := c.truth.Messages(c.Context(), nixie.Filter{Keys: []string{m.key}, States: []nixie.State{nixie.Queued, nixie.Leased}},
+		store.Page{})
 	must(c.T, err)
 	for i := range records {
 		must(c.T, c.truth.Amend(c.Context(), []nixie.ID{records[i].ID}, store.Change{Verb: store.Cancel, Actor: "ann", Reason: "over"})[0])
 	}
 }
 
-// length is how many bytes a call has in one direction, on a connection that
+// length counts the bytes of a call in one direction, on a connection that
 // knows its statements. The first call of a queue may have other ones.
 func (c *cutting) length(x *exchange, back bool) int {
 	c.Helper()
@@ -200,8 +210,8 @@ func (c *cutting) length(x *exchange, back bool) int {
 
 // TestConnectionCutAnywhere cuts the connection of six calls at one byte after the
 // other, of what is asked and of what is answered; a deep run at each byte. What
-// the call says is true: done, not done, or nobody knows, and then it is done
-// again, with one effect.
+// the call says is true: done, not done, or unknown, and then it is done again,
+// with one effect.
 func TestConnectionCutAnywhere(t *testing.T) {
 	c := newCutting(t, 0)
 	list, stride := exchanges(), 128

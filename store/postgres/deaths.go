@@ -9,13 +9,13 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// asking is a question about numbers of letters: which rows l, each with a number of
-// letters, and under which conditions. Where kinds and times of death say all, those are
-// deaths, which are as few as there are kinds and hours; else the letters themselves.
+// asking is a question about numbers of letters: which rows l, each with a number of letters, match
+// which conditions. Where facets and times of death decide, the rows are those of table death, one
+// for each facet and hour. Otherwise they are the letters.
 type asking struct {
 	source, where string
 	args          []any
-	span          span
+	interval      interval
 	counted       bool
 }
 
@@ -26,18 +26,18 @@ func (t *tx) ask(f *nixie.Filter) asking {
 		w := letterWhere(f, t.now)
 		return asking{source: w.letters() + " cross join (select 1 as letters) one", where: w.String(), args: w.args}
 	}
-	w, span := kindWhere(f), spanOf(f, t.now)
-	return asking{source: span.deaths(), where: w.String(), args: w.args, span: span, counted: true}
+	w, interval := facetWhere(f), intervalOf(f, t.now)
+	return asking{source: interval.deaths(), where: w.String(), args: w.args, interval: interval, counted: true}
 }
 
 const hour = int64(time.Hour)
 
-// span is a stretch of times of death, with both ends.
-type span struct{ from, to int64 }
+// interval is an interval of times of death, with both ends.
+type interval struct{ from, to int64 }
 
-// spanOf are the times of death that a filter asks for.
-func spanOf(f *nixie.Filter, now int64) span {
-	s := span{math.MinInt64, math.MaxInt64}
+// intervalOf returns the times of death that a filter asks for.
+func intervalOf(f *nixie.Filter, now int64) interval {
+	s := interval{math.MinInt64, math.MaxInt64}
 	if t := f.Died.After; !t.IsZero() {
 		s.from = lifecycle.Nanos(t)
 	}
@@ -53,34 +53,35 @@ func spanOf(f *nixie.Filter, now int64) span {
 	return s
 }
 
-// within is the condition that a moment lies in a span.
-func (s span) within(column string) string {
+// within is the condition that a moment lies in an interval.
+func (s interval) within(column string) string {
 	return fmt.Sprintf("%s between '%d'::bigint and '%d'::bigint", column, s.from, s.to)
 }
 
-// deaths are the rows that count the deaths in a span: those of its whole hours, and for
-// what is left at its ends the letters.
-func (s span) deaths() string {
-	if s == (span{math.MinInt64, math.MaxInt64}) {
+// deaths returns the rows that count the deaths in an interval: those of table death for its whole
+// hours, and letters for the rest at its ends.
+func (s interval) deaths() string {
+	if s == (interval{math.MinInt64, math.MaxInt64}) {
 		return "@.death l"
 	}
 	first, last := int64(math.MinInt64), int64(math.MaxInt64) // whole hours
-	var ends []span
+	var ends []interval
 	if s.from != math.MinInt64 {
 		first = lifecycle.Hour(s.from-1) + 1
-		ends = append(ends, span{s.from, first*hour - 1})
+		ends = append(ends, interval{s.from, first*hour - 1})
 	}
 	if s.to != math.MaxInt64 {
 		last = lifecycle.Hour(s.to+1) - 1
-		ends = append(ends, span{(last + 1) * hour, s.to})
+		ends = append(ends, interval{(last + 1) * hour, s.to})
 	}
 	if first > last {
-		ends = []span{s}
+		ends = []interval{s}
 	}
-	columns := texts["letter_counted_by"] + ", kind"
+	columns := texts["letter_counted_by"] + ", facet"
 	rows := fmt.Sprintf("select %s, letters from @.death where hour between '%d'::bigint and '%d'::bigint", columns, first, last)
 	for _, end := range ends {
-		rows += " union all select " + columns + ", 1 from @.letter where queue = any(array(select n from @.queue)) and " + end.within("died")
+		rows += " union all select " + columns + ", 1 from @.letter where queue = any(array(select n from @.queue)) and " +
+			end.within("died")
 	}
 	return "(" + rows + ") l"
 }

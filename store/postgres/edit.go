@@ -24,7 +24,7 @@ func (r *resolving) readHeaders(letters [][16]byte) {
 	}, "select pos, coalesce(headers, '') from @.message where pos"+which.letters, letters)
 }
 
-// edit gives a redriven message what an operator made of it, and keeps what it was.
+// edit gives a redriven message what an operator changed, and keeps what it was.
 func (r *resolving) edit(l *letterRow, by *store.Resolution) {
 	if by.Edit == nil {
 		return

@@ -19,7 +19,7 @@ func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie
 		return nil, err
 	}
 	if len(messages) < copyLeast && arePlain(messages) {
-		if receipts, err := s.enqueueFew(ctx, messages); !errors.Is(err, errAlone) {
+		if receipts, err := s.enqueueInGroup(ctx, messages); !errors.Is(err, errNotInGroup) {
 			return receipts, err
 		}
 	}
@@ -53,7 +53,8 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	if plain && !t.anyOrdered() {
 		return t.enqueuePlain(messages)
 	}
-	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing, streams: map[streamKey]streamRow{}, beside: t.callers}
+	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing,
+		streams: map[streamKey]streamRow{}, concurrent: t.callers}
 	if err := e.open(messages); err != nil {
 		return nil, err
 	}
@@ -67,16 +68,16 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 // enqueuing is one call of enqueue.
 type enqueuing struct {
 	*tx
-	receipts []nixie.Receipt
-	fresh    []*message // nil for those that are duplicates
-	existing map[nixie.ID]bool
-	replaces bool // some of them take the place of who holds their key
-	streams  map[streamKey]streamRow
-	firsts   map[streamKey]*message // the first that goes by the lane of its stream
-	beside   bool                   // it may stay open for long: others go on in its streams, which have lanes
+	receipts   []nixie.Receipt
+	fresh      []*message // nil for those that are duplicates
+	existing   map[nixie.ID]bool
+	replaces   bool // some messages replace the one that holds their key
+	streams    map[streamKey]streamRow
+	firsts     map[streamKey]*message // the first on the ordered path of its stream
+	concurrent bool                   // a transaction of a caller: other transactions go on in its streams
 }
 
-// open makes what is taken in, and locks and reads the streams of it.
+// open makes the messages, and locks and reads their streams.
 func (e *enqueuing) open(messages []nixie.Message) error {
 	t, streams := e.tx, map[streamKey]bool{}
 	for i := range messages {
@@ -87,39 +88,39 @@ func (e *enqueuing) open(messages []nixie.Message) error {
 		}
 		if m.Stream != "" && q.settings.Ordered() {
 			streams[streamKey{q.n, m.Stream}] = true
-			e.beside = e.beside && mayGoByLane(q, m)
+			e.concurrent = e.concurrent && goesOrdered(q, m)
 		}
 		e.replaces = e.replaces || m.OnConflict == nixie.ReplaceExisting
 		e.fresh[i] = t.newMessage(q, m)
 	}
-	e.beside = e.beside && !e.replaces
+	e.concurrent = e.concurrent && !e.replaces
 	read := func(own streamKey, s streamRow) { e.streams[own] = s }
 	queues, names := streamArgs(streams)
 	switch {
 	case e.replaces:
 		e.openHolders(messages, queues, names)
 	case len(streams) == 0:
-	case e.beside:
-		t.addBeside(read, queues, names)
+	case e.concurrent:
+		t.addConcurrently(read, queues, names)
 	default:
 		t.openStreams(read, "for update", "select * from unnest($1::int[], $2::text[])", queues, names)
 	}
-	t.draw(len(messages)) // places in a stream are drawn under its lock
+	t.draw(len(messages)) // positions in a stream are drawn under its lock
 	return t.send()
 }
 
-// number gives each message its place, those of a call in its order, and an ID if it has none.
+// number gives each message its position, in the order of the call, and an ID if it has none.
 func (e *enqueuing) number() {
 	for _, m := range e.fresh {
-		m.pos = e.nextPlace()
-		m.place = m.pos
+		m.pos = e.nextPosition()
+		m.queuePos = m.pos
 		if m.ID.IsZero() {
 			m.ID, m.numbered = e.newID(m.pos)
 		}
 	}
 }
 
-// queuesOf are the names of the queues of messages, some of them perhaps twice.
+// queuesOf returns the names of the queues of messages, some of them perhaps twice.
 func queuesOf(messages []nixie.Message) (names []string) {
 	for i := range messages {
 		if n := len(names); n == 0 || names[n-1] != messages[i].Queue {
@@ -129,7 +130,7 @@ func queuesOf(messages []nixie.Message) (names []string) {
 	return names
 }
 
-// readExisting finds out which of the IDs that were given are taken.
+// readExisting reads which of the given IDs are taken.
 func (t *tx) readExisting(messages []nixie.Message, existing map[nixie.ID]bool) {
 	var given []nixie.ID
 	for i := range messages {
@@ -148,12 +149,12 @@ func (t *tx) readExisting(messages []nixie.Message, existing map[nixie.ID]bool) 
 	}, "select id from @.message where pos"+which.ids, uuids(given))
 }
 
-// newMessage is a message as it is taken in, but for its place and the ID that it gets.
+// newMessage returns a message as it is taken in, without its position and the ID that it gets.
 func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	m := &message{
 		Message: lifecycle.Fresh(t.now),
 		queue:   q.n, q: q, mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey,
-		priority: given.Priority, hash: nixie.HashBody(given.Body), in: inFresh,
+		priority: given.Priority, hash: nixie.HashBody(given.Body), in: unclaimed,
 	}
 	m.ID = given.ID
 	if q.settings.Ordered() || !mayBePlain(given) {
@@ -176,7 +177,7 @@ func (t *tx) anyOrdered() bool {
 	return false
 }
 
-// accept writes the messages that are new.
+// accept writes the new messages.
 func (e *enqueuing) accept(messages []nixie.Message) error {
 	var list []*message
 	var rows []messageRow
@@ -197,10 +198,11 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 			e.comes(m.q.name, m.Due)
 		}
 		list = append(list, m)
-		rows = append(rows, messageRow{id: m.ID, pos: m.pos, queue: m.queue, enqueued: e.now, apart: m.isApart(), numbered: m.numbered, lane: m.lane, given: &messages[i]})
+		rows = append(rows, messageRow{id: m.ID, pos: m.pos, queue: m.queue, enqueued: e.now, byRange: m.goesByRange(),
+			numbered: m.numbered, orderedStream: m.orderedStream, given: &messages[i]})
 	}
 	e.insertMessages(rows)
-	e.openLanes()
+	e.giveTokens()
 	for _, m := range list {
 		if m.in == nowhere {
 			e.touch(m)

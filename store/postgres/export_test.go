@@ -47,12 +47,12 @@ func (s *Store) Crash() error {
 func (s *Store) CommitAborted(ctx context.Context) error {
 	return s.write(ctx, func(t *tx) error {
 		t.run("select 1 / 0")
-		_ = t.send() // as if nobody had looked
+		_ = t.send() // as if the answer had not been read
 		return nil
 	})
 }
 
-// Setting is what a connection of the pool is set to.
+// Setting returns a setting of a connection of the pool.
 func (s *Store) Setting(ctx context.Context, name string) (value string, err error) {
 	err = s.pool.QueryRow(ctx, "select current_setting($1)", name).Scan(&value)
 	return value, err
@@ -89,7 +89,7 @@ func (s *Store) Probing(every, patience time.Duration) {
 	s.listener.every, s.listener.patience = every, patience
 }
 
-// SettingOfCalls is what a setting is in a transaction.
+// SettingOfCalls returns a setting of a transaction.
 func (s *Store) SettingOfCalls(ctx context.Context, name string) (value string, err error) {
 	err = s.write(ctx, func(t *tx) error {
 		t.read(func(r row) error { return r.Scan(&value) }, "select current_setting($1)", name)
@@ -101,11 +101,11 @@ func (s *Store) SettingOfCalls(ctx context.Context, name string) (value string, 
 // Noted waits until all is told to others.
 func (s *Store) Noted() { s.notifier.all.Wait() }
 
-// Beat is one beat of the heart of a process.
+// Beat sends one heartbeat of a process.
 func (s *Store) Beat(ctx context.Context) { s.owner.once(ctx, s) }
 
-// Waiting is how many calls wait to go together.
-func (s *Store) Waiting() int { return s.together.size() }
+// Waiting counts the calls that wait for a group.
+func (s *Store) Waiting() int { return s.group.size() }
 
 // Members is the statement that reads the messages of batches.
 func (s *Store) Members() string { return s.named("claimed_members.sql") }
@@ -127,15 +127,16 @@ func Statements(schema string) (all map[string]string, args map[string]int, err 
 		if slices.Contains(f.Fill, "these") {
 			args[name] = -1
 		}
-		all[name] = inSchema(fill(name, "where", "true", "streams", streams, "lock", "for update", "keys", "select 1, ''", "these", which.ids, "queues", "true",
+		all[name] = inSchema(fill(name, "where", "true", "streams", streams, "lock", "for update", "keys", "select 1, ''", "these",
+			which.ids, "queues", "true",
 			"direction", "", "limit", "1", "letters", "@.letter l", "operation", "(select null::uuid)", "key", "l.reason", "examples", "3",
 			"deaths", "@.death l", "hour", "0", "within", "true", "parts", "@.queue q", "part", "l.queue = q.n"), schema)
 	}
 	return all, args, err
 }
 
-// Rest lets the heart of a store beat as if nothing had been claimed for a while, and reports
-// whether it rests.
+// Rest sends heartbeats as if nothing had been claimed for a while, and reports whether the
+// store rests from them.
 func (s *Store) Rest(ctx context.Context) bool {
 	for range restAfter + 1 {
 		s.owner.once(ctx, s)

@@ -34,7 +34,7 @@ func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease 
 				continue
 			}
 			seen[m], m.Steps = true, steps
-			if m.in == inRange || m.in == offLane {
+			if m.in == inRangeBatch || m.in == inOrderedBatch {
 				members[m.batch] = append(members[m.batch], m)
 				continue
 			}

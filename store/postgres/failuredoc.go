@@ -9,9 +9,9 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// A failure is kept as JSON but for what has columns of its own. Its keys are those
-// of nixie.Failure, what says nothing is left out, and it is written by hand: there is
-// one for each attempt that fails.
+// A failure is kept as JSON but for what has columns of its own. Its keys are those of
+// nixie.Failure, and empty values are left out. It is encoded by hand, because each failed attempt
+// makes one.
 
 // appendFailure makes the JSON of a failure in an attempt that knew of the steps.
 func appendFailure(to []byte, f *nixie.Failure, steps []string) []byte {

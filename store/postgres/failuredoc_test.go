@@ -9,11 +9,12 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Whatever a failure says is kept, but for what has columns of its own. The fields are
+// Everything that a failure says is kept, but for what has columns of its own. The fields are
 // filled by reflection, so that one that is added has to be kept too.
 func TestFailureDoc(t *testing.T) {
 	columns := map[string]bool{"Class": true, "Reason": true, "Text": true, "Decision": true, "Attachments": true, "Err": true}
-	for _, text := range []string{"plain", `a "quoted" \ text`, "lines\n\tand <tags> & more", "h\u00e9llo \u4e16\u754c", strings.Repeat("long ", 1000)} {
+	for _, text := range []string{"plain", `a "quoted" \ text`, "lines\n\tand <tags> & more", "h\u00e9llo \u4e16\u754c",
+		strings.Repeat("long ", 1000)} {
 		var f nixie.Failure
 		v := reflect.ValueOf(&f).Elem()
 		for i := range v.NumField() {

@@ -22,7 +22,7 @@ type attachmentRow struct {
 	nixie.Attachment
 }
 
-// failureKind is what failures often have in common.
+// failureKind has what many failures of a call have in common.
 type failureKind struct {
 	queue, ordinal, at int64
 	class              nixie.Class
@@ -40,7 +40,7 @@ func (t *tx) tell(m *message, f *nixie.Failure, steps []string, verb nixie.Verb)
 	m.ordinal++
 	t.keepFailure(m, f, steps, m.ordinal, t.now, verb)
 	m.reason = string(f.Reason)
-	if l := m.letter; l != nil { // it shows the newest failure, also while its message is on its way
+	if l := m.letter; l != nil { // a letter shows the newest failure, also while its message is on its way
 		l.Text = plain(f.Text)
 		t.outgrow(l)
 	}
@@ -64,14 +64,14 @@ func (t *tx) keepFailure(m *message, f *nixie.Failure, steps []string, ordinal, 
 	}
 }
 
-// outgrow lets a letter have no failure of its own any more.
+// outgrow moves the failure that a letter has of its own to the table failure: newer ones come.
 func (t *tx) outgrow(l *letterRow) {
 	t.touchLetter(l)
 	t.work.outgrown = append(t.work.outgrown, l.pos)
 }
 
-// own lets a letter that is new have the failure by which its message died, which is the
-// newest of all that are to be written.
+// own keeps the failure by which a message died in its new letter: it is the newest of all that are
+// to be written.
 func (t *tx) own(l *letterRow) {
 	last := len(t.work.failures) - 1
 	if l.stored || last < 0 || t.work.failures[last].pos != l.pos || l.m.ordinal > nixie.MaxHistory {
@@ -82,14 +82,14 @@ func (t *tx) own(l *letterRow) {
 	t.work.failures = t.work.failures[:last]
 }
 
-// flushFailures writes failures, after those of letters that have newer ones now, and
-// drops the oldest but the first of histories that have too many.
+// flushFailures writes failures, after those that letters had of their own. It drops the oldest but
+// the first of histories that are too long.
 func (t *tx) flushFailures() {
 	if len(t.work.outgrown) > 0 {
 		t.run("keep_own_failures.sql", t.work.outgrown)
 		t.run("drop_own_failures.sql", t.work.outgrown)
 	}
-	t.store.sheets.failures.insert(t, t.work.failures)
+	t.store.bulk.failures.insert(t, t.work.failures)
 	for _, a := range t.work.attachments {
 		t.run("insert_attachment.sql", a.pos, a.ordinal, a.i, plain(a.Name), notNull(a.Data), a.Truncated)
 	}
@@ -98,18 +98,23 @@ func (t *tx) flushFailures() {
 	}
 }
 
-func (s *Store) failureSheet() sheet[failureRow, failureKind] {
+func (s *Store) failureWriter() bulkWriter[failureRow, failureKind] {
 	common := []column[failureRow]{
-		of("queue", "int", func(f failureRow) int64 { return f.queue }), of("ordinal", "bigint", func(f failureRow) int64 { return f.ordinal }),
-		of("at", "bigint", func(f failureRow) int64 { return f.at }), of("class", "text", func(f failureRow) string { return plain(string(f.class)) }),
-		of("reason", "text", func(f failureRow) string { return plain(string(f.reason)) }), of("decision", "text", func(f failureRow) string { return string(f.decision) }),
+		of("queue", "int", func(f failureRow) int64 { return f.queue }),
+		of("ordinal", "bigint", func(f failureRow) int64 { return f.ordinal }),
+		of("at", "bigint", func(f failureRow) int64 { return f.at }),
+		of("class", "text", func(f failureRow) string { return plain(string(f.class)) }),
+		of("reason", "text", func(f failureRow) string { return plain(string(f.reason)) }),
+		of("decision", "text", func(f failureRow) string { return string(f.decision) }),
 	}
-	return makeSheet(s, "failure", func(f failureRow) failureKind { return f.failureKind }, common,
-		of("pos", "bigint", func(f failureRow) int64 { return f.pos }), of("failed", "bigint", func(f failureRow) int64 { return f.failed }),
-		of("text", "text", func(f failureRow) string { return f.text }), text("low", func(f failureRow) string { return low(f.text) }), of("doc", "text", func(f failureRow) string { return f.doc }))
+	return makeBulkWriter(s, "failure", func(f failureRow) failureKind { return f.failureKind }, common,
+		of("pos", "bigint", func(f failureRow) int64 { return f.pos }),
+		of("failed", "bigint", func(f failureRow) int64 { return f.failed }),
+		of("text", "text", func(f failureRow) string { return f.text }), text("low", func(f failureRow) string { return low(f.text) }),
+		of("doc", "text", func(f failureRow) string { return f.doc }))
 }
 
-// notNull is bytes that are never null.
+// notNull returns bytes that are never null.
 func notNull(data []byte) []byte {
 	if data == nil {
 		return []byte{}
@@ -117,7 +122,7 @@ func notNull(data []byte) []byte {
 	return data
 }
 
-// story is what is kept of a message beside its row.
+// story has what is kept of a message outside its row.
 type story struct {
 	body    []byte
 	history []nixie.Failure
@@ -125,10 +130,9 @@ type story struct {
 	damage  []string
 }
 
-// readStories reads the bodies and, if they are wanted, the histories of messages,
-// oldest failure first.
-// A failure that cannot be read keeps its place, with what has columns of its own,
-// and is named.
+// readStories reads the bodies and, if they are wanted, the histories of messages, oldest failure
+// first. A failure that cannot be read keeps its position, with what has columns of its own, and is
+// named.
 func (t *tx) readStories(positions []int64, histories bool) (map[int64]*story, error) {
 	stories := map[int64]*story{}
 	at := map[[2]int64]int{} // in the history, by message and ordinal

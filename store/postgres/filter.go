@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// where collects the conditions of a query with their arguments. Values only ever
-// travel as arguments.
+// where collects the conditions of a query with their arguments. Values only ever travel as
+// arguments.
 type where struct {
 	terms []string
 	args  []any
@@ -34,7 +34,7 @@ func (w *where) String() string {
 	return strings.Join(w.terms, " and ")
 }
 
-// oneOf adds "column is any of the values", if there are values.
+// oneOf adds that a column has one of the values, if there are values.
 func oneOf[T ~string](w *where, column string, values []T) {
 	if len(values) == 0 {
 		return
@@ -45,15 +45,15 @@ func oneOf[T ~string](w *where, column string, values []T) {
 	w.add(column+" = any(?)", eachOf(values, func(v T) string { return string(v) }))
 }
 
-// contains adds that a text has a part, in any case. PostgreSQL knows the small
-// letters of ASCII in every locale; what has others is kept in small letters too.
+// contains adds that a text has a part, in any case. PostgreSQL knows the small letters of ASCII in
+// every locale; texts with other letters are kept in small letters, too.
 func (w *where) contains(column, low, part string) {
 	if part != "" {
 		w.add("position(? in coalesce("+low+", lower("+column+` collate "C"))) > 0`, strings.ToLower(part))
 	}
 }
 
-// low is a text in small letters, or empty if they are those of ASCII.
+// low returns a text in small letters, or empty if it is ASCII.
 func low(text string) string {
 	small := strings.ToLower(text)
 	for i := range len(text) {
@@ -92,7 +92,7 @@ func (w *where) age(column string, s nixie.Durations, now int64) {
 	}
 }
 
-// counted adds what letters and messages both say in columns of their own.
+// counted adds conditions on columns that letters and messages both have.
 func (w *where) counted(f *nixie.Filter, of string) {
 	if len(f.Queues) > 0 {
 		w.add(of+".queue = any(array(select n from @.queue where name = any(?)))", f.Queues)
@@ -103,7 +103,7 @@ func (w *where) counted(f *nixie.Filter, of string) {
 	w.bounds(of+".crashes", f.Crashes)
 }
 
-// message adds what current c alone says.
+// message adds conditions on columns that only current c has.
 func (w *where) message(f *nixie.Filter, now int64) {
 	oneOf(w, "c.key", f.Keys)
 	oneOf(w, "c.stream", f.Streams)
@@ -117,14 +117,14 @@ func (w *where) message(f *nixie.Filter, now int64) {
 	}
 }
 
-// asked is a text of the folder sql as a part of a condition.
-func asked(part string) string { return strings.Replace(texts[part], "$1", "?", 1) }
+// asked returns a text of the folder sql as a part of a condition.
+func asked(part string) string { return strings.ReplaceAll(texts[part], "$1", "?") }
 
 // letterWhere is a filter over letter l and, if it asks for it, current c.
 func letterWhere(f *nixie.Filter, now int64) *where {
-	w := kindWhere(f)
-	if f.Fingerprint != "" { // the index of kinds finds its letters
-		w.add("l.kind = any(array("+kindsOfGroup+"))", f.Fingerprint)
+	w := facetWhere(f)
+	if f.Fingerprint != "" { // the index of facets finds its letters
+		w.add("l.facet = any(array("+facetsOfGroup+"))", f.Fingerprint)
 	}
 	w.letter(f, now)
 	w.age("l.died", f.Age, now)
@@ -132,10 +132,10 @@ func letterWhere(f *nixie.Filter, now int64) *where {
 	return w
 }
 
-// kindsOfGroup are the kinds of letters of one fingerprint.
-const kindsOfGroup = "select kind from @.death where fingerprint = ?"
+// facetsOfGroup finds the facets of letters with one fingerprint.
+const facetsOfGroup = "select facet from @.death where fingerprint = ?"
 
-// letters is what a filter of letters goes through.
+// letters returns the tables that a filter of letters reads.
 func (w *where) letters() string {
 	if strings.Contains(w.String(), "c.") {
 		return "@.letter l join @.current c on c.pos = l.pos"
@@ -143,8 +143,8 @@ func (w *where) letters() string {
 	return "@.letter l"
 }
 
-// kindWhere is what a filter asks of kinds, of which letters are counted.
-func kindWhere(f *nixie.Filter) *where {
+// facetWhere has the conditions on what letters are counted by.
+func facetWhere(f *nixie.Filter) *where {
 	w := &where{}
 	w.counted(f, "l")
 	oneOf(w, "l.status", f.Statuses)
@@ -164,7 +164,7 @@ func kindWhere(f *nixie.Filter) *where {
 	return w
 }
 
-// letter adds what neither kinds nor times of death say.
+// letter adds the conditions on neither facets nor times of death.
 func (w *where) letter(f *nixie.Filter, now int64) {
 	if len(f.IDs) > 0 {
 		w.add("l.pos = any(array("+asked("letters_with")+" union all "+asked("messages_with")+"))", uuids(f.IDs), uuids(f.IDs))

@@ -7,22 +7,22 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// flush is what a transaction writes at its end.
+// flush collects what a transaction writes at its end.
 type flush struct {
-	changed  []*message
-	failures []failureRow
-	long     []int64 // messages whose history may be too long
-	outgrown []int64 // letters whose own failure is not the newest any more
-	letters  []*letterRow
-	released []int64 // messages whose dedupe key is free again
-	taken    map[dedupeKey]int64
-	opened   bool       // keys were locked that nobody may hold
-	moved    []*message // to another queue
-	stirred  map[streamKey]bool
-	counts   map[logged]int64
-	apart    []int64         // messages that no range hands out any more
-	settled  map[int64]int64 // how many members of which batch
-	left     []*message      // that were out of their lanes
+	changed   []*message
+	failures  []failureRow
+	long      []int64 // messages whose history may be too long
+	outgrown  []int64 // letters whose own failure is no longer the newest
+	letters   []*letterRow
+	released  []int64 // messages whose dedupe key is free again
+	taken     map[dedupeKey]int64
+	opened    bool       // keys were locked that perhaps no message holds
+	moved     []*message // to another queue
+	dirty     map[streamKey]bool
+	counts    map[logged]int64
+	leftRange []int64         // messages that claims by range skip from now on
+	settled   map[int64]int64 // how many members of which batch
+	left      []*message      // that were in batches of ordered paths
 
 	attachments []attachmentRow
 }
@@ -35,20 +35,19 @@ func (t *tx) touch(m *message) {
 	}
 }
 
-// flush adds the statements that write what was decided: first what goes, then
-// what comes, and what follows from both at last.
+// flush has what a transaction writes at its end.
 func (t *tx) flush() {
 	w := &t.work
-	t.leaveLanes()
+	t.leaveOrderedPaths()
 	t.flushMessages()
 	t.flushRanges()
-	t.flushLanes()
+	t.flushOrdered()
 	t.flushMoves()
 	t.flushFailures()
 	t.flushLetters()
 	t.flushKeys()
 	t.flushCounts()
-	t.arrange()
+	t.recomputeHeads()
 	*w = flush{}
 }
 
@@ -67,13 +66,13 @@ func (t *tx) flushMessages() {
 		case m.in == inLog:
 			returning = append(returning, m.pos)
 			t.count(m, -1)
-		case m.in == inFresh:
-			t.work.apart = append(t.work.apart, m.pos)
-		case m.in == offLane:
+		case m.in == unclaimed:
+			t.work.leftRange = append(t.work.leftRange, m.pos)
+		case m.in == inOrderedBatch:
 			t.work.left = append(t.work.left, m)
-			t.stir(m.queue, m.stream)
+			t.markDirty(m.queue, m.stream)
 		}
-		if m.in == inRange || m.in == offLane {
+		if m.in == inRangeBatch || m.in == inOrderedBatch {
 			if t.work.settled == nil {
 				t.work.settled = map[int64]int64{}
 			}
@@ -96,13 +95,13 @@ func (t *tx) flushMessages() {
 	if len(returning) > 0 {
 		t.run("delete from @.log where pos = any($1)", returning)
 	}
-	t.store.sheets.pending.insert(t, entering)
-	t.store.sheets.pending.rewrite(t, staying)
-	t.store.sheets.log.insert(t, ending)
+	t.store.bulk.pending.insert(t, entering)
+	t.store.bulk.pending.rewrite(t, staying)
+	t.store.bulk.log.insert(t, ending)
 }
 
-// pendingKind is what messages on their way often have in common, and logKind what
-// those that have ended do.
+// pendingKind has what many messages on their way have in common, and logKind the same for
+// those that have ended.
 type (
 	pendingKind struct {
 		queue                                                      int64
@@ -123,18 +122,20 @@ type (
 
 func (m *message) pendingKind() pendingKind {
 	return pendingKind{
-		m.queue, m.State, m.priority, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Number, m.Owner, m.Until, m.Received, m.Claimed,
+		m.queue, m.State, m.priority, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Number, m.Owner, m.Until, m.Received,
+		m.Claimed,
 		m.Abandoned, m.stepsText(), m.ordering(), m.reason, m.MayPass, m.Gap,
 	}
 }
 
 func (m *message) logKind() logKind {
-	return logKind{m.queue, m.State, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Ended, m.Received, m.Number, m.stepsText(), m.reason, m.note, m.Gap}
+	return logKind{m.queue, m.State, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Ended, m.Received, m.Number,
+		m.stepsText(), m.reason, m.note, m.Gap}
 }
 
 func (m *message) stepsText() string { return toJSON(len(m.Steps) == 0, m.Steps) }
 
-// ordering is the name of the ordered stream that the message is in.
+// ordering returns the name of the ordered stream that the message is in.
 func (m *message) ordering() string {
 	if m.Ordered {
 		return m.stream
@@ -142,58 +143,71 @@ func (m *message) ordering() string {
 	return ""
 }
 
-// counts are columns that pending and log share.
+// counts returns the columns that pending and log share.
 func counts() []column[*message] {
 	return []column[*message]{
-		of("queue", "int", func(m *message) int64 { return m.queue }), of("state", "smallint", func(m *message) int64 { return int64(m.State) }),
-		of("received", "bigint", func(m *message) int64 { return m.Received }), of("number", "bigint", func(m *message) int64 { return m.Number }),
-		of("attempts", "bigint", func(m *message) int64 { return int64(m.Attempts) }), of("deliveries", "bigint", func(m *message) int64 { return int64(m.Deliveries) }),
-		of("crashes", "bigint", func(m *message) int64 { return int64(m.Crashes) }), of("generation", "bigint", func(m *message) int64 { return int64(m.Generation) }),
-		of("redrives", "bigint", func(m *message) int64 { return int64(m.Redrives) }), of("gap", "boolean", func(m *message) bool { return m.Gap }),
+		of("queue", "int", func(m *message) int64 { return m.queue }),
+		of("state", "smallint", func(m *message) int64 { return int64(m.State) }),
+		of("received", "bigint", func(m *message) int64 { return m.Received }),
+		of("number", "bigint", func(m *message) int64 { return m.Number }),
+		of("attempts", "bigint", func(m *message) int64 { return int64(m.Attempts) }),
+		of("deliveries", "bigint", func(m *message) int64 { return int64(m.Deliveries) }),
+		of("crashes", "bigint", func(m *message) int64 { return int64(m.Crashes) }),
+		of("generation", "bigint", func(m *message) int64 { return int64(m.Generation) }),
+		of("redrives", "bigint", func(m *message) int64 { return int64(m.Redrives) }),
+		of("gap", "boolean", func(m *message) bool { return m.Gap }),
 		text("steps", (*message).stepsText), text("reason", func(m *message) string { return m.reason }),
 	}
 }
 
-func (s *Store) pendingSheet() sheet[*message, pendingKind] {
+func (s *Store) pendingWriter() bulkWriter[*message, pendingKind] {
 	common := append(counts(),
-		of("priority", "smallint", func(m *message) int64 { return int64(m.priority) }), of("owner", "int", func(m *message) int64 { return m.Owner }),
-		of("until", "bigint", func(m *message) int64 { return m.Until }), of("claimed", "bigint", func(m *message) int64 { return m.Claimed }),
-		text("abandoned", func(m *message) string { return m.Abandoned }), inStream((*message).ordering), of("may_pass", "boolean", func(m *message) bool { return m.MayPass }))
-	return makeSheet(s, "pending", (*message).pendingKind, common,
+		of("priority", "smallint", func(m *message) int64 { return int64(m.priority) }),
+		of("owner", "int", func(m *message) int64 { return m.Owner }),
+		of("until", "bigint", func(m *message) int64 { return m.Until }),
+		of("claimed", "bigint", func(m *message) int64 { return m.Claimed }),
+		text("abandoned", func(m *message) string { return m.Abandoned }), inStream((*message).ordering),
+		of("may_pass", "boolean", func(m *message) bool { return m.MayPass }))
+	return makeBulkWriter(s, "pending", (*message).pendingKind, common,
 		of("pos", "bigint", func(m *message) int64 { return m.pos }), of("due", "bigint", func(m *message) int64 { return m.Due }),
-		of("place", "bigint", func(m *message) int64 { return m.place }), of("rank", "bigint", func(m *message) int64 { return m.Rank }))
+		of("queue_pos", "bigint", func(m *message) int64 { return m.queuePos }),
+		of("rank", "bigint", func(m *message) int64 { return m.Rank }))
 }
 
-func (s *Store) logSheet() sheet[*message, logKind] {
+func (s *Store) logWriter() bulkWriter[*message, logKind] {
 	common := counts()
 	for i := range common {
 		if usual := usualInLog[common[i].name]; usual != nil {
 			common[i] = common[i].orNull(usual)
 		}
 	}
-	common = append(common, of("ended", "bigint", func(m *message) int64 { return m.Ended }), text("note", func(m *message) string { return plain(m.note) }))
-	return makeSheet(s, "log", (*message).logKind, common, of("pos", "bigint", func(m *message) int64 { return m.pos }),
-		of("place", "bigint", (*message).movedTo).orNull(int64(0)))
+	common = append(common, of("ended", "bigint", func(m *message) int64 { return m.Ended }),
+		text("note", func(m *message) string { return plain(m.note) }))
+	return makeBulkWriter(s, "log", (*message).logKind, common, of("pos", "bigint", func(m *message) int64 { return m.pos }),
+		of("queue_pos", "bigint", (*message).movedTo).orNull(int64(0)))
 }
 
-// movedTo is the place of a message that was moved from another queue, 0 of others.
+// movedTo returns the position of a message that was moved from another queue, 0 for others.
 func (m *message) movedTo() int64 {
-	if m.place == m.pos {
+	if m.queuePos == m.pos {
 		return 0
 	}
-	return m.place
+	return m.queuePos
 }
 
-// usualInLog is what is null in the table log: the counts of a clean first life.
+// usualInLog has the values for which the table log has null: the counts of a clean first
+// generation.
 var usualInLog = map[string]any{
-	"attempts": int64(1), "deliveries": int64(1), "crashes": int64(0), "generation": int64(1), "redrives": int64(0), "number": int64(1), "gap": false,
+	"attempts": int64(1), "deliveries": int64(1), "crashes": int64(0), "generation": int64(1), "redrives": int64(0), "number": int64(1),
+	"gap": false,
 }
 
 func (t *tx) flushMoves() {
 	if len(t.work.moved) == 0 {
 		return
 	}
-	t.run("note_moves.sql", eachOf(t.work.moved, func(m *message) int64 { return m.pos }), eachOf(t.work.moved, func(m *message) int64 { return m.queue }))
+	t.run("note_moves.sql", eachOf(t.work.moved, func(m *message) int64 { return m.pos }),
+		eachOf(t.work.moved, func(m *message) int64 { return m.queue }))
 }
 
 // dedupeKey is a key that at most one message of a queue holds.
@@ -202,7 +216,7 @@ type dedupeKey struct {
 	key   string
 }
 
-// holder is who has a dedupe key.
+// holder is the message that has a dedupe key.
 type holder struct {
 	pos        int64
 	id         nixie.ID
@@ -211,9 +225,8 @@ type holder struct {
 	deliveries int
 }
 
-// release gives the dedupe key of a message back when the scope says so: ended is
-// true when nothing about the message is left to be done, and false when it died
-// and its letter is unresolved.
+// release gives the dedupe key of a message back when the scope says so. ended is true when nothing
+// about the message is left to be done, and false when it died and its letter is unresolved.
 func (t *tx) release(m *message, ended bool) {
 	scope := m.q.settings.DedupeScope
 	if m.dedupe == "" || scope == nixie.DedupeEver || scope == nixie.DedupeUnresolved && !ended {
@@ -229,7 +242,7 @@ func (t *tx) release(m *message, ended bool) {
 	t.work.released = append(t.work.released, m.pos)
 }
 
-// free says whether the message can have its dedupe key; who holds it was read.
+// free returns an error if another message holds the dedupe key; the holder was read.
 func (t *tx) free(queue int64, m *message) error {
 	if has := t.keys[dedupeKey{queue, m.dedupe}]; m.dedupe != "" && has != nil && has.pos != m.pos {
 		return &nixie.DuplicateError{Key: m.dedupe, Existing: has.id}
@@ -250,12 +263,13 @@ func (t *tx) take(m *message) {
 	t.work.taken[own] = m.pos
 }
 
-// readKeys reads who holds keys: a table of queues and keys.
+// readKeys reads which messages hold keys. wanted is a query for queues and keys.
 func (t *tx) readKeys(wanted string, args ...any) {
 	t.read(func(r row) error {
 		var own dedupeKey
 		has := &holder{}
-		if err := r.Scan(&own.queue, &own.key, &has.pos, (*idColumn)(&has.id), (*hashColumn)(&has.hash), &has.state, &has.deliveries); err != nil {
+		if err := r.Scan(&own.queue, &own.key, &has.pos, (*idColumn)(&has.id), (*hashColumn)(&has.hash), &has.state,
+			&has.deliveries); err != nil {
 			return err
 		}
 		t.keys[own] = has
@@ -263,8 +277,8 @@ func (t *tx) readKeys(wanted string, args ...any) {
 	}, fill("read_keys.sql", "keys", wanted), args...)
 }
 
-// openKeys locks keys, whether anybody holds them or not, and reads who does. A row
-// whose holder is 0 is there for the lock and goes again.
+// openKeys locks keys, also those that no message holds, and reads their holders. A row with holder
+// 0 exists only for the lock and is removed again.
 func (t *tx) openKeys(wanted string, args ...any) {
 	t.run(fill("lock_keys.sql", "keys", wanted), args...)
 	t.readKeys(wanted, args...)

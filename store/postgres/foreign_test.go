@@ -75,10 +75,10 @@ func (a *around) work(ctx context.Context, queue string) {
 	}
 }
 
-// inTurns lets two go round in turns for so long, and returns how many times longer
+// alternately lets two run alternately for so long, and returns how many times longer
 // the first took for a message of each queue than the second. What else the machine
 // does concerns both.
-func inTurns(length time.Duration, a, b *around) (times [len(queues)]float64) {
+func alternately(length time.Duration, a, b *around) (times [len(queues)]float64) {
 	a.Helper()
 	clear(a.spent)
 	clear(b.spent)
@@ -101,17 +101,17 @@ func goRound(t *testing.T, st *postgres.Store) *around {
 
 // TestShow4_AForeignTransactionStaysOpen lets a transaction that has written, here
 // and in a table of its own, stay open while others work: they go on, and what it
-// enqueued arrives once when it commits. Those of another server are what they are
-// compared with.
+// enqueued arrives once when it commits. They are compared with those of another
+// server.
 func TestShow4_AForeignTransactionStaysOpen(t *testing.T) {
 	const foreign = 1000
 	seconds := proof.Count("foreign-postgres")
 	proof.Run(t, "foreign-postgres", func(t *testing.T, _ uint64) int {
 		list, schema := crowd(t, 1)
-		calm, err := postgres.Open(t.Context(), testservers.OwnPostgres(t).URL, postgres.Options{})
+		quiet, err := postgres.Open(t.Context(), testservers.OwnPostgres(t).URL, postgres.Options{})
 		must(t, err)
-		defer func() { must(t, calm.Close()) }()
-		a, b := goRound(t, list[0]), goRound(t, calm)
+		defer func() { must(t, quiet.Close()) }()
+		a, b := goRound(t, list[0]), goRound(t, quiet)
 		conn, err := pgx.Connect(t.Context(), server.URL)
 		must(t, err)
 		defer func() { must(t, conn.Close(context.Background())) }()
@@ -122,7 +122,7 @@ func TestShow4_AForeignTransactionStaysOpen(t *testing.T) {
 			must(t, err)
 		}()
 		open := time.Duration(seconds) * time.Second
-		before := inTurns(open/2, a, b)
+		before := alternately(open/2, a, b)
 
 		tx, err := conn.Begin(t.Context())
 		must(t, err)
@@ -134,7 +134,7 @@ func TestShow4_AForeignTransactionStaysOpen(t *testing.T) {
 		}
 		_, err = a.st.Tx(tx).Enqueue(t.Context(), ms...)
 		must(t, err)
-		while := inTurns(open, a, b)
+		while := alternately(open, a, b)
 		if len(a.other) > 0 {
 			t.Errorf("%d messages came before their transaction had committed", len(a.other))
 		}
@@ -150,7 +150,8 @@ func TestShow4_AForeignTransactionStaysOpen(t *testing.T) {
 		}
 		for i, q := range queues {
 			kept := before[i] / while[i]
-			t.Logf("%s: a message took %.2f times what it took elsewhere, %.2f while the transaction was open: delivery is at %.0f %%", q, before[i], while[i], 100*kept)
+			t.Logf("%s: a message took %.2f times what it took elsewhere, %.2f while the transaction was open: delivery is at %.0f %%", q,
+				before[i], while[i], 100*kept)
 			if proof.IsDeep() && kept < 0.9 {
 				t.Errorf("delivery of %s fell to %.0f %%", q, 100*kept)
 			}

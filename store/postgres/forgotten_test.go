@@ -20,13 +20,14 @@ func forget(t *testing.T, schema string, f func()) {
 	execute(t, "delete from "+schema+".batch")
 }
 
-// TestForgottenClaimBesideACurrentOne settles and extends, in one call, what a forgotten
+// TestForgottenClaimAndACurrentOne settles and extends, in one call, what a forgotten
 // claim got and what the next claim of the same messages got: the batch of the latter is
 // locked for that, and its members are not those of the former.
-func TestForgottenClaimBesideACurrentOne(t *testing.T) {
+func TestForgottenClaimAndACurrentOne(t *testing.T) {
 	list, schema := crowd(t, 2)
 	before, after := list[0], list[1]
-	_, err := before.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "a"}, nixie.Message{Queue: "q", Key: "b"}, nixie.Message{Queue: "q", Key: "c"})
+	_, err := before.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "a"}, nixie.Message{Queue: "q", Key: "b"},
+		nixie.Message{Queue: "q", Key: "c"})
 	must(t, err)
 	want := nixie.Want{Max: 3, Lease: time.Hour}
 	var forgotten []*nixie.Delivery

@@ -12,7 +12,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// groupings are the properties that letters and deaths l are grouped by, as texts.
+// groupings has the properties of letters and deaths l that groups are made by, as texts.
 var groupings = map[store.GroupBy]string{
 	store.ByFingerprint: "l.fingerprint",
 	store.ByReason:      "l.reason",
@@ -26,8 +26,8 @@ var groupings = map[store.GroupBy]string{
 	store.ByAttempts:    "l.attempts::text",
 }
 
-// Count implements store.DeadLetters. It always looks at all. What deaths count is summed
-// up from them, with three letters of each kind where groups are described.
+// Count implements store.DeadLetters. It always counts all letters: from table death where it can,
+// with three letters of each facet where groups are described.
 func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) ([][]store.Group, store.Coverage, error) {
 	if err := of.Check(); err != nil {
 		return nil, store.Coverage{}, err
@@ -60,26 +60,29 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 // sizes counts letters by each property.
 func (t *tx) sizes(lists [][]store.Group, a *asking, by []store.GroupBy) error {
 	for i, g := range by {
-		t.readSizes(&lists[i], fmt.Sprintf("select %s, sum(letters)::bigint, 0 from %s where %s group by 1 having sum(letters) > 0", groupings[g], a.source, a.where), a.args)
+		t.readSizes(&lists[i], fmt.Sprintf("select %s, sum(letters)::bigint, 0 from %s where %s group by 1 having sum(letters) > 0",
+			groupings[g], a.source, a.where), a.args)
 	}
 	return t.sendSizes(lists)
 }
 
-// retryings name what messages that still retry are counted by, in current c.
-var retryings = map[store.GroupBy]string{store.ByAttempts: "c.attempts::text", store.ByReason: "c.reason", store.ByType: "c.type", store.ByQueue: "c.queue_name"}
+// retryings has the properties of current c that messages which still retry are counted by.
+var retryings = map[store.GroupBy]string{store.ByAttempts: "c.attempts::text", store.ByReason: "c.reason", store.ByType: "c.type",
+	store.ByQueue: "c.queue_name"}
 
 // countRetrying counts messages that still retry by each property.
 func (t *tx) countRetrying(lists [][]store.Group, f *nixie.Filter, by []store.GroupBy) error {
 	w := messageWhere(f, t.now)
-	w.add("c.pos = any(array(select pos from @.pending where attempts > 0))") // no other can have failed in this life
+	w.add("c.pos = any(array(select pos from @.pending where attempts > 0))") // no other can have failed in this generation
 	w.add("c.state in (0, 1) and c.attempts > 0 and c.reason <> ''")
 	for i, g := range by {
-		t.readSizes(&lists[i], fmt.Sprintf("select %s, count(*), count(*) filter (where c.state = 1) from @.current c where %s group by 1", retryings[g], w), w.args)
+		t.readSizes(&lists[i], fmt.Sprintf("select %s, count(*), count(*) filter (where c.state = 1) from @.current c where %s group by 1",
+			retryings[g], w), w.args)
 	}
 	return t.sendSizes(lists)
 }
 
-// readSizes reads keys, sizes, and how many of each are leased.
+// readSizes reads keys, sizes, and how many messages of each are leased.
 func (t *tx) readSizes(list *[]store.Group, query string, args []any) {
 	*list = []store.Group{}
 	t.read(func(r row) error {
@@ -98,23 +101,24 @@ func (t *tx) sendSizes(lists [][]store.Group) error {
 	return err
 }
 
-// groups asks for groups by a property.
+// groups returns the query for groups by a property.
 func (a *asking) groups(by store.GroupBy) string {
 	examples := strconv.Itoa(store.Examples)
 	if !a.counted {
 		return fill("letter_groups.sql", "key", groupings[by], "letters", a.source, "where", a.where, "examples", examples)
 	}
-	part, letters := "0", a.span.within("x.died")
+	part, letters := "0", a.interval.within("x.died")
 	if by == store.ByHour {
 		part, letters = "l.hour", letters+fmt.Sprintf(" and x.died between k.part * %d and k.part * %[1]d + %d", hour, hour-1)
 	}
-	return fill("death_groups.sql", "key", groupings[by], "deaths", a.source, "where", a.where, "hour", part, "within", letters, "examples", examples)
+	return fill("death_groups.sql", "key", groupings[by], "deaths", a.source, "where", a.where, "hour", part, "within", letters, "examples",
+		examples)
 }
 
-// grouped are groups by their keys.
+// grouped has groups by their keys.
 type grouped map[string]*groupSum
 
-// groupSum is a group while it grows.
+// groupSum is a group while its letters are read.
 type groupSum struct {
 	store.Group
 	first  int64
@@ -128,7 +132,7 @@ type groupMember struct {
 	reason    nixie.Reason
 }
 
-// add reads a letter of a group, and how many it has more.
+// add reads a letter of a group, and how many more the group has.
 func (g grouped) add(r row) error {
 	var key string
 	var n int64

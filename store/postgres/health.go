@@ -8,13 +8,12 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// durability lists what a commit's promise rests on, and what it has to be.
+// durability lists the settings on which a commit relies, and the values that they must have.
 var durability = [...]struct{ name, want string }{{"fsync", "on"}, {"full_page_writes", "on"}, {"synchronous_commit", "on"}}
 
-// Inspect is that of store.Features. A server does not say how much room its disk
-// has: free is −1.
+// Inspect is that of store.Features. A server does not tell how much room its disk has: free is −1.
 func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
-	h := store.Health{Place: s.place, KnownSchema: len(s.schema.list), Reserve: -1, Free: -1}
+	h := store.Health{Place: s.address, KnownSchema: len(s.schema.list), Reserve: -1, Free: -1}
 	err := s.view(ctx, func(t *tx) error {
 		var end, latest int64
 		t.clock()

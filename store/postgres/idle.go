@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// A stream whose messages have ended keeps its row for a while: one that fills and
-// empties again and again would leave a dead row behind each time, and all of them would be stepped over
-// for as long as a transaction is open anywhere.
+// A stream whose messages have ended keeps its row for a while. If it were removed at once, a
+// stream that fills and empties again and again would leave many dead rows, and statements would
+// step over them for as long as any transaction is open.
 
 const (
-	idleStreams = 5000            // that a beat of the heart looks at
+	idleStreams = 5000            // checked with each heartbeat
 	idleFor     = int64(60 * 1e9) // nanoseconds until they go
 )
 
-// forgetStreams removes streams that have been idle for a while, and goes on where it ended
-// the last time. Those that others hold are passed by.
+// forgetStreams removes streams that have been idle for a while. It continues where it ended the
+// last time, and skips streams that others have locked.
 func (s *Store) forgetStreams(ctx context.Context) error {
 	return s.transact(ctx, func(t *tx) error {
 		t.quiet = true
@@ -34,14 +34,14 @@ func (s *Store) forgetStreams(ctx context.Context) error {
 			}
 			met++
 			return err
-		}, "idle_streams.sql", s.looks.streams.Load(), idleStreams, t.now-idleFor)
+		}, "idle_streams.sql", s.seen.streams.Load(), idleStreams, t.now-idleFor)
 		if err := t.send(); err != nil {
 			return err
 		}
 		if met < idleStreams {
 			last = 0 // from the first again
 		}
-		t.after = append(t.after, func() { s.looks.streams.Store(last) })
+		t.after = append(t.after, func() { s.seen.streams.Store(last) })
 		if len(idle) == 0 {
 			return nil
 		}

@@ -30,10 +30,11 @@ func TestIdleCostsNothing(t *testing.T) {
 		name := fmt.Sprint("q", i)
 		_, err := s.Enqueue(t.Context(), nixie.Message{Queue: name})
 		must(t, err)
-		w, err := worker.New(worker.Config{Source: store.NewSource(s, name), Queue: name, Handler: nixie.HandlerFunc(func(_ context.Context, d *nixie.Delivery) error {
-			came <- d.Queue
-			return nil
-		})})
+		w, err := worker.New(worker.Config{Source: store.NewSource(s, name), Queue: name,
+			Handler: nixie.HandlerFunc(func(_ context.Context, d *nixie.Delivery) error {
+				came <- d.Queue
+				return nil
+			})})
 		must(t, err)
 		all.Go(func() { _ = w.Run(ctx) })
 	}
@@ -48,7 +49,7 @@ func TestIdleCostsNothing(t *testing.T) {
 		must(t, c.QueryRow(t.Context(), "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint").Scan(&id))
 		return id
 	}
-	<-time.After(2 * time.Second) // in which it looks less and less often
+	<-time.After(2 * time.Second) // meanwhile it asks less and less often
 	before := next()
 	line.cutAt(never, false)
 	<-time.After(seconds * time.Second)
@@ -64,9 +65,9 @@ func TestIdleCostsNothing(t *testing.T) {
 	all.Wait()
 }
 
-// TestHeartRests lets a process that holds nothing rest: it is not taken for dead, and what
+// TestHeartbeatsRest lets a process that holds nothing rest: it is not taken for dead, and what
 // it claims afterwards is its own until it is dead.
-func TestHeartRests(t *testing.T) {
+func TestHeartbeatsRest(t *testing.T) {
 	list, schema := crowd(t, 2)
 	idle, other := list[0], list[1]
 	_, err := other.Enqueue(t.Context(), nixie.Message{Queue: "q"}, nixie.Message{Queue: "q"})
@@ -95,6 +96,6 @@ func TestHeartRests(t *testing.T) {
 	h, err := other.Inspect(t.Context())
 	must(t, err)
 	if slices.ContainsFunc(h.Owners, func(o store.Owner) bool { return !o.Alive }) {
-		t.Errorf("somebody is dead: %+v", h.Owners)
+		t.Errorf("an owner is dead: %+v", h.Owners)
 	}
 }

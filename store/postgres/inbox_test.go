@@ -67,7 +67,7 @@ func (c *consumers) begin(i int) (callerTx, error) {
 	}, tx.Commit, tx.Rollback}, err
 }
 
-// consume does the work of a round unless somebody did, and reports whether it was
+// consume does the work of a round unless another consumer did, and reports whether it was
 // committed.
 func (c *consumers) consume(round, by int, rollBack bool) (did bool, err error) {
 	tx, err := c.begin(by)
@@ -86,18 +86,18 @@ func (c *consumers) consume(round, by int, rollBack bool) (did bool, err error) 
 
 // TestR46_InboxStoresADuplicateOnce lets sixteen consumers get the same message at
 // once in each round. Three in ten roll back after they did their work. The work is
-// done once if anybody commits, and whoever rolled back leaves nothing.
+// done once if one of them commits, and one that rolled back leaves nothing.
 func TestR46_InboxStoresADuplicateOnce(t *testing.T) {
 	const peers, rounds = 16, 60
 	c := newConsumers(t)
-	dice := rand.New(rand.NewPCG(46, 0))
+	rng := rand.New(rand.NewPCG(46, 0))
 	for round := range rounds {
 		var did [peers]bool
-		anybody := false
+		committed := false
 		var all sync.WaitGroup
 		for i := range peers {
-			rollBack := dice.IntN(10) < 3 || round%20 == 19
-			anybody = anybody || !rollBack
+			rollBack := rng.IntN(10) < 3 || round%20 == 19
+			committed = committed || !rollBack
 			all.Go(func() {
 				var err error
 				if did[i], err = c.consume(round, i, rollBack); err != nil {
@@ -113,8 +113,8 @@ func TestR46_InboxStoresADuplicateOnce(t *testing.T) {
 				winners++
 			}
 		}
-		if (effects == 1) != anybody || effects != winners {
-			t.Fatalf("round %d: %d effects, %d committed, somebody was to commit: %v", round, effects, winners, anybody)
+		if (effects == 1) != committed || effects != winners {
+			t.Fatalf("round %d: %d effects, %d committed, one was to commit: %v", round, effects, winners, committed)
 		}
 	}
 	sound(t, c.stores[0])

@@ -8,14 +8,14 @@ import (
 
 // messageRow is a row of the table message that is about to be written.
 type messageRow struct {
-	id       nixie.ID
-	pos      int64 // 0: the next of the sequence, in all rows of a call
-	queue    int64
-	enqueued int64 // 0: when it is written
-	apart    bool
-	numbered bool  // its ID says its place
-	lane     int64 // 0: none
-	given    *nixie.Message
+	id            nixie.ID
+	pos           int64 // 0: the next of the sequence; then in all rows of a call
+	queue         int64
+	enqueued      int64 // 0: when it is written
+	byRange       bool  // claims by range take it
+	numbered      bool  // its ID says its position
+	orderedStream int64 // 0: none
+	given         *nixie.Message
 }
 
 // insertMessages writes the rows that messages have for good.
@@ -28,29 +28,32 @@ func (t *tx) insertMessages(rows []messageRow) {
 		t.run("insert_plain.sql", plainArgs(rows)...)
 	default:
 		t.run("insert_messages.sql", append(plainArgs(rows),
-			eachOf(rows, func(m messageRow) int64 { return m.pos }), eachOf(rows, func(m messageRow) bool { return m.apart }),
-			eachOf(rows, func(m messageRow) int64 { return m.lane }), eachOf(rows, func(m messageRow) bool { return m.numbered }),
+			eachOf(rows, func(m messageRow) int64 { return m.pos }), eachOf(rows, func(m messageRow) bool { return m.byRange }),
+			eachOf(rows, func(m messageRow) int64 { return m.orderedStream }), eachOf(rows, func(m messageRow) bool { return m.numbered }),
 			eachOf(rows, func(m messageRow) string { return m.given.DedupeKey }),
 			eachOf(rows, func(m messageRow) int64 { return int64(m.given.Priority) }))...)
 	}
 }
 
-// plainArgs are the arguments of insert_plain.
+// plainArgs returns the arguments of insert_plain.
 func plainArgs(rows []messageRow) []any {
 	text := func(of func(*nixie.Message) string) []string {
 		return eachOf(rows, func(m messageRow) string { return of(m.given) })
 	}
 	return []any{
 		eachOf(rows, func(m messageRow) [16]byte { return m.id }), eachOf(rows, func(m messageRow) int64 { return m.queue }),
-		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }), text(func(m *nixie.Message) string { return m.Stream }),
-		eachOf(rows, func(m messageRow) []byte { return notNull(m.given.Body) }), eachOf(rows, func(m messageRow) []byte { hash := nixie.HashBody(m.given.Body); return hash[:] }),
+		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }),
+		text(func(m *nixie.Message) string { return m.Stream }),
+		eachOf(rows, func(m messageRow) []byte { return notNull(m.given.Body) }),
+		eachOf(rows, func(m messageRow) []byte { hash := nixie.HashBody(m.given.Body); return hash[:] }),
 		text(headersOf), text(originOf),
-		eachOf(rows, func(m messageRow) int64 { return m.enqueued }), eachOf(rows, func(m messageRow) int64 { return lifecycle.Nanos(m.given.ExpiresAt) }),
+		eachOf(rows, func(m messageRow) int64 { return m.enqueued }),
+		eachOf(rows, func(m messageRow) int64 { return lifecycle.Nanos(m.given.ExpiresAt) }),
 	}
 }
 
 func headersOf(m *nixie.Message) string {
-	if len(m.Headers) == 0 { // without making an any of them
+	if len(m.Headers) == 0 { // spares an allocation
 		return ""
 	}
 	return toJSON(false, m.Headers)
@@ -58,8 +61,8 @@ func headersOf(m *nixie.Message) string {
 
 func originOf(m *nixie.Message) string { return store.OriginText(m.Origin) }
 
-// field is a column of the table message. One that says nothing in any row is left out:
-// its default is what it would say.
+// field is a column of the table message. It is left out of a COPY in which all rows have its
+// default.
 type field struct {
 	name string
 	says func(*messageRow) bool // nil: always
@@ -75,15 +78,19 @@ var fields = [...]field{
 	{"enqueued", nil, func(c *copying, m *messageRow) { c.number(m.enqueued, 8) }},
 	{"pos", func(m *messageRow) bool { return m.pos > 0 }, func(c *copying, m *messageRow) { c.number(m.pos, 8) }},
 	{"numbered", func(m *messageRow) bool { return m.numbered }, func(c *copying, m *messageRow) { c.flag(m.numbered) }},
-	{"apart", func(m *messageRow) bool { return m.apart }, func(c *copying, m *messageRow) { c.flag(m.apart) }},
-	{"lane", func(m *messageRow) bool { return m.lane != 0 }, func(c *copying, m *messageRow) { c.reference(m.lane) }},
+	{"by_range", func(m *messageRow) bool { return !m.byRange }, func(c *copying, m *messageRow) { c.flag(m.byRange) }},
+	{"ordered_stream", func(m *messageRow) bool { return m.orderedStream != 0 },
+		func(c *copying, m *messageRow) { c.reference(m.orderedStream) }},
 	{"key", func(m *messageRow) bool { return m.given.Key != "" }, func(c *copying, m *messageRow) { c.text(m.given.Key) }},
 	{"stream", func(m *messageRow) bool { return m.given.Stream != "" }, func(c *copying, m *messageRow) { c.text(m.given.Stream) }},
 	{"dedupe", func(m *messageRow) bool { return m.given.DedupeKey != "" }, func(c *copying, m *messageRow) { c.text(m.given.DedupeKey) }},
-	{"priority", func(m *messageRow) bool { return m.given.Priority != 0 }, func(c *copying, m *messageRow) { c.number(int64(m.given.Priority), 2) }},
-	{"headers", func(m *messageRow) bool { return len(m.given.Headers) > 0 }, func(c *copying, m *messageRow) { c.text(headersOf(m.given)) }},
+	{"priority", func(m *messageRow) bool { return m.given.Priority != 0 },
+		func(c *copying, m *messageRow) { c.number(int64(m.given.Priority), 2) }},
+	{"headers", func(m *messageRow) bool { return len(m.given.Headers) > 0 },
+		func(c *copying, m *messageRow) { c.text(headersOf(m.given)) }},
 	{"origin", func(m *messageRow) bool { return m.given.Origin != nil }, func(c *copying, m *messageRow) { c.text(originOf(m.given)) }},
-	{"expires", func(m *messageRow) bool { return !m.given.ExpiresAt.IsZero() }, func(c *copying, m *messageRow) { c.number(lifecycle.Nanos(m.given.ExpiresAt), 8) }},
+	{"expires", func(m *messageRow) bool { return !m.given.ExpiresAt.IsZero() },
+		func(c *copying, m *messageRow) { c.number(lifecycle.Nanos(m.given.ExpiresAt), 8) }},
 }
 
 func copyMessages(list []messageRow) *copying {
@@ -101,7 +108,7 @@ func copyMessages(list []messageRow) *copying {
 }
 
 func (f *field) saidIn(list []messageRow) bool {
-	for i := range list { // by the index: a row that is given away would be allocated
+	for i := range list { // by index: a pointer to a copy of the row would allocate it
 		if f.says(&list[i]) {
 			return true
 		}

@@ -9,7 +9,7 @@ import (
 // item is a letter in an operation.
 type item struct{ operation, letter nixie.ID }
 
-// readItems locks and reads the items that the letters are in the operations.
+// readItems locks and reads the items of operations about the letters.
 func (r *resolving) readItems(operations []nixie.ID, letters [][16]byte) {
 	r.operations = map[nixie.ID]bool{}
 	r.read(func(row row) error {

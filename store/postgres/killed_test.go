@@ -99,7 +99,7 @@ func TestServerKilled(t *testing.T) {
 	})
 }
 
-// besiege kills one server so many times.
+// besiege kills one server again and again.
 func besiege(t *testing.T, kills int) {
 	t.Helper()
 	const perKill, workers = 150, 3
@@ -120,7 +120,7 @@ func besiege(t *testing.T, kills int) {
 	}
 	for range kills {
 		for goal := s.taken.Load() + perKill; s.taken.Load() < goal && !t.Failed(); {
-			_, err := st.Queues(t.Context(), store.QueueQuery{}) // looks on while they work
+			_, err := st.Queues(t.Context(), store.QueueQuery{}) // reads while they work
 			s.away(err)
 		}
 		if err := own.Kill(); err != nil {
@@ -135,14 +135,15 @@ func besiege(t *testing.T, kills int) {
 	for rest := s.known; len(rest) > 0; {
 		part := rest[:min(500, len(rest))]
 		rest = rest[len(part):]
-		found, _, err := st.Messages(t.Context(), nixie.Filter{IDs: part, States: []nixie.State{nixie.Succeeded}}, store.Page{Limit: len(part)})
+		found, _, err := st.Messages(t.Context(), nixie.Filter{IDs: part, States: []nixie.State{nixie.Succeeded}},
+			store.Page{Limit: len(part)})
 		must(t, err)
 		if len(found) != len(part) {
 			t.Errorf("of %d messages that were taken in %d succeeded", len(part), len(found))
 		}
 	}
 	if s.failed.Load() == 0 {
-		t.Error("nobody noticed that the server was killed")
+		t.Error("no client noticed that the server was killed")
 	}
 	t.Logf("%d messages taken in, %d calls failed, %d ends told", s.taken.Load(), s.failed.Load(), s.ended.Load())
 	sound(t, st)

@@ -5,7 +5,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// letterKind is what letters often have in common.
+// letterKind has what many letters of a call have in common.
 type letterKind struct {
 	lifecycle.Letter
 	queue    int64
@@ -15,14 +15,14 @@ type letterKind struct {
 	crashes  int
 	numbered bool
 
-	// Of its own failure, while it is new: what is known of those that are stored is in the
-	// history of the message.
+	// Of the failure by which its message died, while the letter is new. A stored letter has it in
+	// the history of the message.
 	ordinal, at int64
 	decision    nixie.Verb
 }
 
-// letterRow is a row of the table letter while a transaction uses it. Its number is
-// that of its message.
+// letterRow is a row of the table letter while a transaction uses it. Its position is that of its
+// message.
 type letterRow struct {
 	letterKind
 	pos     int64
@@ -33,7 +33,7 @@ type letterRow struct {
 	touched bool
 }
 
-// common is the row without what is its own.
+// common returns the row without what differs from letter to letter.
 func (l *letterRow) common() letterKind {
 	k := l.letterKind
 	k.ID, k.Text, k.FirstFailed, k.LastFailed, k.InStream, k.Rank = nixie.ID{}, "", 0, 0, false, 0
@@ -44,8 +44,10 @@ func (l *letterRow) common() letterKind {
 func (t *tx) readLetters(where string, args ...any) {
 	t.read(func(r row) error {
 		l := &letterRow{stored: true}
-		if err := r.Scan(&l.pos, &l.queue, &l.mtype, &l.redrives, &l.attempts, &l.crashes, (*idColumn)(&l.ID), &l.Status, &l.Cause, &l.Class, &l.Reason, &l.Signature, &l.Fingerprint, &l.Redrivable, &l.NeedsReview, &l.Rule, &l.Text,
-			&l.FirstFailed, &l.LastFailed, &l.Died, &l.Resolved, (*idColumn)(&l.Operation), &l.Note, &l.Revision, &l.InStream, &l.Rank, &l.Blocks, &l.notes); err != nil {
+		if err := r.Scan(&l.pos, &l.queue, &l.mtype, &l.redrives, &l.attempts, &l.crashes, (*idColumn)(&l.ID), &l.Status, &l.Cause,
+			&l.Class, &l.Reason, &l.Signature, &l.Fingerprint, &l.Redrivable, &l.NeedsReview, &l.Rule, &l.Text,
+			&l.FirstFailed, &l.LastFailed, &l.Died, &l.Resolved, (*idColumn)(&l.Operation), &l.Note, &l.Revision, &l.InStream, &l.Rank,
+			&l.Blocks, &l.notes); err != nil {
 			return err
 		}
 		t.letters[l.ID] = l
@@ -64,8 +66,7 @@ func (t *tx) touchLetter(l *letterRow) {
 	}
 }
 
-// bury ends a message as dead and makes its letter, or moves the one that it has
-// on.
+// bury ends a message as dead and makes its letter, or moves on the one that it has.
 func (t *tx) bury(m *message, st *nixie.Settlement, e lifecycle.End) error {
 	l := m.letter
 	if l == nil {
@@ -91,7 +92,7 @@ func (t *tx) bury(m *message, st *nixie.Settlement, e lifecycle.End) error {
 	return nil
 }
 
-// follows says why the letter of a message, if it has one, cannot follow its end.
+// follows returns why the letter of a message, if it has one, cannot follow its end.
 func (m *message) follows(e lifecycle.End) error {
 	if m.letter == nil {
 		return nil
@@ -99,7 +100,7 @@ func (m *message) follows(e lifecycle.End) error {
 	return m.letter.Follows(e)
 }
 
-// tell lets a letter say what it is counted by of its message.
+// tell copies into a letter what it is counted by of its message.
 func (l *letterRow) tell() {
 	if l.m == nil {
 		return
@@ -122,32 +123,45 @@ func (t *tx) flushLetters() {
 		}
 		l.touched, l.stored = false, true
 	}
-	t.store.sheets.letters.insert(t, fresh)
+	t.store.bulk.letters.insert(t, fresh)
 	t.countDeaths(fresh)
-	t.store.sheets.letters.rewrite(t, known)
+	t.store.bulk.letters.rewrite(t, known)
 }
 
-func (s *Store) letterSheet() sheet[*letterRow, letterKind] {
+func (s *Store) letterWriter() bulkWriter[*letterRow, letterKind] {
 	common := []column[*letterRow]{
-		of("queue", "int", func(l *letterRow) int64 { return l.queue }), of("type", "text", func(l *letterRow) string { return l.mtype }), of("status", "text", func(l *letterRow) string { return string(l.Status) }),
-		of("cause", "text", func(l *letterRow) string { return plain(string(l.Cause)) }), of("class", "text", func(l *letterRow) string { return plain(string(l.Class)) }),
-		of("reason", "text", func(l *letterRow) string { return plain(string(l.Reason)) }), of("signature", "text", func(l *letterRow) string { return plain(l.Signature) }),
-		text("label_low", func(l *letterRow) string { return low(plain(l.Signature)) }), of("fingerprint", "text", func(l *letterRow) string { return plain(l.Fingerprint) }),
-		of("redrivable", "boolean", func(l *letterRow) bool { return l.Redrivable }), of("needs_review", "boolean", func(l *letterRow) bool { return l.NeedsReview }),
-		of("redrives", "int", func(l *letterRow) int { return l.redrives }), of("attempts", "int", func(l *letterRow) int { return l.attempts }), of("crashes", "int", func(l *letterRow) int { return l.crashes }),
-		of("rule", "text", func(l *letterRow) string { return plain(l.Rule) }), of("died", "bigint", func(l *letterRow) int64 { return l.Died }),
-		of("resolved", "bigint", func(l *letterRow) int64 { return l.Resolved }), of("operation", "uuid", func(l *letterRow) *[16]byte { return idOrNull(l.Operation) }),
-		of("note", "text", func(l *letterRow) string { return plain(l.Note) }), of("revision", "bigint", func(l *letterRow) int64 { return l.Revision }),
+		of("queue", "int", func(l *letterRow) int64 { return l.queue }), of("type", "text", func(l *letterRow) string { return l.mtype }),
+		of("status", "text", func(l *letterRow) string { return string(l.Status) }),
+		of("cause", "text", func(l *letterRow) string { return plain(string(l.Cause)) }),
+		of("class", "text", func(l *letterRow) string { return plain(string(l.Class)) }),
+		of("reason", "text", func(l *letterRow) string { return plain(string(l.Reason)) }),
+		of("signature", "text", func(l *letterRow) string { return plain(l.Signature) }),
+		text("label_low", func(l *letterRow) string { return low(plain(l.Signature)) }),
+		of("fingerprint", "text", func(l *letterRow) string { return plain(l.Fingerprint) }),
+		of("redrivable", "boolean", func(l *letterRow) bool { return l.Redrivable }),
+		of("needs_review", "boolean", func(l *letterRow) bool { return l.NeedsReview }),
+		of("redrives", "int", func(l *letterRow) int { return l.redrives }),
+		of("attempts", "int", func(l *letterRow) int { return l.attempts }),
+		of("crashes", "int", func(l *letterRow) int { return l.crashes }),
+		of("rule", "text", func(l *letterRow) string { return plain(l.Rule) }),
+		of("died", "bigint", func(l *letterRow) int64 { return l.Died }),
+		of("resolved", "bigint", func(l *letterRow) int64 { return l.Resolved }),
+		of("operation", "uuid", func(l *letterRow) *[16]byte { return idOrNull(l.Operation) }),
+		of("note", "text", func(l *letterRow) string { return plain(l.Note) }),
+		of("revision", "bigint", func(l *letterRow) int64 { return l.Revision }),
 		of("blocks", "boolean", func(l *letterRow) bool { return l.Blocks }),
 		of("numbered", "boolean", func(l *letterRow) bool { return l.numbered }).fixed(),
-		of("ordinal", "bigint", func(l *letterRow) int64 { return l.ordinal }).orNull(int64(0)).fixed(), of("at", "bigint", func(l *letterRow) int64 { return l.at }).orNull(int64(0)).fixed(),
+		of("ordinal", "bigint", func(l *letterRow) int64 { return l.ordinal }).orNull(int64(0)).fixed(),
+		of("at", "bigint", func(l *letterRow) int64 { return l.at }).orNull(int64(0)).fixed(),
 		of("decision", "text", func(l *letterRow) string { return string(l.decision) }).orNull("").fixed(),
 	}
-	return makeSheet(s, "letter", (*letterRow).common, common,
+	return makeBulkWriter(s, "letter", (*letterRow).common, common,
 		of("pos", "bigint", func(l *letterRow) int64 { return l.pos }), of("id", "uuid", func(l *letterRow) [16]byte { return l.ID }),
 		text("doc", func(l *letterRow) string { return l.doc }).fixed(),
-		of("text", "text", func(l *letterRow) string { return plain(l.Text) }), text("text_low", func(l *letterRow) string { return low(plain(l.Text)) }),
-		of("first_failed", "bigint", func(l *letterRow) int64 { return l.FirstFailed }), of("last_failed", "bigint", func(l *letterRow) int64 { return l.LastFailed }),
+		of("text", "text", func(l *letterRow) string { return plain(l.Text) }),
+		text("text_low", func(l *letterRow) string { return low(plain(l.Text)) }),
+		of("first_failed", "bigint", func(l *letterRow) int64 { return l.FirstFailed }),
+		of("last_failed", "bigint", func(l *letterRow) int64 { return l.LastFailed }),
 		inStream(func(l *letterRow) string {
 			if l.InStream && l.m != nil {
 				return l.m.stream

@@ -46,7 +46,8 @@ func TestConnectionsHaveLimits(t *testing.T) {
 		{with(server.URL, "lock_timeout=7s&statement_timeout=8s&idle_in_transaction_session_timeout=9s"), "7s", "8s", "9s"},
 	} {
 		s := open(t, c.url, postgres.Options{Schema: schema})
-		for name, want := range map[string]string{"lock_timeout": c.lock, "statement_timeout": c.statement, "idle_in_transaction_session_timeout": c.idle, "application_name": "nixie"} {
+		for name, want := range map[string]string{"lock_timeout": c.lock, "statement_timeout": c.statement,
+			"idle_in_transaction_session_timeout": c.idle, "application_name": "nixie"} {
 			if got, err := s.Setting(t.Context(), name); err != nil || got != want {
 				t.Errorf("%s is %s, want %s (%v)", name, got, want, err)
 			}
@@ -114,7 +115,8 @@ func TestPoolInUse(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer stop()
 		_, err := s.Enqueue(ctx, nixie.Message{Queue: "q"})
-		if nixie.CodeOf(err) != nixie.CodeUnavailable || !strings.Contains(err.Error(), "all 1 connections of this process are in use: raise pool_max_conns in its URL") {
+		if nixie.CodeOf(err) != nixie.CodeUnavailable || !strings.Contains(err.Error(),
+			"all 1 connections of this process are in use: raise pool_max_conns in its URL") {
 			t.Errorf("told %v", err)
 		}
 	}))

@@ -10,23 +10,24 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// maxPageSize is at how many bytes of bodies and histories a page ends, however
-// few rows it has.
+// maxPageSize bounds the bytes of bodies and histories on a page, however few rows it has.
 const maxPageSize = 16 << 20
 
-// current reads shown_columns, and more after them. What cannot be read is left
-// out and named.
+// current reads shown_columns, and more columns behind them. It leaves out what cannot be read, and
+// names it.
 func current(r row, m *nixie.Message, more ...any) (pos int64, damage []string, err error) {
 	var headers, origin, steps, owner string
 	var enqueued, expires, due, until, claimed, received, ended int64
 	var state int
-	into := append([]any{&pos, (*idColumn)(&m.ID), &m.Queue, &m.Type, &m.Key, &m.Stream, &m.DedupeKey, &m.Priority, (*hashColumn)(&m.Hash), &headers, &origin,
+	into := append([]any{&pos, (*idColumn)(&m.ID), &m.Queue, &m.Type, &m.Key, &m.Stream, &m.DedupeKey, &m.Priority, (*hashColumn)(&m.Hash),
+		&headers, &origin,
 		&enqueued, &expires, &state, &due, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives,
 		&owner, &until, &claimed, &received, &steps, &ended, &m.MayPass, &m.OrderGap, &m.LastReason}, more...)
 	if err := r.Scan(into...); err != nil {
 		return 0, nil, err
 	}
-	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt, m.EndedAt = lifecycle.Moment(enqueued), lifecycle.Moment(expires), lifecycle.Moment(received), lifecycle.Moment(ended)
+	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt, m.EndedAt = lifecycle.Moment(enqueued), lifecycle.Moment(expires),
+		lifecycle.Moment(received), lifecycle.Moment(ended)
 	damage = readTexts(m, headers, origin, steps)
 	if m.State = lifecycle.State(state); m.State == "" {
 		return pos, append(damage, fmt.Sprintf("state %d is not one of ours", state)), nil
@@ -40,7 +41,7 @@ func current(r row, m *nixie.Message, more ...any) (pos int64, damage []string, 
 	return pos, damage, nil
 }
 
-// tell adds what is kept beside a message's row.
+// tell adds body and history to a message.
 func (s *story) tell(m *nixie.Message, history *[]nixie.Failure, dropped *int, damage *[]string) {
 	m.Body, *history, *dropped = s.body, s.history, s.dropped
 	if nixie.HashBody(m.Body) != m.Hash {
@@ -49,7 +50,7 @@ func (s *story) tell(m *nixie.Message, history *[]nixie.Failure, dropped *int, d
 	*damage = append(*damage, s.damage...)
 }
 
-// size is how many bytes a story has.
+// size returns how many bytes a story has.
 func (s *story) size() int {
 	n := len(s.body)
 	for i := range s.history {
@@ -125,13 +126,14 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		parts, part := "@.queue q", "l.queue = q.n" // in which an index has the latest first
 		if filter.Fingerprint != "" {
 			w.args = append(w.args, filter.Fingerprint)
-			parts, part = fmt.Sprintf("(select distinct kind from @.death where fingerprint = $%d) k", len(w.args)), "l.kind = k.kind"
+			parts, part = fmt.Sprintf("(select distinct facet from @.death where fingerprint = $%d) k", len(w.args)), "l.facet = k.facet"
 		}
 		t.read(func(r row) error {
 			l, pos, err := shownLetter(r)
 			list, positions = append(list, l), append(positions, pos)
 			return err
-		}, fill("list_letters.sql", "parts", parts, "letters", w.letters(), "part", part, "where", w.String(), "limit", strconv.Itoa(limit+1)), w.args...)
+		}, fill("list_letters.sql", "parts", parts, "letters", w.letters(), "part", part, "where", w.String(), "limit",
+			strconv.Itoa(limit+1)), w.args...)
 		if err := t.send(); err != nil || !page.Whole && !page.Bodies {
 			return err
 		}
@@ -178,9 +180,11 @@ func (t *tx) readNotes(list []nixie.Letter, positions []int64) {
 
 func shownLetter(r row) (l nixie.Letter, pos int64, err error) {
 	var first, last, died, resolved int64
-	pos, l.Damage, err = current(r, &l.Message, (*idColumn)(&l.ID), &l.Status, &l.Cause, &l.Class, &l.Reason, &l.Signature, &l.Fingerprint, &l.Redrivable, &l.NeedsReview, &l.Rule,
+	pos, l.Damage, err = current(r, &l.Message, (*idColumn)(&l.ID), &l.Status, &l.Cause, &l.Class, &l.Reason, &l.Signature, &l.Fingerprint,
+		&l.Redrivable, &l.NeedsReview, &l.Rule,
 		&first, &last, &died, &resolved, (*idColumn)(&l.Operation), &l.Note, &l.Revision, &l.Message.LastFailure, &l.KeyTaken)
-	l.FirstFailedAt, l.LastFailedAt, l.DiedAt, l.ResolvedAt = lifecycle.Moment(first), lifecycle.Moment(last), lifecycle.Moment(died), lifecycle.Moment(resolved)
+	l.FirstFailedAt, l.LastFailedAt, l.DiedAt, l.ResolvedAt = lifecycle.Moment(first), lifecycle.Moment(last), lifecycle.Moment(died),
+		lifecycle.Moment(resolved)
 	return l, pos, err
 }
 

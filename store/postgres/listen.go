@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// A listener that has heard nothing for so long asks over its own connection whether
-	// that is alive, and takes another one when there is no answer.
+	// A listener that has heard nothing for so long asks over its own connection whether that is
+	// alive, and takes another one when there is no answer.
 	probeEvery    = 5 * time.Second
 	probePatience = 5 * time.Second
 
@@ -27,8 +27,8 @@ const (
 	maxListenRest   = 5 * time.Second
 )
 
-// listener hears what other processes tell. A connection that is dead and does not
-// say so is found by its silence.
+// listener hears notifications of other processes. Its silence reveals a connection that is dead
+// without an error.
 type listener struct {
 	self            string // this process, among those that notify
 	every, patience time.Duration
@@ -44,7 +44,7 @@ func newListener() listener {
 	return listener{self: rand.Text(), every: probeEvery, patience: probePatience}
 }
 
-// note is what a notification says: who sends it, and the queue; a probe has none.
+// note returns the text of a notification: its sender, and the queue; a probe has none.
 func (l *listener) note(queue string) string { return l.self + " " + queue }
 
 // start begins to listen, the first time.
@@ -54,7 +54,9 @@ func (l *listener) start(s *Store) {
 			return
 		}
 		if s.pooled {
-			s.warn(nixie.Errorf(nixie.CodeUnavailable, "store %s is behind a pooler: work that other processes add is found by asking, some 50 ms later than by notification; nixie_listen=off in the URL says that this is meant", s.place))
+			s.warn(nixie.Errorf(nixie.CodeUnavailable,
+				"store %s is behind a pooler: work that other processes add is found by asking, some 50 ms later than by notification; "+
+					"nixie_listen=off in the URL says that this is meant", s.address))
 			return
 		}
 		ctx, stop := context.WithCancel(context.Background())
@@ -82,7 +84,10 @@ func (l *listener) run(ctx context.Context, s *Store) {
 			rest, before = firstListenRest, true
 		}
 		if ctx.Err() == nil && (heard || !told) {
-			s.warn(nixie.Errorf(nixie.CodeUnavailable, "store %s: nobody listens for work that other processes add, as the connection is lost: it is asked for every %s until there is another one", s.place, askEvery))
+			s.warn(nixie.Errorf(nixie.CodeUnavailable,
+				"store %s: the connection that listens for work of other processes is lost: the store is asked every %s until there is "+
+					"another one",
+				s.address, askEvery))
 			told = true
 		}
 		timer := time.NewTimer(rest)
@@ -95,8 +100,9 @@ func (l *listener) run(ctx context.Context, s *Store) {
 	}
 }
 
-// listen listens on one connection until it fails, and reports whether it has heard
-// anything on it. Where one listened before, nobody knows what it missed.
+// listen listens on one connection until it fails, and reports whether it has heard anything on it.
+// If an earlier connection was lost, it rings all queues, because notifications may have been
+// missed.
 func (l *listener) listen(ctx context.Context, s *Store, before bool) (heard bool) {
 	c, err := l.connect(ctx, s)
 	if err != nil {
@@ -145,22 +151,21 @@ func (l *listener) connect(ctx context.Context, s *Store) (*pgx.Conn, error) {
 	return c, err
 }
 
-// leave closes a connection, at the other end of which there may be nobody.
+// leave closes a connection, whose other end may be gone.
 func (l *listener) leave(ctx context.Context, c *pgx.Conn) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 	defer stop()
 	_ = c.Close(ctx)
 }
 
-// lose lets the watch ask, as nobody listens.
+// lose makes the watch ask more often, because no connection listens.
 func (l *listener) lose(s *Store) {
 	l.hears.Store(false)
 	s.watch.Poke()
 }
 
-// probe finds out whether the connection is alive. The first one sends a notification to
-// itself and waits until it is back; each of these costs the server a transaction ID, so
-// the others only ask for an answer.
+// probe checks that the connection is alive. The first probe sends a notification to itself and
+// waits for it. That costs the server a transaction ID, so later probes only ask for an answer.
 func (l *listener) probe(ctx context.Context, s *Store, c *pgx.Conn, first bool) error {
 	ctx, stop := context.WithTimeout(ctx, l.patience)
 	defer stop()
@@ -168,7 +173,8 @@ func (l *listener) probe(ctx context.Context, s *Store, c *pgx.Conn, first bool)
 		_, err := c.Exec(ctx, stillThere)
 		return err
 	}
-	if _, err := c.Exec(ctx, "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", s.opts.Schema, l.note("")); err != nil {
+	if _, err := c.Exec(ctx, "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", s.opts.Schema,
+		l.note("")); err != nil {
 		return err
 	}
 	for {
@@ -179,8 +185,8 @@ func (l *listener) probe(ctx context.Context, s *Store, c *pgx.Conn, first bool)
 	}
 }
 
-// hear wakes those who wait for a queue that another process added to. It reports
-// whether it was our own probe.
+// hear wakes those that wait for a queue to which another process added. It reports whether the
+// notification was our own probe.
 func (l *listener) hear(s *Store, note *pgconn.Notification) (probe bool) {
 	from, queue, _ := strings.Cut(note.Payload, " ")
 	if from != l.self {

@@ -8,45 +8,45 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// table is where a message lies beside the row that it has for good.
-type table int
+// location tells where a message lies, next to the row of table message that it has for good. The
+// numbers are those of the view current, which lists what each means.
+type location int
 
 const (
-	nowhere table = iota
+	nowhere location = iota
 	inPending
 	inLog
-	inRange // no row but that of the batch
-	inFresh // none at all: no range has reached it
-	inLane  // likewise its stream has not reached it, or it has a turn
-	offLane // no row but that of the batch, which got it from its lane
+	inRangeBatch   // in a batch that a claim by range made
+	unclaimed      // by range: no claim has reached it
+	onOrderedPath  // it waits there, or has a token
+	inOrderedBatch // in a batch that a claim by the ordered path made
 )
 
-// message is what a call knows of a message that it works on, and what becomes of
-// it.
+// message has what a call knows of a message, and what becomes of it.
 type message struct {
 	lifecycle.Message
-	pos, queue  int64
-	place       int64 // in its queue
-	numbered    bool  // a new one whose ID says its place
-	mtype, key  string
-	stream      string // its name, ordered or not
-	dedupe      string
-	priority    int
-	hash        nixie.Hash
-	in          table
-	batch       int64 // whose lease it is under, in a batch
-	inStream    int64 // the number of its ordered stream, as read
-	lane        int64 // likewise, of a new one that goes by its lane
-	reason      string
-	note        string
-	q           *queueRow
-	letter      *letterRow
-	touched     bool              // it will be written
-	ordinal     int64             // of its newest failure
-	first, last lifecycle.Failure // of its failures
+	pos, queue    int64
+	queuePos      int64 // in its queue
+	numbered      bool  // a new one whose ID says its position
+	mtype, key    string
+	stream        string // its name, ordered or not
+	dedupe        string
+	priority      int
+	hash          nixie.Hash
+	in            location
+	batch         int64 // whose lease it is under, in a batch
+	inStream      int64 // the number of its ordered stream, as read
+	orderedStream int64 // the same, of a new one on the ordered path
+	reason        string
+	note          string
+	q             *queueRow
+	letter        *letterRow
+	touched       bool              // it will be written
+	ordinal       int64             // of its newest failure
+	first, last   lifecycle.Failure // of its failures
 }
 
-// failures are the first and the last of the history, nil if that is empty.
+// failures returns the first and the last failure of the history, nil if that is empty.
 func (m *message) failures() (first, last *lifecycle.Failure) {
 	if m.ordinal == 0 {
 		return nil, nil
@@ -54,15 +54,15 @@ func (m *message) failures() (first, last *lifecycle.Failure) {
 	return &m.first, &m.last
 }
 
-// isApart reports whether ranges pass it by.
-func (m *message) isApart() bool { return m.in == nowhere || m.in == inLane }
+// goesByRange reports whether a claim by range takes the message.
+func (m *message) goesByRange() bool { return m.in != nowhere && m.in != onOrderedPath }
 
 // keep reads a row of message_columns.
 func (t *tx) keep(r row) error {
 	m := &message{}
 	var steps string
 	if err := r.Scan(&m.pos, (*idColumn)(&m.ID), &m.queue, &m.mtype, &m.key, &m.stream, &m.dedupe, &m.priority, (*hashColumn)(&m.hash),
-		&m.in, &m.batch, &m.State, &m.Due, &m.place,
+		&m.in, &m.batch, &m.State, &m.Due, &m.queuePos,
 		&m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives,
 		&m.Number, &m.Owner, &m.Until, &m.Received, &m.Claimed, &m.Abandoned, &steps,
 		&m.inStream, &m.Rank, &m.MayPass, &m.Gap, &m.reason, &m.Ended); err != nil {
@@ -76,8 +76,7 @@ func (t *tx) keep(r row) error {
 	return nil
 }
 
-// locks are what a transaction has locked before it read anything; cursors by their
-// queue.
+// locks has what a transaction locked before it read anything; cursors by their queue.
 type locks struct {
 	cursors, streams, pending, letters map[int64]bool
 	batches                            map[int64]*batchRow
@@ -96,15 +95,15 @@ func (t *tx) lock(into *map[int64]bool, query string, args ...any) {
 	}, query, args...)
 }
 
-// errRaced is the race that only we can see: what was read came between the locks
-// and the reading.
+// errRaced is a race that PostgreSQL does not report: rows came between the locks and the reading.
 var errRaced = errors.New("rows came while others were locked")
 
 // checkLocks reports a race if something was read that is not locked.
 func (t *tx) checkLocks() error {
 	for _, m := range t.rows {
 		if m.in == inPending && !t.locked.pending[m.pos] || m.inStream != 0 && !t.locked.streams[m.inStream] ||
-			(m.in == inFresh || m.in == inLane) && !t.locked.cursors[m.queue] || (m.in == inRange || m.in == offLane) && t.locked.batches[m.batch] == nil {
+			(m.in == unclaimed || m.in == onOrderedPath) && !t.locked.cursors[m.queue] ||
+			(m.in == inRangeBatch || m.in == inOrderedBatch) && t.locked.batches[m.batch] == nil {
 			return errRaced
 		}
 	}
@@ -116,8 +115,8 @@ func (t *tx) checkLocks() error {
 	return nil
 }
 
-// hold locks messages, with what hangs on them, and reads them. Told is whether
-// also their histories are asked for.
+// hold locks messages, with all that belongs to them, and reads them; with told also the first and
+// last failures.
 func (t *tx) hold(ids []nixie.ID, told bool) error {
 	list := uuids(ids)
 	t.lockRanges(list)
@@ -128,21 +127,21 @@ func (t *tx) hold(ids []nixie.ID, told bool) error {
 	return t.checkLocks()
 }
 
-// lockRanges locks what messages without a row of their own are under: the cursors of
-// those that no claim has taken, and batches.
+// lockRanges locks what protects messages without rows: cursors for those that wait, batches for
+// those that are leased.
 func (t *tx) lockRanges(ids [][16]byte) {
 	t.lock(&t.locked.cursors, "lock_cursors_of.sql", ids)
 	t.lockBatchesOf(ids)
 }
 
-// holdRows locks the rows of messages, and reads what is known of them. These is a
-// condition of which.
+// holdRows locks the rows of messages, and reads what is known of them. These is a condition of
+// which.
 func (t *tx) holdRows(these string, arg any, told bool) {
 	t.lock(&t.locked.streams, fill("lock_streams_of.sql", "these", these), arg)
 	t.holdRest(these, arg, told)
 }
 
-// holdRest is what holdRows does once the streams are locked.
+// holdRest does the same once the streams are locked.
 func (t *tx) holdRest(these string, arg any, told bool) {
 	t.lock(&t.locked.pending, "select pos from @.pending where pos"+these+" order by pos for update", arg)
 	t.lock(&t.locked.letters, "select pos from @.letter where pos"+these+" order by pos for update", arg)
@@ -154,8 +153,7 @@ func (t *tx) holdRest(these string, arg any, told bool) {
 	}
 }
 
-// readMessages reads messages with their queues. The condition is about the view
-// current, as c.
+// readMessages reads messages with their queues. The condition is about the view current, as c.
 func (t *tx) readMessages(where string, args ...any) {
 	t.read(t.keep, fill("read_messages.sql", "where", where), args...)
 	t.readQueues("n in (select c.queue from @.message c where "+where+")", args...)
@@ -172,8 +170,7 @@ func (t *tx) join() error {
 	return nil
 }
 
-// readHeads reads the newest and the oldest failure of messages that were read
-// before.
+// readHeads reads the newest and the oldest failure of messages that were read before.
 func (t *tx) readHeads(where string, args ...any) {
 	take := func(into func(*message) *lifecycle.Failure) func(row) error {
 		return func(r row) error {

@@ -13,9 +13,8 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate sees that the schema is the one that this program knows, and makes it
-// where there is none. An older one is left to nixie migrate: others may be using
-// it.
+// migrate checks that the schema is the one that this program knows, and makes it where there is
+// none. An older one is left to nixie migrate: other processes may be using it.
 func (s *Store) migrate(ctx context.Context) error {
 	m := s.schema
 	list, err := m.applied(ctx, s.pool)
@@ -32,21 +31,22 @@ func (s *Store) migrate(ctx context.Context) error {
 	case have == len(list):
 		return nil
 	case have > 0:
-		return nixie.Errorf(nixie.CodeConflict, "store %s has schema version %d, this program needs %d: run %s", s.place, have, len(list), s.command(s.owners(ctx), "up"))
+		return nixie.Errorf(nixie.CodeConflict, "store %s has schema version %d, this program needs %d: run %s", s.address, have, len(list),
+			s.command(s.owners(ctx), "up"))
 	}
 	_, err = m.Up(ctx, 0, "")
 	if nixie.CodeOf(err) == nixie.CodeDenied {
 		owner := s.owners(ctx)
 		return nixie.Errorf(nixie.CodeDenied, "store %s has no schema %s, and role %q may not make it: as %q, or another that may, run %s",
-			s.place, s.opts.Schema, s.user(), owner, s.command(owner, "up --grant "+s.user()))
+			s.address, s.opts.Schema, s.user(), owner, s.command(owner, "up --grant "+s.user()))
 	}
 	return err
 }
 
-// owners is the role that owns the schema, or else the database, or that of this
-// process when that cannot be found out.
+// owners returns the role that owns the schema, or else the database, or else the role of this
+// process.
 func (s *Store) owners(ctx context.Context) string {
 	owner := s.user()
-	_ = s.pool.QueryRow(ctx, s.named("owner_of_schema.sql"), s.opts.Schema).Scan(&owner) // without it the text is less exact
+	_ = s.pool.QueryRow(ctx, s.named("owner_of_schema.sql"), s.opts.Schema).Scan(&owner) // on an error the text is less exact
 	return owner
 }

@@ -20,12 +20,12 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// mix is a random mix of transactions that stay open and of what goes on beside them, in few
+// mix is a random mix of transactions that stay open and of what goes on at the same time, in few
 // strict streams, one step after the other. It knows what has to come next.
 type mix struct {
 	*testing.T
 	st      *postgres.Store
-	dice    *rand.Rand
+	rng     *rand.Rand
 	pool    *pgxpool.Pool
 	open    []*openTx
 	live    map[string][]int           // what has not ended of each stream, in order
@@ -44,7 +44,7 @@ const mixedStreams = 4
 
 // free is a stream that no open transaction is adding to.
 func (m *mix) free() string {
-	s := fmt.Sprint("s", m.dice.IntN(mixedStreams))
+	s := fmt.Sprint("s", m.rng.IntN(mixedStreams))
 	if slices.ContainsFunc(m.open, func(o *openTx) bool { return o.added[s] != nil }) {
 		return ""
 	}
@@ -60,19 +60,19 @@ func (m *mix) message(stream string) nixie.Message {
 // step does one thing.
 func (m *mix) step() {
 	ctx := m.Context()
-	switch m.dice.IntN(10) {
+	switch m.rng.IntN(10) {
 	case 0, 1: // a transaction adds, and stays open
 		stream := m.free()
 		if stream == "" {
 			return
 		}
-		if len(m.open) == 0 || m.dice.IntN(2) == 0 {
+		if len(m.open) == 0 || m.rng.IntN(2) == 0 {
 			tx, err := m.pool.Begin(ctx)
 			must(m.T, err)
 			m.open = append(m.open, &openTx{tx, map[string][]int{}})
 		}
-		o := m.open[m.dice.IntN(len(m.open))]
-		for range 1 + m.dice.IntN(2) {
+		o := m.open[m.rng.IntN(len(m.open))]
+		for range 1 + m.rng.IntN(2) {
 			_, err := m.st.Tx(o.tx).Enqueue(ctx, m.message(stream))
 			must(m.T, err)
 			o.added[stream] = append(o.added[stream], m.number)
@@ -81,10 +81,10 @@ func (m *mix) step() {
 		if len(m.open) == 0 {
 			return
 		}
-		i := m.dice.IntN(len(m.open))
+		i := m.rng.IntN(len(m.open))
 		o := m.open[i]
 		m.open = slices.Delete(m.open, i, i+1)
-		if m.dice.IntN(4) == 0 {
+		if m.rng.IntN(4) == 0 {
 			must(m.T, o.tx.Rollback(ctx))
 			return
 		}
@@ -95,7 +95,7 @@ func (m *mix) step() {
 	case 4: // one is added at once
 		if stream := m.free(); stream != "" {
 			given := m.message(stream)
-			if m.dice.IntN(3) == 0 {
+			if m.rng.IntN(3) == 0 {
 				given.Priority = 1
 			}
 			_, err := m.st.Enqueue(ctx, given)
@@ -113,14 +113,16 @@ func (m *mix) step() {
 	}
 }
 
-// claim expects the first of each stream, in two claims: one may arrange what the next hands out.
+// claim expects the first of each stream, in two claims: one may recompute heads that the next
+// hands out.
 func (m *mix) claim() {
 	m.Helper()
 	for range 2 {
 		ds, err := m.st.Claim(m.Context(), "q", nixie.Want{Max: 100, Lease: nixie.MaxLease})
 		must(m.T, err)
 		for _, d := range ds {
-			if n, err := strconv.Atoi(d.Key); err != nil || m.out[d.Stream] != nil || len(m.live[d.Stream]) == 0 || m.live[d.Stream][0] != n {
+			if n, err := strconv.Atoi(d.Key); err != nil || m.out[d.Stream] != nil || len(m.live[d.Stream]) == 0 ||
+				m.live[d.Stream][0] != n {
 				m.Fatalf("message %s of %s came, out is %v, to come are %v", d.Key, d.Stream, m.out[d.Stream], m.live[d.Stream])
 			}
 			m.out[d.Stream] = d
@@ -139,11 +141,11 @@ func (m *mix) settle() {
 	var list []nixie.Settlement
 	for _, stream := range slices.Sorted(maps.Keys(m.out)) {
 		d, st := m.out[stream], nixie.Settlement{Verb: nixie.Complete}
-		if m.dice.IntN(3) == 0 {
+		if m.rng.IntN(3) == 0 {
 			continue
 		}
 		st.Delivery = d
-		switch m.dice.IntN(8) {
+		switch m.rng.IntN(8) {
 		case 0:
 			st.Verb = nixie.Release
 		case 1:
@@ -174,21 +176,23 @@ func (m *mix) ended(stream string) {
 	delete(m.out, stream)
 }
 
-// TestTransactionsBesideStreams lets transactions of callers add to strict streams and end in
-// any order beside everything that becomes of the messages there: nobody waits for them, and each
-// stream is handed out in its order, whenever there is something to hand out.
-func TestTransactionsBesideStreams(t *testing.T) {
-	proof.Run(t, "beside-postgres", func(t *testing.T, seed uint64) int {
+// TestCallersAddToStreams lets transactions of callers add to strict streams and end in any order,
+// while claims, settlements and crashes go on there: no call waits for them, and each stream is
+// handed out in its order, whenever there is something to hand out.
+func TestCallersAddToStreams(t *testing.T) {
+	proof.Run(t, "callers-postgres", func(t *testing.T, seed uint64) int {
 		const steps = 150
 		clock, schema := storetest.NewClock(), newSchema(t)
 		defer dropSchema(t, schema)
 		pool, err := pgxpool.New(t.Context(), server.URL+"&pool_max_conns=8")
 		must(t, err)
 		defer pool.Close()
-		s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, Clock: clock.Now, LockWait: 100 * time.Millisecond})
+		s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, Clock: clock.Now,
+			LockWait: 100 * time.Millisecond})
 		must(t, err)
 		defer func() { must(t, s.Close()) }()
-		m := &mix{T: t, st: s, dice: rand.New(rand.NewPCG(seed, 25)), pool: pool, live: map[string][]int{}, out: map[string]*nixie.Delivery{}, advance: clock.Advance}
+		m := &mix{T: t, st: s, rng: rand.New(rand.NewPCG(seed, 25)), pool: pool, live: map[string][]int{},
+			out: map[string]*nixie.Delivery{}, advance: clock.Advance}
 		defer func() {
 			for _, o := range m.open {
 				must(t, o.tx.Rollback(context.Background()))

@@ -28,7 +28,8 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 		}
 		planned = op
 		planned.ID, planned.CreatedAt = t.store.ids.New(lifecycle.Moment(t.now)), lifecycle.Moment(t.now)
-		t.run("insert_operation.sql", [16]byte(planned.ID), string(op.Event), plain(op.Actor), plain(op.Reason), plain(op.Filter), op.Force, t.now,
+		t.run("insert_operation.sql", [16]byte(planned.ID), string(op.Event), plain(op.Actor), plain(op.Reason), plain(op.Filter), op.Force,
+			t.now,
 			plain(op.Destination), eachOf(op.Statuses, func(s nixie.Status) string { return string(s) }), op.Reviewed, op.Guarded)
 		w := letterWhere(&filter, t.now)
 		w.add("?::uuid is not null", [16]byte(planned.ID))
@@ -42,7 +43,8 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 }
 
 // Operations implements store.Operations.
-func (s *Store) Operations(ctx context.Context, look store.OperationQuery, page store.Page) (list []store.Operation, next string, err error) {
+func (s *Store) Operations(ctx context.Context, look store.OperationQuery, page store.Page) (list []store.Operation, next string,
+	err error) {
 	if !look.ID.IsZero() {
 		return s.lookAt(ctx, look)
 	}
@@ -52,7 +54,8 @@ func (s *Store) Operations(ctx context.Context, look store.OperationQuery, page 
 	}
 	limit := page.Rows()
 	err = s.view(ctx, func(t *tx) error {
-		t.readOperations(&list, &before, "o.n in (select n from @.operation where $1::bigint = 0 or n < $1 order by n desc limit $2) order by o.n desc", before, limit)
+		t.readOperations(&list, &before,
+			"o.n in (select n from @.operation where $1::bigint = 0 or n < $1 order by n desc limit $2) order by o.n desc", before, limit)
 		return t.send()
 	})
 	if err != nil || len(list) < limit {
@@ -98,14 +101,14 @@ func (s *Store) lookAt(ctx context.Context, look store.OperationQuery) (list []s
 	return list, "", nil
 }
 
-// readOperations reads operations with their counts, the newest first, and the number of
-// the last.
+// readOperations reads operations with their counts, the newest first, and the number of the last.
 func (t *tx) readOperations(into *[]store.Operation, last *int64, where string, args ...any) {
 	t.read(func(r row) error {
 		var op store.Operation
 		var created, n int64
 		var statuses []string
-		if err := r.Scan(&n, (*idColumn)(&op.ID), &op.Event, &op.Actor, &op.Reason, &op.Filter, &op.Force, &created, &op.Destination, &statuses, &op.Reviewed, &op.Guarded,
+		if err := r.Scan(&n, (*idColumn)(&op.ID), &op.Event, &op.Actor, &op.Reason, &op.Filter, &op.Force, &created, &op.Destination,
+			&statuses, &op.Reviewed, &op.Guarded,
 			&op.Done, &op.Skipped, &op.Failed, &op.Pending); err != nil {
 			return err
 		}
@@ -120,7 +123,7 @@ func (t *tx) readOperations(into *[]store.Operation, last *int64, where string, 
 	}, fill("read_operations.sql", "where", where), args...)
 }
 
-// planAgain makes items of letters that died again pending again.
+// planAgain makes items pending again whose letters died again.
 func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, error) {
 	if err := s.write(ctx, func(t *tx) error {
 		t.run("replan_items.sql", [16]byte(id))

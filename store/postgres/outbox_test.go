@@ -56,7 +56,7 @@ func (o *outbox) letter(key string) *nixie.Letter {
 
 func (o *outbox) resolve(l *nixie.Letter, on store.Event) {
 	o.Helper()
-	o.must(o.Resolve(o.Context(), []store.Resolution{{Letter: l.ID, Event: on, Actor: "ann", Reason: "mended", Force: true}})[0])
+	o.must(o.Resolve(o.Context(), []store.Resolution{{Letter: l.ID, Event: on, Actor: "ann", Reason: "fixed", Force: true}})[0])
 }
 
 // TestStepsResumeWhereTheyStopped lets a message fail in the last of three steps and
@@ -105,7 +105,8 @@ func theirReasons(t *testing.T) map[nixie.Reason]int {
 	text, err := os.ReadFile("../../docs/policy.md")
 	must(t, err)
 	numbers := map[nixie.Reason]int{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `[A-Z]\\w+` \\| (\\d+) \\| `([a-z-]+)` \\| (.*) \\|$").FindAllStringSubmatch(string(text), -1) {
+	reasons := regexp.MustCompile("(?m)^\\| `[A-Z]\\w+` \\| (\\d+) \\| `([a-z-]+)` \\| (.*) \\|$")
+	for _, row := range reasons.FindAllStringSubmatch(string(text), -1) {
 		number, err := strconv.Atoi(row[1])
 		must(t, err)
 		for _, ours := range append([]string{row[2]}, regexp.MustCompile("[a-z]+[a-z-]*").FindAllString(row[3], -1)...) {
@@ -124,7 +125,8 @@ func TestReasonsUnderTheirNames(t *testing.T) {
 	if len(want) != len(nixie.Reasons()) {
 		t.Errorf("the table of docs/policy.md is about %d reasons, there are %d", len(want), len(nixie.Reasons()))
 	}
-	for number, theirs := range map[int]nixie.Reason{1: "transport-unavailable", 2: "handler", 3: "validation", 4: "timeout", 5: "serialization", 6: "dependency", 7: "poison", 99: "unknown"} {
+	for number, theirs := range map[int]nixie.Reason{1: "transport-unavailable", 2: "handler", 3: "validation", 4: "timeout",
+		5: "serialization", 6: "dependency", 7: "poison", 99: "unknown"} {
 		if want[theirs] != number {
 			t.Errorf("%s is %d in the table, want %d", theirs, want[theirs], number)
 		}
@@ -133,7 +135,8 @@ func TestReasonsUnderTheirNames(t *testing.T) {
 		_, err := o.Enqueue(t.Context(), nixie.Message{Queue: "outbox", Key: string(r)})
 		o.must(err)
 		o.settle(nixie.Settlement{
-			Delivery: o.claim(string(r)), Verb: nixie.Bury, Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Redrivable: true},
+			Delivery: o.claim(string(r)), Verb: nixie.Bury, Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen,
+				Redrivable: true},
 			Failure: &nixie.Failure{FailedAt: o.clock.Now(), Reason: r, Class: nixie.ClassPermanent, Text: "no"},
 		})
 		o.row(string(r), "failure_reason", fmt.Sprint(want[r]))
@@ -166,7 +169,8 @@ func TestPoisonBecomesALetter(t *testing.T) {
 		waits = append(waits, st.Delay)
 		o.clock.Advance(st.Delay)
 	}
-	if want := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60}; !slices.EqualFunc(waits, want, func(a, b time.Duration) bool { return a == b*time.Minute }) {
+	if want := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60}; !slices.EqualFunc(waits, want,
+		func(a, b time.Duration) bool { return a == b*time.Minute }) {
 		t.Errorf("waits are %v", waits)
 	}
 	l := o.letter("m1")
@@ -183,7 +187,7 @@ func TestPoisonBecomesALetter(t *testing.T) {
 }
 
 // TestPoisonWaitsForAPerson lets a handler ask for a person: the message is not
-// tried again by itself, its stream goes on when somebody lets it, and only what was
+// tried again by itself, its stream goes on when an operator lets it, and only what was
 // decided about it brings it back.
 func TestPoisonWaitsForAPerson(t *testing.T) {
 	o := newOutbox(t)
@@ -203,7 +207,8 @@ func TestPoisonWaitsForAPerson(t *testing.T) {
 	o.must(err)
 	fine := func(*nixie.Delivery) error { return nil }
 	o.handle(desk, "m2", fine)
-	if err := o.Resolve(t.Context(), []store.Resolution{{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "all"}})[0]; nixie.CodeOf(err) != nixie.CodeConflict {
+	if err := o.Resolve(t.Context(), []store.Resolution{{Letter: l.ID, Event: store.OnRedrive, Actor: "ann",
+		Reason: "all"}})[0]; nixie.CodeOf(err) != nixie.CodeConflict {
 		t.Errorf("a redrive without force is answered %v", err)
 	}
 	o.resolve(l, store.OnUnhold)
@@ -226,16 +231,17 @@ func TestPoisonOpensABreaker(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	var states []string
-	mended := make(chan struct{})
+	repaired := make(chan struct{})
 	arrived := 0
-	policies, err := policy.New(policy.Config{MaxAttempts: 3, Backoff: policy.Backoff{Formula: policy.Fixed, Base: policy.MinSpacing, Jitter: policy.JitterNone}})
+	policies, err := policy.New(policy.Config{MaxAttempts: 3, Backoff: policy.Backoff{Formula: policy.Fixed, Base: policy.MinSpacing,
+		Jitter: policy.JitterNone}})
 	must(t, err)
 	w, err := worker.New(worker.Config{
 		Source: store.NewSource(s, "q"), Concurrency: 1, Policy: policies,
 		Breaker: policy.BreakerRules{Failures: failures, Successes: 1, OpenFor: 50 * time.Millisecond, HalfOpenMax: 1},
 		Handler: nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error {
 			select {
-			case <-mended:
+			case <-repaired:
 				if arrived++; arrived == messages {
 					stop()
 				}
@@ -246,7 +252,7 @@ func TestPoisonOpensABreaker(t *testing.T) {
 		}),
 		Observer: &nixie.Observer{Breaker: func(c nixie.BreakerChange) {
 			if states = append(states, c.State); len(states) == 1 {
-				close(mended)
+				close(repaired)
 			}
 		}},
 	})

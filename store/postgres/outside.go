@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// A transaction of a caller ends without us. The process in which it added work asks every
-// 50 ms whether it has, and tells those who wait for that work then. A notification inside
-// of it would make its commit wait for all others that notify.
+// outsiders follows transactions of callers, which end without us. The process in which one added
+// work asks every 50 ms whether it has ended, and then wakes those that wait for that work. A
+// notification inside the transaction would make its commit wait for all others that notify.
 type outsiders struct {
 	mu   sync.Mutex
 	open map[int64]map[string]bool // queues by transaction
-	stop context.CancelFunc        // nil while nobody asks
+	stop context.CancelFunc        // nil while no goroutine asks
 	shut bool
 	all  sync.WaitGroup
 }
 
-// follow tells of queues once a transaction has ended.
+// follow wakes those that wait for queues once a transaction has ended.
 func (o *outsiders) follow(s *Store, transaction int64, queues map[string]bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,7 +69,7 @@ func (o *outsiders) ask(ctx context.Context, s *Store) {
 	}
 }
 
-// ended takes out those that have ended.
+// ended takes out the transactions that have ended.
 func (o *outsiders) ended(ctx context.Context, s *Store) (list []map[string]bool, err error) {
 	ctx, stop := context.WithTimeout(ctx, s.opts.AnswerWait)
 	defer stop()
@@ -97,7 +97,7 @@ func (o *outsiders) ended(ctx context.Context, s *Store) (list []map[string]bool
 	return list, rows.Err()
 }
 
-// close stops asking. What is open is found by who looks.
+// close stops asking. The watch finds what is still open.
 func (o *outsiders) close() {
 	o.mu.Lock()
 	o.shut = true

@@ -12,7 +12,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// counted is how far back an overview counts retries and deaths.
+// counted bounds how far back an overview counts retries and deaths.
 const counted = time.Hour
 
 // Queues implements store.Queue.
@@ -52,10 +52,10 @@ func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]store.Queu
 	return list, nil
 }
 
-// queueInfos are the queues that are asked for, by number.
+// queueInfos has the queues that are asked for, by number.
 type queueInfos map[int64]*store.QueueInfo
 
-// of is what a queue counts in; of one that is not asked for nobody reads it.
+// of returns the counts of a queue; those of a queue that is not asked for are dropped.
 func (all queueInfos) of(queue int64) *store.QueueInfo {
 	if all[queue] == nil {
 		return &store.QueueInfo{Discards: map[nixie.Reason]int64{}}
@@ -63,7 +63,7 @@ func (all queueInfos) of(queue int64) *store.QueueInfo {
 	return all[queue]
 }
 
-// The kinds of what is on its way, as countWaiting asks for them.
+// The states of messages on their way, as count_waiting.sql numbers them.
 const (
 	waitReady = iota
 	waitBlocked
@@ -71,7 +71,7 @@ const (
 	waitLeased
 )
 
-// countWaiting counts what is on its way; what is scheduled by when it is due.
+// countWaiting counts messages on their way; those that are scheduled by when they are due.
 func (t *tx) countWaiting(infos queueInfos) {
 	bands := store.DueBands()
 	ends := eachOf(bands[:], func(d time.Duration) int64 { return int64(d) })
@@ -106,7 +106,7 @@ func (t *tx) countWaiting(infos queueInfos) {
 	}, "count_waiting.sql", ends, t.now)
 }
 
-// countEnded counts what has ended, also what is not kept any more.
+// countEnded counts messages that ended, also those that are not kept any more.
 func (t *tx) countEnded(infos queueInfos) {
 	ended := func(info *store.QueueInfo, state string, n int64) {
 		info.Total += n
@@ -153,8 +153,7 @@ func (t *tx) countEnded(infos queueInfos) {
 	}, "select queue, what, name, n from @.tally")
 }
 
-// countRecent counts the retries and deaths of the last hour, and what lies in the
-// office.
+// countRecent counts the retries and deaths of the last hour, and the letters of the office.
 func (t *tx) countRecent(infos queueInfos) {
 	into := func(of func(*store.QueueInfo) *int64) func(row) error {
 		return func(r row) error {
@@ -165,7 +164,9 @@ func (t *tx) countRecent(infos queueInfos) {
 		}
 	}
 	since := t.now - int64(counted)
-	t.read(into(func(i *store.QueueInfo) *int64 { return &i.Retried }), "select queue, count(*) from @.failure where decision = 'retry' and at > $1 group by 1", since)
-	t.read(into(func(i *store.QueueInfo) *int64 { return &i.Died }), "select queue, sum(letters)::bigint from "+span{since + 1, math.MaxInt64}.deaths()+" group by 1 having sum(letters) <> 0")
-	t.read(into(func(i *store.QueueInfo) *int64 { return &i.Dead }), "select queue, sum(letters)::bigint from @.death where status not in ('resolved', 'discarded', 'redriving') group by 1 having sum(letters) <> 0")
+	t.read(into(func(i *store.QueueInfo) *int64 { return &i.Retried }),
+		"select queue, count(*) from @.failure where decision = 'retry' and at > $1 group by 1", since)
+	t.read(into(func(i *store.QueueInfo) *int64 { return &i.Died }),
+		"select queue, sum(letters)::bigint from "+interval{since + 1, math.MaxInt64}.deaths()+" group by 1 having sum(letters) <> 0")
+	t.read(into(func(i *store.QueueInfo) *int64 { return &i.Dead }), "count_dead.sql")
 }

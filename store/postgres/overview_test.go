@@ -11,7 +11,7 @@ import (
 )
 
 func TestShow6_OverviewsReadCounters(t *testing.T) {
-	s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: freshSchema(t), Owner: "owner"}) // which nobody uses after it
+	s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: freshSchema(t), Owner: "owner"}) // no other test uses it
 	must(t, err)
 	defer func() { must(t, s.Close()) }()
 	conn, err := pgx.Connect(t.Context(), server.URL)

@@ -11,23 +11,23 @@ const (
 	heartbeat = 10 * time.Second // of a process that claims
 )
 
-// beat says that an owner lives.
+// beat is the heartbeat of an owner.
 const beat = "update @.owner set seen = clock_timestamp() where n = $1 and not gone"
 
-// ownership is this process in the list of those that claim.
+// ownership is the row of this process in the table owner.
 type ownership struct {
 	name string
 	mu   sync.Mutex
 	n    int64
 	stop context.CancelFunc
-	done chan struct{} // closed when the heart has stopped
+	done chan struct{} // closed when heartbeats have ended
 
-	claims atomic.Int64 // numbers of batches that were given away
+	claims atomic.Int64 // numbers of batches that were used
 	rest   rest
 }
 
-// registered returns this process's number in the list; it enters the list with
-// its first claim, and once more if it was taken for dead.
+// registered returns the number of this process. It enters the list with its first claim, and again
+// if it was taken for dead.
 func (o *ownership) registered(ctx context.Context, s *Store, known int64) (int64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -47,25 +47,23 @@ func (o *ownership) registered(ctx context.Context, s *Store, known int64) (int6
 	return o.n, nil
 }
 
-// self is the number of this process, 0 before its first claim.
+// self returns the number of this process, 0 before its first claim.
 func (o *ownership) self() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.n
 }
 
-// batches is a number after which so many as one claim may need are free. No two
-// claims ever get the same, also if the server forgets the first: 23 bits are of the
-// owner.
+// batches returns a number behind which as many are free as one claim may need. No two claims ever
+// get the same, even if the server forgets the first: 23 bits of the number are the owner.
 func (o *ownership) batches(owner int64) int64 {
 	return batchesOf(owner) + o.claims.Add(maxPieces) - maxPieces
 }
 
-// batchesOf is the number before the batches of an owner.
+// batchesOf returns the number before the batches of an owner.
 func batchesOf(owner int64) int64 { return owner & (1<<23 - 1) << 40 }
 
-// beat shows now and then that the process lives. A beat that fails is made up for
-// by the next one.
+// beat sends heartbeats. The next one makes up for one that fails.
 func (o *ownership) beat(ctx context.Context, s *Store) {
 	defer close(o.done)
 	tick := time.NewTicker(heartbeat)
@@ -80,7 +78,8 @@ func (o *ownership) beat(ctx context.Context, s *Store) {
 	}
 }
 
-// once is one beat. A connection that is dead must not hold up the next one.
+// once sends one heartbeat, and does what is due with it. A dead connection must not hold up the
+// next one.
 func (o *ownership) once(ctx context.Context, s *Store) {
 	ctx, stop := context.WithTimeout(ctx, heartbeat)
 	defer stop()
@@ -95,8 +94,8 @@ func (o *ownership) once(ctx context.Context, s *Store) {
 	_ = s.forgetStreams(ctx)
 }
 
-// leave stops the heart and says that the process is gone, so that what it holds
-// is judged at once.
+// leave ends the heartbeats and says that the process is gone, so that its messages are judged at
+// once.
 func (o *ownership) leave(ctx context.Context, s *Store) error {
 	if o.stop == nil {
 		return nil
@@ -107,9 +106,8 @@ func (o *ownership) leave(ctx context.Context, s *Store) error {
 	return err
 }
 
-// sweep ends the leases whose time is over and those of dead owners. Their
-// messages are queued again to be judged: a crash is an ordinary failure. What
-// others are about to change is passed by.
+// sweep ends the leases that are over and those of dead owners. Their messages wait to be judged,
+// because a crash is an ordinary failure. Rows that others have locked are skipped.
 func (t *tx) sweep() error {
 	var dead []int64
 	t.read(func(r row) error {
@@ -124,14 +122,14 @@ func (t *tx) sweep() error {
 	if err := t.settleNoted(dead); err != nil {
 		return err
 	}
-	stir := func(r row) error {
+	mark := func(r row) error {
 		var own streamKey
 		err := r.Scan(&own.queue, &own.name)
-		t.stir(own.queue, own.name)
+		t.markDirty(own.queue, own.name)
 		return err
 	}
-	t.read(stir, "sweep_rows.sql", t.now, dead)
-	t.read(stir, "sweep_stream_rows.sql", t.now, dead)
+	t.read(mark, "sweep_rows.sql", t.now, dead)
+	t.read(mark, "sweep_stream_rows.sql", t.now, dead)
 	if err := t.sweepBatches(dead); err != nil {
 		return err
 	}
@@ -139,7 +137,7 @@ func (t *tx) sweep() error {
 	if err := t.send(); err != nil {
 		return err
 	}
-	t.arrange()
-	t.work.stirred = nil
+	t.recomputeHeads()
+	t.work.dirty = nil
 	return nil
 }

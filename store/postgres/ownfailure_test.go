@@ -10,7 +10,7 @@ import (
 )
 
 // TestLetterHasItsOwnFailure lets a message die, fail and die again: the failure that is
-// in the letter is told with the others, in its turn, by lists, by searches and by the views,
+// in the letter is told with the others, in its position, by lists, by searches and by the views,
 // and leaves the letter when there is a newer one.
 func TestLetterHasItsOwnFailure(t *testing.T) {
 	o := newOutbox(t)
@@ -19,7 +19,8 @@ func TestLetterHasItsOwnFailure(t *testing.T) {
 		t.Helper()
 		d := o.claim("m1")
 		st := nixie.Settlement{Delivery: d, Verb: verb, Failure: &nixie.Failure{
-			Generation: d.Generation, Attempt: d.Attempts, FailedAt: o.clock.Now(), Class: nixie.ClassPermanent, Reason: nixie.Reason(text), Text: text, Type: "app." + text,
+			Generation: d.Generation, Attempt: d.Attempts, FailedAt: o.clock.Now(), Class: nixie.ClassPermanent, Reason: nixie.Reason(text),
+			Text: text, Type: "app." + text,
 			Attachments: []nixie.Attachment{{Name: text, Data: []byte(text)}},
 		}}
 		if verb == nixie.Bury {

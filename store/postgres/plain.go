@@ -5,14 +5,12 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// mayBePlain reports whether a message is handed out by range if its queue has no
-// order.
+// mayBePlain reports whether a message is claimed by range if its queue has no order.
 func mayBePlain(m *nixie.Message) bool {
 	return m.DedupeKey == "" && m.Priority == 0 && m.Delay <= 0 && m.NotBefore.IsZero()
 }
 
-// arePlain reports whether nothing has to be decided about messages if their queues
-// have no order.
+// arePlain reports whether messages need no decision if their queues have no order.
 func arePlain(messages []nixie.Message) bool {
 	for i := range messages {
 		if m := &messages[i]; !mayBePlain(m) || !m.ID.IsZero() {
@@ -22,8 +20,7 @@ func arePlain(messages []nixie.Message) bool {
 	return true
 }
 
-// enqueuePlain takes in messages about which there is nothing to decide. Their queues
-// are open.
+// enqueuePlain takes in messages that need no decision. Their queues are open.
 func (t *tx) enqueuePlain(messages []nixie.Message) ([]nixie.Receipt, error) {
 	receipts, rows := make([]nixie.Receipt, len(messages)), make([]messageRow, len(messages))
 	var q *queueRow
@@ -36,9 +33,9 @@ func (t *tx) enqueuePlain(messages []nixie.Message) ([]nixie.Receipt, error) {
 			}
 			t.wake(q.name)
 		}
-		row := messageRow{queue: q.n, enqueued: t.now, given: m}
+		row := messageRow{queue: q.n, byRange: true, enqueued: t.now, given: m}
 		if t.drawn() {
-			row.pos = t.nextPlace()
+			row.pos = t.nextPosition()
 			row.id, row.numbered = t.newID(row.pos)
 		} else {
 			row.id = t.store.ids.New(lifecycle.Moment(t.now))

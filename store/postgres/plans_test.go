@@ -27,7 +27,7 @@ func TestPlansOfEmptyTables(t *testing.T) {
 }
 
 // TestPlansAnalyzedMeanwhile lets PostgreSQL look again and again at tables that
-// fill, so that plans are made for whatever it saw in the middle.
+// fill, so that plans are made for what it saw in the middle.
 func TestPlansAnalyzedMeanwhile(t *testing.T) {
 	reads(t, 300, vanish, analyze)
 }
@@ -54,20 +54,21 @@ func analyze(ctx context.Context, conn *pgx.Conn) (err error) {
 	return err
 }
 
-// alone keeps the server from analyzing tables while few rows are in them: what runs beside
-// a test is what the test says.
+// alone keeps the server from analyzing tables while few rows are in them: a test decides
+// what runs at the same time.
 func alone(t *testing.T, schema string) {
 	t.Helper()
-	const all = "do $$ declare t text; begin for t in select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'SCHEMA' loop execute 'alter table ' || t || ' DO'; end loop; end $$"
+	const all = `do $$ declare t text; begin for t in select format('%I.%I', schemaname, tablename) from pg_tables 
+		where schemaname = 'SCHEMA' loop execute 'alter table ' || t || ' DO'; end loop; end $$`
 	set := func(what string) { run(t, server.URL, strings.NewReplacer("SCHEMA", schema, "DO", what).Replace(all)) }
 	set("set (autovacuum_enabled = off)")
 	t.Cleanup(func() { set("reset (autovacuum_enabled)") })
 }
 
 // reads counts what is read for many messages in tables that were empty, with
-// something going on beside it until its context is over: at most so many rows for each
-// message.
-func reads(t *testing.T, most int, work func(*testing.T, *postgres.Store, string, int), beside func(context.Context, *pgx.Conn) error) {
+// something going on at the same time until its context is over: it allows most rows
+// for each message.
+func reads(t *testing.T, most int, work func(*testing.T, *postgres.Store, string, int), meanwhile func(context.Context, *pgx.Conn) error) {
 	t.Helper()
 	const messages = 600
 	list, schema := crowd(t, 1)
@@ -79,7 +80,7 @@ func reads(t *testing.T, most int, work func(*testing.T, *postgres.Store, string
 	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- beside(ctx, conn) }()
+	go func() { ended <- meanwhile(ctx, conn) }()
 	work(t, list[0], schema, messages)
 	stop()
 	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
@@ -93,17 +94,17 @@ func reads(t *testing.T, most int, work func(*testing.T, *postgres.Store, string
 	before.bounded(t, schema, ofTables, fmt.Sprint(2*messages, " messages"), 2*messages*most)
 }
 
-// vanish lets a process vanish with so many messages of each kind of queue, of which it
-// has begun half; who is left judges some of them.
+// vanish lets a process vanish with messages of each kind of queue, of which it has
+// begun half; another process judges some of them.
 func vanish(t *testing.T, s *postgres.Store, schema string, messages int) {
 	t.Helper()
 	for i, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict, nixie.OrderStrict} {
-		queue, lanes := fmt.Sprint("q-", i, order, messages), i == 2
+		queue, ordered := fmt.Sprint("q-", i, order, messages), i == 2
 		must(t, store.Configure(t.Context(), s, queue, nixie.QueueSettings{Order: order}, "ann", ""))
 		ms := make([]nixie.Message, messages)
 		for i := range ms {
 			ms[i] = nixie.Message{Queue: queue, Stream: fmt.Sprint("s", i), DedupeKey: fmt.Sprint("k", i)}
-			if lanes {
+			if ordered {
 				ms[i].DedupeKey = ""
 			}
 		}
@@ -131,7 +132,7 @@ func vanish(t *testing.T, s *postgres.Store, schema string, messages int) {
 	}
 }
 
-// seek enqueues so many messages whose IDs say their places and as many whose IDs do not,
+// seek enqueues messages whose IDs say their positions and as many whose IDs do not,
 // and cancels them.
 func seek(t *testing.T, s *postgres.Store, _ string, messages int) {
 	t.Helper()
@@ -149,7 +150,7 @@ func seek(t *testing.T, s *postgres.Store, _ string, messages int) {
 	}
 }
 
-// stumble lets so many messages fail, a few at a time. The first claim takes all, so
+// stumble lets messages fail, a few at a time. The first claim takes all, so
 // that they are members of one batch.
 func stumble(t *testing.T, s *postgres.Store, _ string, messages int) {
 	t.Helper()
@@ -192,11 +193,11 @@ func stumble(t *testing.T, s *postgres.Store, _ string, messages int) {
 	}
 }
 
-// reading is how much was read of each table, or by each index, of a schema.
+// reading counts the rows that were read of each table, or by each index, of a schema.
 type reading map[string]int
 
 // What is counted. Rows that are gone are not among those of tables: how many of them are
-// stepped over hangs on how long anybody's snapshot keeps them, and so on how busy the
+// stepped over hangs on how long a snapshot keeps them, and so on how busy the
 // machine is. What indexes found has them too.
 const (
 	ofTables  = "select relname, coalesce(idx_tup_fetch, 0) + seq_tup_read from pg_stat_user_tables where schemaname = $1"
@@ -216,7 +217,7 @@ func readingOf(t *testing.T, schema, counted string) reading {
 	return all
 }
 
-// bounded expects that no more rows than so many were read since then, and says of
+// bounded expects that at most most rows were read since then, and says of
 // which tables most were.
 func (then reading) bounded(t *testing.T, schema, counted, what string, most int) {
 	t.Helper()
@@ -239,14 +240,14 @@ func (then reading) bounded(t *testing.T, schema, counted, what string, most int
 	}
 }
 
-// TestPlansOfTurns is TestPlansOfFailures for messages of lanes that succeed, of which more
-// are ready than claims have room for.
-func TestPlansOfTurns(t *testing.T) {
-	reads(t, 7, takeTurns, nothing)
-	reads(t, 7, takeTurns, analyze)
+// TestPlansOfTokens is TestPlansOfFailures for messages of ordered paths that succeed, of which
+// more are ready than claims have room for.
+func TestPlansOfTokens(t *testing.T) {
+	reads(t, 7, takeTokens, nothing)
+	reads(t, 7, takeTokens, analyze)
 }
 
-func takeTurns(t *testing.T, s *postgres.Store, _ string, messages int) {
+func takeTokens(t *testing.T, s *postgres.Store, _ string, messages int) {
 	t.Helper()
 	queue := fmt.Sprint("t-", messages)
 	must(t, store.Configure(t.Context(), s, queue, strict(), "ann", ""))

@@ -1,13 +1,14 @@
-// Package postgres is the store of many machines: a schema in a PostgreSQL 13 or
-// newer that any number of processes use at once.
+// Package postgres is the store of many machines: a schema in a PostgreSQL 13 or newer that any
+// number of processes use at once.
 //
-// Plain messages are claimed by range, past transactions that are open, and the others
-// row by row, past those that somebody is about to change (SKIP LOCKED). Time is the
-// database's. A call is one transaction of a few round trips, however many messages it
-// is about: it locks and reads what it is about, decides, and writes everything that
-// changes in one pipeline with its commit. Locks are taken in one order: queues,
-// cursors and batches of ranges, streams, messages, letters, dedupe keys, and the ends
-// of audits last. The file migrations/0001_core.up.sql tells how things lie.
+// Plain messages are claimed by range, and the others row by row. Claims skip transactions that are
+// open and rows that others have locked (SKIP LOCKED). Time is the database's. A call is one
+// transaction of a few round trips, however many messages it is about: it locks and reads them,
+// decides in Go, and writes everything that changes in one pipeline with its commit.
+//
+// All calls take locks in one order: queues, cursors, batches, streams, messages, letters, dedupe
+// keys, and the ends of audits last. The file migrations/0001_core.up.sql explains the tables, and
+// the folder sql has the statements.
 package postgres
 
 import (
@@ -27,22 +28,22 @@ import (
 
 // Options of a store. The zero value is fine.
 type Options struct {
-	// Schema is where the tables lie; default nixie.
+	// Schema has the tables; default nixie.
 	Schema string
 	// Clock judges leases, delays and ages; default the clock of the database.
 	Clock func() time.Time
 	// Owner is shown as the holder of leases; default host:pid.
 	Owner string
-	// LockWait is how long a statement waits for locks of others: default 30 s.
+	// LockWait bounds the wait of a statement for locks: default 30 s.
 	LockWait time.Duration
-	// AnswerWait is how long an answer of the server is waited for, also where the
-	// connection is dead and nobody says so: default 1 minute. Whoever looks around,
-	// which may take longer, waits 6 minutes.
+	// AnswerWait bounds the wait for an answer of the server, also on a connection that
+	// is dead without an error: default 1 minute. Lists and counts, which may take
+	// longer, wait 6 minutes.
 	AnswerWait time.Duration
-	// NoListen neither tells other processes of this store when work was added, nor
-	// listens to them: they find it when they ask, some 50 ms later.
+	// NoListen switches notifications between processes off, both ways: a process finds
+	// work that another one added when it asks, some 50 ms later.
 	NoListen bool
-	// Warn is told what is wrong and hinders nobody; default: nobody is told.
+	// Warn is told of problems that stop no call; default: they are not reported.
 	Warn func(error)
 }
 
@@ -52,33 +53,33 @@ const (
 	defaultAnswerWait = time.Minute
 	serverPatience    = 15 * time.Minute
 	connectPatience   = 30 * time.Second
-	statementLimit    = 5 * time.Minute // that no statement of ours comes near
+	statementLimit    = 5 * time.Minute // far more than any statement of ours takes
 	viewPatience      = statementLimit + time.Minute
 	idleLimit         = time.Minute // of a transaction of ours between two round trips
 )
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
-	site
+	endpoint
 	schema *Schema
 	pool   *pgxpool.Pool
 	ids    store.IDs
-	local  func() time.Time // by which IDs are made before the database was asked
+	local  func() time.Time // for IDs that are made before the database was asked
 	gate   gate
 	owner  ownership
 	wakes  store.Wakes
 	watch  *store.Watch
-	pooled bool // something between us and the server hands sessions around
+	pooled bool // a pooler between us and the server shares sessions
 
 	sessionSettings string // what is set for each transaction then, instead of once
 
 	known     known
-	together  together
+	group     groupCommit
 	notifier  notifier
 	listener  listener
 	outsiders outsiders
-	looks     looks
-	sheets    sheets
+	seen      seen
+	bulk      bulkWriters
 }
 
 var _ interface {
@@ -98,11 +99,11 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{site: at, listener: newListener(), local: time.Now} //nolint:forbidigo // the default
+	s := &Store{endpoint: at, listener: newListener(), local: time.Now} //nolint:forbidigo // the default
 	if opts.Clock != nil {
 		s.local = opts.Clock
 	}
-	s.owner.name, s.sheets = at.opts.Owner, s.makeSheets()
+	s.owner.name, s.bulk = at.opts.Owner, s.makeBulkWriters()
 	s.watch = store.NewWatch(&s.wakes, s.lookFor)
 	if s.schema, err = newSchema(at, folder); err != nil {
 		return nil, err
@@ -125,12 +126,12 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 
 func millis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
 
-// Features are all but Await.
+// Features returns all but Await.
 func (s *Store) Features() store.Features {
 	return store.Features{Streams: s, Check: s.Check, Inspect: s.Inspect, Patience: patienceFor, Wake: s.wake, Watch: s.watchFor}
 }
 
-// patienceFor is Patience of store.Features: time enough to start a server again.
+// patienceFor is Patience of store.Features: time enough to restart a server.
 func patienceFor(err error) time.Duration {
 	switch nixie.CodeOf(err) {
 	case nixie.CodeUnavailable, nixie.CodeOutcomeUnknown:
@@ -139,11 +140,11 @@ func patienceFor(err error) time.Duration {
 	return 0
 }
 
-// Name says what this store is, for messages to people.
-func (s *Store) Name() string { return s.place }
+// Name returns the URL of the store without secrets, for messages to people.
+func (s *Store) Name() string { return s.address }
 
-// enter lets a call in, or says why none can be served. What came in has to leave
-// the gate.
+// enter lets a call in, or returns why none can be served. A call that came in has to leave the
+// gate.
 func (s *Store) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nixie.Errorf(nixie.CodeUnavailable, "stopped before anything was done: %w", context.Cause(ctx))
@@ -154,8 +155,7 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for calls in flight and gives back what this process still holds as
-// abandoned.
+// Close waits for calls in flight and gives back what this process has leased as abandoned.
 func (s *Store) Close() error {
 	if !s.gate.close() {
 		return nil
@@ -188,13 +188,12 @@ func (g *gate) enter() bool {
 	return !g.shut
 }
 
-// stay lets in what goes on for somebody who is inside, also when the gate is shut.
+// stay lets in what goes on for a call that is inside, also when the gate is shut.
 func (g *gate) stay() { g.inside.Add(1) }
 
 func (g *gate) leave() { g.inside.Done() }
 
-// close shuts the gate, waits until nobody is inside, and reports whether this was
-// the call that shut it.
+// close shuts the gate, waits until no call is inside, and reports whether this call shut it.
 func (g *gate) close() bool {
 	g.mu.Lock()
 	first := !g.shut
@@ -204,7 +203,7 @@ func (g *gate) close() bool {
 	return first
 }
 
-// all gives each of several the same error.
+// all fills a list with the same error.
 func all(errs []error, err error) []error {
 	for i := range errs {
 		errs[i] = err
@@ -212,8 +211,7 @@ func all(errs []error, err error) []error {
 	return errs
 }
 
-// isOurs reports whether an error was made here for the caller, and so needs no
-// explanation.
+// isOurs reports whether an error was made here for the caller, and so needs no explanation.
 func isOurs(err error) bool {
 	var ours *nixie.Error
 	var duplicate *nixie.DuplicateError

@@ -12,10 +12,10 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// The phases of pruning in each queue; the inbox comes last, as those of queue 0.
+// The phases of pruning in each queue. The inbox comes last, as a phase of queue 0.
 const (
 	phaseMessages = iota
-	phaseSpans
+	phaseRanges
 	phaseLetters
 	phaseAudit
 	phases
@@ -26,13 +26,13 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, 
 	if err := p.Check(); err != nil {
 		return done, err
 	}
-	if _, err := parsePlace(p.Cursor); err != nil {
+	if _, err := parsePruneCursor(p.Cursor); err != nil {
 		return done, err
 	}
 	err = s.write(ctx, func(t *tx) error {
 		pr := &pruner{tx: t, dry: p.DryRun, left: int64(p.Limit)}
 		cursor := p.Cursor
-		t.run("select pg_advisory_xact_lock(hashtext('" + t.store.opts.Schema + "'), 0)") // one at a time
+		t.run("select pg_advisory_xact_lock(hashtext('" + t.store.opts.Schema + "'), 0)") // one process at a time
 		t.clock()
 		t.readQueues("true")
 		t.read(func(r row) error { return r.Scan(&pr.forgets) }, "select has_table_privilege('@.audit', 'delete')")
@@ -42,7 +42,7 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, 
 		if err := t.send(); err != nil {
 			return err
 		}
-		at, err := parsePlace(cursor)
+		at, err := parsePruneCursor(cursor)
 		if err != nil {
 			return err
 		}
@@ -58,75 +58,76 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, 
 			t.run("delete from @.death where kept and letters = 0")
 		}
 		if p.Resume {
-			t.run("insert into @.meta (name, value) values ('prune', $1) on conflict (name) do update set value = excluded.value", done.Next)
+			t.run("insert into @.meta (name, value) values ('prune', $1) on conflict (name) do update set value = excluded.value",
+				done.Next)
 		}
 		return nil
 	})
 	return done, err
 }
 
-// place is where pruning stands: so many rows of a phase in a queue were met that
-// are still there.
-type place struct{ queue, phase, after int64 }
+// pruneCursor says where pruning stands: how many rows of a phase in a queue were met that still
+// exist.
+type pruneCursor struct{ queue, phase, after int64 }
 
-func parsePlace(cursor string) (place, error) {
+func parsePruneCursor(cursor string) (pruneCursor, error) {
 	if cursor == "" {
-		return place{}, nil
+		return pruneCursor{}, nil
 	}
 	n, err := cursorNumbers(cursor, 3)
 	if err != nil {
-		return place{}, err
+		return pruneCursor{}, err
 	}
 	if n[0] < 0 || n[1] < 0 || n[1] >= phases || n[2] < 0 {
-		return place{}, store.BadCursor(cursor)
+		return pruneCursor{}, store.BadCursor(cursor)
 	}
-	return place{n[0], n[1], n[2]}, nil
+	return pruneCursor{n[0], n[1], n[2]}, nil
 }
 
-// pruner is one step of pruning. What it finds goes at its end, so that locks are
-// taken in the order of all.
+// pruner is one step of pruning. What it finds is removed at its end, so that locks are taken in
+// order.
 type pruner struct {
 	*tx
 	dry     bool
-	forgets bool // the role may delete entries of audits, which is for who owns the schema
+	forgets bool // the role may delete entries of audits: it owns the schema
 	left    int64
 	done    store.Pruned
 	found   []int64 // messages with rows
-	spans   []spent
+	ranges  []spent
 	chains  []cut
 }
 
-// spent is how many messages of a queue are to go with spans that ended up to a moment.
+// spent says how many messages of success ranges that ended up to a moment are to be removed.
 type spent struct{ queue, cutoff, members int64 }
 
-// cut is where the audit of a queue is to begin after.
+// cut says after which entry the audit of a queue is to begin.
 type cut struct {
 	queue, number int64
 	hash          []byte
 }
 
-// removeAll removes what was found. Letters are locked, and of the rest nobody else
-// changes anything.
+// removeAll removes what was found. Letters are locked, and no other call changes the rest.
 func (p *pruner) removeAll() {
 	if len(p.found) > 0 {
 		p.remove("pruned", p.found)
 	}
-	for _, s := range p.spans {
+	for _, s := range p.ranges {
 		p.run("remove_old_ranges.sql", s.queue, s.cutoff, s.members)
 	}
 	for _, c := range p.chains {
 		p.run("remove_entries.sql", c.queue, c.number)
 	}
 	if len(p.chains) > 0 {
-		p.run("select from @.chain where queue = any($1) order by queue for update", eachOf(p.trail, func(e entry) int64 { return e.queue }))
+		p.run("select from @.chain where queue = any($1) order by queue for update",
+			eachOf(p.trail, func(e entry) int64 { return e.queue }))
 	}
 	for _, c := range p.chains {
 		p.run("update @.chain set gone_number = $2, gone_hash = $3 where queue = $1", c.queue, c.number, c.hash)
 	}
 }
 
-// from goes on at a place until enough rows were met.
-func (p *pruner) from(at place) error {
+// from continues at a cursor until enough rows were met.
+func (p *pruner) from(at pruneCursor) error {
 	numbers := append(slices.Sorted(maps.Keys(p.queues)), 0)
 	start := slices.IndexFunc(numbers, func(n int64) bool { return n >= at.queue && at.queue != 0 })
 	if start < 0 {
@@ -157,7 +158,7 @@ func (p *pruner) from(at place) error {
 	return nil
 }
 
-// phase prunes one thing of one queue and returns how many rows it met.
+// phase prunes one phase of one queue and returns how many rows it met.
 func (p *pruner) phase(queue, phase, after int64) (int64, error) {
 	if queue == 0 {
 		if phase > 0 {
@@ -169,8 +170,8 @@ func (p *pruner) phase(queue, phase, after int64) (int64, error) {
 	switch phase {
 	case phaseMessages:
 		return p.messages(queue, after, messages)
-	case phaseSpans:
-		return p.spansOf(queue, after, messages)
+	case phaseRanges:
+		return p.rangesOf(queue, after, messages)
 	case phaseLetters:
 		return p.lettersOf(queue, after, letters)
 	}
@@ -198,8 +199,8 @@ func (p *pruner) messages(queue, after int64, kept time.Duration) (int64, error)
 	return int64(len(list)), err
 }
 
-// spansOf counts messages of spans. They go at the end of the step, see removeAll.
-func (p *pruner) spansOf(queue, after int64, kept time.Duration) (met int64, err error) {
+// rangesOf counts messages of success ranges. removeAll removes them.
+func (p *pruner) rangesOf(queue, after int64, kept time.Duration) (met int64, err error) {
 	if kept == nixie.Forever {
 		return 0, nil
 	}
@@ -214,13 +215,13 @@ func (p *pruner) spansOf(queue, after int64, kept time.Duration) (met int64, err
 	if p.dry {
 		met = max(met-after, 0)
 	} else {
-		p.spans = append(p.spans, spent{queue, cutoff, met})
+		p.ranges = append(p.ranges, spent{queue, cutoff, met})
 	}
 	p.done.Messages += met
 	return met, nil
 }
 
-// lettersOf passes by the letters that others are about to change.
+// lettersOf skips letters that others have locked.
 func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error) {
 	if kept == nixie.Forever {
 		return 0, nil
@@ -241,8 +242,7 @@ func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error
 	return int64(len(list)), err
 }
 
-// audit prunes from the oldest entry on. The newest always stays, with those that are
-// one row with it.
+// audit prunes from the oldest entry on. The newest entry always stays, with those of its row.
 func (p *pruner) audit(queue, after int64, kept time.Duration) (met int64, err error) {
 	if kept == nixie.Forever || !p.forgets {
 		return 0, nil
@@ -274,7 +274,7 @@ func (p *pruner) audit(queue, after int64, kept time.Duration) (met int64, err e
 	return met, nil
 }
 
-// inbox prunes keys; one that counts only passes by those that it has counted.
+// inbox prunes keys. A dry run has to skip those that it has counted.
 func (p *pruner) inbox(after int64) (n int64, err error) {
 	cutoff := p.now - int64(store.InboxRetention)
 	if p.dry {

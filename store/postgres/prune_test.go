@@ -15,8 +15,9 @@ import (
 
 // old are messages that ended eight days ago, with a failure of one in ten. They
 // lie as the store writes them.
-const old = `with gone as (insert into S.message (pos, id, queue, type, priority, body, hash, enqueued, expires, apart)
-		select nextval('S.place'), gen_random_uuid(), q.n, 'old', 0, 'old', sha256('old'), 1, 0, true from S.queue q, generate_series(1, $1::int) where q.name = 'loose' returning pos, queue),
+const old = `with gone as (insert into S.message (pos, id, queue, type, priority, body, hash, enqueued, expires, by_range)
+		select nextval('S.position'), gen_random_uuid(), q.n, 'old', 0, 'old', sha256('old'), 1, 0, false from S.queue q,
+			generate_series(1, $1::int) where q.name = 'loose' returning pos, queue),
 	ended as (insert into S.log (pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, gap)
 		select pos, queue, 2, (extract(epoch from now() - interval '8 days') * 1e9)::bigint, 1, 1, 1, 0, 1, 0, 1, false from gone),
 	failed as (insert into S.failure (pos, ordinal, queue, at, failed, class, reason, decision, text, doc)
@@ -39,8 +40,8 @@ func TestPruningMany(t *testing.T) {
 			_, err = conn.Exec(t.Context(), query, args...)
 			must(t, err)
 		}
-		calm := time.Now()
-		usual := a.pace(func() bool { return time.Since(calm) > 2*time.Second })
+		quiet := time.Now()
+		usual := a.pace(func() bool { return time.Since(quiet) > 2*time.Second })
 
 		var steps []time.Duration
 		var pruner sync.WaitGroup
@@ -74,7 +75,8 @@ func TestPruningMany(t *testing.T) {
 		})
 		pruner.Wait()
 		slices.Sort(steps)
-		t.Logf("%d messages pruned in %d steps over %s, half of them within %s, the longest %s; others ended %.0f messages a second meanwhile and %.0f before",
+		t.Logf("%d messages pruned in %d steps over %s, half of them within %s, the longest %s; others ended %.0f messages a second "+
+			"meanwhile and %.0f before",
 			many, len(steps), time.Since(began), steps[len(steps)/2], steps[len(steps)-1], meanwhile, usual)
 		queues, err := a.st.Queues(t.Context(), store.QueueQuery{})
 		must(t, err)

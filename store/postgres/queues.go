@@ -26,14 +26,14 @@ func (t *tx) readQueues(where string, args ...any) {
 	}, "select n, name, settings::text from @.queue where "+where, args...)
 }
 
-// lockQueues keeps queues from being reordered until the transaction ends. Whoever
-// adds messages to queues holds it; it keeps nobody else from anything.
+// lockQueues keeps queues from being reordered until the transaction ends. All calls that add
+// messages to a queue hold this lock; it keeps no other call from anything.
 func (t *tx) lockQueues(where string, args ...any) {
 	t.run(fill("lock_queues.sql", "queues", where, "schema", t.store.opts.Schema), args...)
 }
 
-// openQueues locks and reads the named queues, and makes those that do not exist.
-// What was collected before goes out with it.
+// openQueues locks and reads the named queues, and makes those that do not exist. It sends what was
+// collected before.
 func (t *tx) openQueues(names []string) error {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	t.lockQueues("name = any($1)", names)
@@ -57,7 +57,7 @@ func (t *tx) openQueues(names []string) error {
 	return t.send()
 }
 
-// makeQueues makes queues, and says whether any did not exist.
+// makeQueues makes queues, and tells whether any did not exist.
 func (t *tx) makeQueues(names []string, made *bool) {
 	var zero nixie.QueueSettings
 	t.read(func(row) error { *made = true; return nil }, "make_queues.sql", names, ageOf(&zero), int64(zero.LeaseOrDefault()))
@@ -80,7 +80,7 @@ func (t *tx) dropUnused() {
 	}
 }
 
-// ageOf is how many nanoseconds one priority is worth.
+// ageOf returns how many nanoseconds one priority is worth.
 func ageOf(s *nixie.QueueSettings) int64 { return -s.DueRank(0, 1) }
 
 // saveSettings writes the settings of a queue, whose row is locked.
@@ -89,7 +89,7 @@ func (t *tx) saveSettings(q *queueRow) {
 		q.settings.Order == nixie.OrderStrict, ageOf(&q.settings), int64(q.settings.LeaseOrDefault()))
 }
 
-// pause stops the handing out of a queue, whatever else is set meanwhile.
+// pause stops claims of a queue, also if other settings change at the same time.
 func (t *tx) pause(q *queueRow, note string) {
 	q.settings.Paused, q.settings.PausedNote = true, note
 	t.run("pause_queue.sql", q.n, note)

@@ -68,8 +68,7 @@ func sound(t *testing.T, s *postgres.Store) {
 }
 
 // TestB061_WinnersThatRollBack lets many enqueue under one key at once, of whom
-// some roll back: in the end there is one message, whoever got it in, unless all
-// rolled back.
+// some roll back: in the end there is one message, unless all rolled back.
 func TestB061_WinnersThatRollBack(t *testing.T) {
 	const clients = 32
 	list, _ := crowd(t, 4)
@@ -77,12 +76,12 @@ func TestB061_WinnersThatRollBack(t *testing.T) {
 	must(t, err)
 	defer pool.Close()
 	proof.Run(t, "keys-postgres", func(t *testing.T, seed uint64) int {
-		dice := rand.New(rand.NewPCG(seed, 61))
+		rng := rand.New(rand.NewPCG(seed, 61))
 		key := fmt.Sprintf("k%d", seed)
 		committed := make([]nixie.ID, clients)
 		var all sync.WaitGroup
 		for i := range clients {
-			undoes := dice.IntN(10) < 3
+			undoes := rng.IntN(10) < 3
 			all.Go(func() {
 				tx, err := pool.Begin(t.Context())
 				if err != nil {
@@ -152,7 +151,7 @@ func TestOrderUnderChaos(t *testing.T) {
 	ended := map[string][]string{}
 	left := streams * each1
 	must(t, each(list, func(i int, s *postgres.Store) error {
-		dice := rand.New(rand.NewPCG(uint64(i), 7))
+		rng := rand.New(rand.NewPCG(uint64(i), 7))
 		for {
 			mu.Lock()
 			over := left == 0
@@ -160,16 +159,17 @@ func TestOrderUnderChaos(t *testing.T) {
 			if over {
 				return nil
 			}
-			ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 1 + dice.IntN(20), Lease: 100 * time.Millisecond})
+			ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 1 + rng.IntN(20), Lease: 100 * time.Millisecond})
 			if err != nil {
 				return err
 			}
 			var settlements []nixie.Settlement
 			for _, d := range ds {
 				st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
-				switch dice.IntN(20) {
+				switch rng.IntN(20) {
 				case 0:
-					st = nixie.Settlement{Delivery: d, Verb: nixie.Retry, Delay: time.Millisecond, Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}}
+					st = nixie.Settlement{Delivery: d, Verb: nixie.Retry, Delay: time.Millisecond,
+						Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}}
 				case 1:
 					st = nixie.Settlement{Delivery: d, Verb: nixie.Release}
 				case 2:
@@ -208,8 +208,8 @@ func TestOrderUnderChaos(t *testing.T) {
 	}
 }
 
-// TestR45_WhoWasTakenForDeadIsRefused takes a living process for dead, as its heart
-// was not seen for a minute: what it held is others' by then, whatever it says about
+// TestR45_WhoWasTakenForDeadIsRefused takes a living process for dead, because
+// it sent no heartbeat for a minute: what it held is others' by then, what it says about
 // that is refused, and with its next claim it is on the list again.
 func TestR45_WhoWasTakenForDeadIsRefused(t *testing.T) {
 	list, schema := crowd(t, 2)
@@ -227,7 +227,8 @@ func TestR45_WhoWasTakenForDeadIsRefused(t *testing.T) {
 	if len(taken) != 1 || taken[0].Key != "a" || taken[0].AbandonedBy != "owner-0" || taken[0].Crashes != 1 {
 		t.Fatalf("the other one got %+v", taken)
 	}
-	if err := list[0].Settle(t.Context(), []nixie.Settlement{{Delivery: held[0], Verb: nixie.Complete}})[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+	if err := list[0].Settle(t.Context(), []nixie.Settlement{{Delivery: held[0],
+		Verb: nixie.Complete}})[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
 		t.Errorf("its completion is answered %v", err)
 	}
 	if err := list[0].Extend(t.Context(), held, time.Minute)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {

@@ -8,23 +8,25 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Plain messages of queues without order are handed out by range, see the top of
-// migrations/0001_core.up.sql. The order of ranges is (tx, pos), and a claim goes up
-// to the oldest transaction of the cluster that has not ended, passes it, and notes it
-// as late: nobody waits for a transaction, and none of its messages is missed. The
-// idea is that of PGQ's ticks, which deliver what became visible between two
-// snapshots.
+// Plain messages of queues without order are claimed by range: see claim_unordered.sql and the top
+// of migrations/0001_core.up.sql.
+//
+//     state    where it lies          a change locks
+//     -------  ---------------------  -----------------------
+//     waiting  message alone          cursor of the queue
+//     claimed  message, batch         batch
+//     done     success_range or log   –
 
 // maxPieces bounds how many ranges one claim leases: each open transaction ends one.
 // claim_unordered.sql says it, too.
 const maxPieces = 64
 
-// batchRow is a lease of plain messages while a transaction holds its lock.
+// batchRow is a batch whose lock the transaction holds.
 type batchRow struct{ n, remains, queue, owner, claimed, until int64 }
 
-// lockBatchesOf locks the batches that messages are in, and others by their numbers. What
-// it waits for may change meanwhile, and then it may be passed by: who reads a message of a
-// batch that is not locked has met a race.
+// lockBatchesOf locks the batches that messages are in, and others by their numbers. A batch may
+// change while the statement waits for its lock, and then it is left out. A call that reads a
+// member of a batch that is not locked has met a race.
 func (t *tx) lockBatchesOf(ids [][16]byte, numbers ...int64) {
 	if t.locked.batches == nil {
 		t.locked.batches = map[int64]*batchRow{}
@@ -45,9 +47,8 @@ func (t *tx) keepBatch(r row) error {
 	return err
 }
 
-// holdLeased locks and reads the messages of deliveries. What is by now under another
-// lease than that of its delivery is not found. All batches are locked at once, in the order
-// of all.
+// holdLeased locks and reads the messages of deliveries. It leaves out messages that are under
+// another lease by now. It locks all batches at once, in the order in which all calls lock them.
 func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
 	var members, rest []*nixie.Delivery
 	var batches []int64
@@ -80,20 +81,20 @@ func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	var places []int64
+	var positions []int64
 	var ids [][16]byte
 	for _, d := range rest {
-		places, ids = append(places, d.Lease.Handle.Pos), append(ids, d.ID)
+		positions, ids = append(positions, d.Lease.Handle.Pos), append(ids, d.ID)
 	}
 	if len(unfiled) > 0 {
 		return t.holdNow(which.ids, ids, told, true)
 	}
-	return t.holdNow(which.positions, places, told, false)
+	return t.holdNow(which.positions, positions, told, false)
 }
 
-// holdMembers is holdLeased for members of batches, which are locked, if all of them are still
-// what they were when they were claimed. Then the deliveries say what is known of them, and all
-// that is asked for is whether that is so.
+// holdMembers is holdLeased for members of batches, which are locked. If all of them are still
+// leased as they were claimed, the deliveries tell all that is known of them, and one count per
+// batch is enough.
 func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 	if len(deliveries) == 0 {
 		return true, nil
@@ -103,10 +104,10 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 		of = addPart(of, &d.Lease.Handle, i)
 	}
 	for _, b := range of {
-		if !b.arrange() {
+		if !b.findRuns() {
 			return false, nil
 		}
-		b.partFar()
+		b.splitFarRuns()
 	}
 	batches, still := eachOf(of, func(b *settled) int64 { return b.n }), make([]int, len(of))
 	t.clock()
@@ -130,7 +131,8 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 		b, m := t.locked.batches[d.Lease.Handle.Batch], &list[i]
 		*m = message{
 			Message: lifecycle.Member(b.owner, b.until, b.claimed),
-			pos:     d.Lease.Handle.Pos, queue: b.queue, mtype: d.Type, key: d.Key, stream: d.Stream, hash: d.Hash, in: inRange, batch: b.n, place: d.Lease.Handle.Pos,
+			pos:     d.Lease.Handle.Pos, queue: b.queue, mtype: d.Type, key: d.Key, stream: d.Stream, hash: d.Hash, in: inRangeBatch,
+			batch: b.n, queuePos: d.Lease.Handle.Pos,
 		}
 		m.ID = d.ID
 		t.rows[m.pos], t.byID[m.ID] = m, m
@@ -138,17 +140,16 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 	return true, t.join()
 }
 
-// holdNow locks and reads messages that have rows of their own or are in batches that
-// are locked; others are not found, unless their batches were looked up, see
-// lockBatchesOf.
+// holdNow locks and reads messages that have rows or are in locked batches. It leaves out others,
+// unless their batches were looked up: then that is a race.
 func (t *tx) holdNow(these string, arg any, told, lookedUp bool) error {
 	t.holdRows(these, arg, told)
 	if err := t.send(); err != nil {
 		return err
 	}
 	for _, m := range t.rows {
-		member := m.in == inRange || m.in == offLane
-		if m.in != inFresh && m.in != inLane && (!member || t.locked.batches[m.batch] != nil) {
+		member := m.in == inRangeBatch || m.in == inOrderedBatch
+		if m.in != unclaimed && m.in != onOrderedPath && (!member || t.locked.batches[m.batch] != nil) {
 			continue
 		}
 		if member && lookedUp {
@@ -160,11 +161,10 @@ func (t *tx) holdNow(these string, arg any, told, lookedUp bool) error {
 	return t.checkLocks()
 }
 
-// flushRanges notes which plain messages have rows of their own from now on, or have
-// ended.
+// flushRanges notes which plain messages got rows, and which members left their batches.
 func (t *tx) flushRanges() {
-	if len(t.work.apart) > 0 {
-		t.run("update @.message set apart = true where pos = any($1)", t.work.apart)
+	if len(t.work.leftRange) > 0 {
+		t.run("update @.message set by_range = false where pos = any($1)", t.work.leftRange)
 	}
 	var batches, settled []int64
 	for n, b := range t.locked.batches {
@@ -178,8 +178,8 @@ func (t *tx) flushRanges() {
 	}
 }
 
-// extendBatches lets leases of batches end later of which all members are extended;
-// members of others, and those with steps, get rows of their own under the same lease.
+// extendBatches extends the leases of batches of which all members are extended. Members of other
+// batches, and members with steps, get rows under the same lease.
 func (t *tx) extendBatches(members map[int64][]*message, until int64) {
 	for n, list := range members {
 		b := t.locked.batches[n]
@@ -196,35 +196,34 @@ func (t *tx) extendBatches(members map[int64][]*message, until int64) {
 	}
 }
 
-// isStale reports whether a message is under another lease by now than when it was
-// delivered as a member of a batch: its number would be the same if the server forgot
-// the first claim. If it has a row since, only the owner in the number of the batch
-// tells.
+// isStale reports whether a message is under another lease by now than when it was delivered in a
+// batch. The number of the lease does not tell: it is the same if the server forgot the first
+// claim. Of a message with a row the owner in the number of the batch tells.
 func isStale(m *message, d *nixie.Delivery) bool {
 	in := d.Lease.Handle
-	if m.in == inRange || m.in == offLane {
+	if m.in == inRangeBatch || m.in == inOrderedBatch {
 		return in.Pos != 0 && in.Batch != m.batch
 	}
 	return in.Batch != 0 && m.Number == 1 && in.Batch>>40 != batchesOf(m.Owner)>>40
 }
 
-// split gives a member of a batch a row of its own under the same lease, in a
-// transaction of its own: the batch is not held up by whoever goes on with that one.
+// split gives a member of a batch a row under the same lease, in a transaction of its own: so the
+// caller's transaction, which may stay open long, does not hold the lock of the batch.
 func (s *Store) split(ctx context.Context, d *nixie.Delivery) error {
 	return s.transact(ctx, func(t *tx) error {
 		own := [][16]byte{d.ID}
 		t.lockBatchesOf(own)
-		// No row of pending is waited for, and no stream: the caller's transaction may hold them.
+		// No row of pending and no stream is waited for: the caller's transaction may hold them.
 		t.lock(&t.locked.streams, "lock_stream_of_member.sql", own)
 		t.readMessages("c.pos"+which.ids, own)
 		if err := t.send(); err != nil {
 			return err
 		}
 		switch m := t.byID[d.ID]; {
-		case m == nil || m.in != inRange && m.in != offLane || isStale(m, d):
+		case m == nil || m.in != inRangeBatch && m.in != inOrderedBatch || isStale(m, d):
 		case t.locked.batches[m.batch] == nil:
 			return errRaced // as in holdNow
-		case m.in == offLane && !t.locked.streams[m.inStream]: // it stays in its batch
+		case m.in == inOrderedBatch && !t.locked.streams[m.inStream]: // it stays in its batch
 		default:
 			t.touch(m)
 		}
@@ -232,7 +231,7 @@ func (s *Store) split(ctx context.Context, d *nixie.Delivery) error {
 	})
 }
 
-// sweepBatches ends leases of batches: their members are queued again to be judged.
+// sweepBatches ends leases of batches. Their messages wait to be judged.
 func (t *tx) sweepBatches(dead []int64) error {
 	var over []int64
 	t.read(func(r row) error {
@@ -245,6 +244,6 @@ func (t *tx) sweepBatches(dead []int64) error {
 		return err
 	}
 	t.run("sweep_members.sql", over, t.now)
-	t.run("delete from @.batch where n = any($1) and places is null", over)
-	return t.sweepLanes(over)
+	t.run("delete from @.batch where n = any($1) and positions is null", over)
+	return t.sweepOrdered(over)
 }

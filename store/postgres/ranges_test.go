@@ -62,18 +62,18 @@ type stall struct {
 // a rollback.
 func (m *market) produce(s *postgres.Store, seed uint64, rounds int) {
 	defer m.open.Done()
-	dice := rand.New(rand.NewPCG(seed, 3))
+	rng := rand.New(rand.NewPCG(seed, 3))
 	var stalls []*stall
 	for round := range rounds {
-		stalls = append(stalls, m.offer(s, dice, fmt.Sprintf("%d.%d", seed, round)))
+		stalls = append(stalls, m.offer(s, rng, fmt.Sprintf("%d.%d", seed, round)))
 		if len(stalls) > 4 || round == rounds-1 {
-			dice.Shuffle(len(stalls), func(i, j int) { stalls[i], stalls[j] = stalls[j], stalls[i] })
-			keep := dice.IntN(3)
+			rng.Shuffle(len(stalls), func(i, j int) { stalls[i], stalls[j] = stalls[j], stalls[i] })
+			keep := rng.IntN(3)
 			if round == rounds-1 {
 				keep = 0
 			}
 			for _, st := range stalls[keep:] {
-				m.close(st, dice.IntN(10) > 0)
+				m.close(st, rng.IntN(10) > 0)
 			}
 			stalls = stalls[:keep]
 		}
@@ -81,24 +81,24 @@ func (m *market) produce(s *postgres.Store, seed uint64, rounds int) {
 }
 
 // offer enqueues in a transaction, some of it in savepoints that are undone.
-func (m *market) offer(s *postgres.Store, dice *rand.Rand, name string) *stall {
+func (m *market) offer(s *postgres.Store, rng *rand.Rand, name string) *stall {
 	conn, err := pgx.Connect(m.ctx, server.URL)
 	m.must(err)
 	tx, err := conn.Begin(m.ctx)
 	m.must(err)
 	st := &stall{tx: tx, conn: conn}
-	for part := range 1 + dice.IntN(3) {
+	for part := range 1 + rng.IntN(3) {
 		inner, err := tx.Begin(m.ctx)
 		m.must(err)
 		var keys []string
-		ms := make([]nixie.Message, 1+dice.IntN(60))
+		ms := make([]nixie.Message, 1+rng.IntN(60))
 		for i := range ms {
 			keys = append(keys, fmt.Sprintf("%s.%d.%d", name, part, i))
-			ms[i] = nixie.Message{Queue: "q", Key: keys[i], Priority: []int{0, 0, 0, 0, 1}[dice.IntN(5)]}
+			ms[i] = nixie.Message{Queue: "q", Key: keys[i], Priority: []int{0, 0, 0, 0, 1}[rng.IntN(5)]}
 		}
 		_, err = s.Tx(inner).Enqueue(m.ctx, ms...)
 		m.must(err)
-		if dice.IntN(5) == 0 {
+		if rng.IntN(5) == 0 {
 			m.must(inner.Rollback(m.ctx))
 			continue
 		}
@@ -126,41 +126,42 @@ func (m *market) close(st *stall, commit bool) {
 // consume works off what comes until nothing is left. Some of it is retried, given
 // back, extended or buried, and now and then the whole process dies with what it holds.
 func (m *market) consume(owner string, seed uint64) {
-	dice := rand.New(rand.NewPCG(seed, 5))
+	rng := rand.New(rand.NewPCG(seed, 5))
 	s := m.store(owner)
 	defer func() { m.must(s.Close()) }()
 	for m.ctx.Err() == nil && (!m.over.Load() || m.coming.Load() > 0) {
-		ds, err := s.Claim(m.ctx, "q", nixie.Want{Max: 1 + dice.IntN(150), Lease: time.Hour})
+		ds, err := s.Claim(m.ctx, "q", nixie.Want{Max: 1 + rng.IntN(150), Lease: time.Hour})
 		m.must(err)
-		if dice.IntN(40) == 0 {
+		if rng.IntN(40) == 0 {
 			m.must(s.Crash())
 			s = m.store(owner)
 			continue
 		}
-		if dice.IntN(4) == 0 {
-			for _, err := range s.Extend(m.ctx, ds[:dice.IntN(len(ds)+1)], time.Hour) {
+		if rng.IntN(4) == 0 {
+			for _, err := range s.Extend(m.ctx, ds[:rng.IntN(len(ds)+1)], time.Hour) {
 				m.must(err)
 			}
 		}
 		for len(ds) > 0 { // not all at once
-			some := ds[:1+dice.IntN(len(ds))]
+			some := ds[:1+rng.IntN(len(ds))]
 			ds = ds[len(some):]
-			m.settle(s, dice, some)
+			m.settle(s, rng, some)
 		}
 	}
 }
 
-func (m *market) settle(s *postgres.Store, dice *rand.Rand, ds []*nixie.Delivery) {
+func (m *market) settle(s *postgres.Store, rng *rand.Rand, ds []*nixie.Delivery) {
 	list := make([]nixie.Settlement, len(ds))
 	for i, d := range ds {
 		list[i] = nixie.Settlement{Delivery: d, Verb: nixie.Complete}
-		switch f := (&nixie.Failure{FailedAt: time.Now(), Text: "no"}); dice.IntN(60) {
+		switch f := (&nixie.Failure{FailedAt: time.Now(), Text: "no"}); rng.IntN(60) {
 		case 0:
 			list[i].Verb, list[i].Failure = nixie.Retry, f
 		case 1:
 			list[i].Verb = nixie.Release
 		case 2:
-			list[i] = nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen}}
+			list[i] = nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: f,
+				Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen}}
 		}
 	}
 	for i, err := range s.Settle(m.ctx, list) {
@@ -200,7 +201,7 @@ func TestRangesAmongTransactions(t *testing.T) {
 	}
 	m.open.Wait()
 	for m.coming.Load() > 0 && ctx.Err() == nil { // while the long one is open
-		must(t, store.Configure(ctx, maker, "beside", nixie.QueueSettings{}, "ann", ""))
+		must(t, store.Configure(ctx, maker, "other", nixie.QueueSettings{}, "ann", ""))
 	}
 	if !t.Failed() {
 		m.close(long, true)
@@ -228,9 +229,9 @@ func TestRangesAmongTransactions(t *testing.T) {
 	}
 }
 
-// TestSettledBesideWhatIsOver settles a message together with one that is settled
+// TestSettledWithWhatIsOver settles a message together with one that is settled
 // already, in a call whose statements are undone for that: what was told is stored.
-func TestSettledBesideWhatIsOver(t *testing.T) {
+func TestSettledWithWhatIsOver(t *testing.T) {
 	list, _ := crowd(t, 1)
 	s := list[0]
 	for i := range 3 {

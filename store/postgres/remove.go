@@ -22,16 +22,16 @@ func (r *resolving) removeLetters() {
 	if len(r.purged) == 0 {
 		return
 	}
-	stirred := r.work.stirred // their streams go on without them
-	r.flush()                 // what the call changed of them before: it is counted as it is now
-	r.work.stirred = stirred
+	dirty := r.work.dirty // the heads of their streams are recomputed at the end
+	r.flush()             // what the call changed of them before, which the counters need
+	r.work.dirty = dirty
 	r.run("skip_items.sql",
-		eachOf(r.purged, func(l *letterRow) int64 { return l.pos }), eachOf(r.purged, func(l *letterRow) *[16]byte { return idOrNull(r.purgedBy[l.ID]) }))
+		eachOf(r.purged, func(l *letterRow) int64 { return l.pos }),
+		eachOf(r.purged, func(l *letterRow) *[16]byte { return idOrNull(r.purgedBy[l.ID]) }))
 	r.remove("purged", eachOf(r.purged, func(l *letterRow) int64 { return l.pos }))
 }
 
-// remove removes messages that have ended, with everything that hangs on them, and
-// counts them.
+// remove removes messages that have ended, with all that belongs to them, and counts them.
 func (t *tx) remove(why string, positions []int64) {
 	t.freeKeys(positions)
 	t.run("tally_removed.sql", positions, why)

@@ -46,11 +46,11 @@ type resolving struct {
 	damaged    map[int64]error          // why headers cannot be read
 	purged     []*letterRow
 	purgedBy   map[nixie.ID]nixie.ID  // letter to operation
-	next       map[streamKey]*message // the first of each lane that has not been handed out, for what is restored
+	next       map[streamKey]*message // the first unclaimed message of each ordered path, for restored letters
 }
 
-// hold locks the letters, with what hangs on them, and reads them. Where they are
-// redriven to is opened.
+// hold locks the letters, with all that belongs to them, and reads them. It opens the streams that
+// their messages may be appended to.
 func (r *resolving) hold(resolutions []store.Resolution) error {
 	var ids, operations []nixie.ID
 	for i := range resolutions {
@@ -65,7 +65,7 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 	if restores {
 		r.lock(&r.locked.cursors, "lock_cursors_of_letters.sql", list)
 	}
-	// Streams are made for what may be appended to them.
+	// Streams are made for messages that may be appended to them.
 	r.openStreamsOf(texts["streams_to_resolve"], list)
 	r.lock(&r.locked.pending, "select pos from @.pending where pos"+which.letters+" order by pos for update", list)
 	r.lock(&r.locked.letters, "select pos from @.letter where pos"+which.letters+" order by pos for update", list)
@@ -112,7 +112,7 @@ func (r *resolving) resolve(by *store.Resolution) error {
 	return err
 }
 
-// allow says whether a resolution can be applied; it changes nothing.
+// allow returns why a resolution cannot be applied; it changes nothing.
 func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
 	m := l.m
 	if m == nil {
@@ -126,8 +126,9 @@ func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
 		return r.damaged[m.pos]
 	}
 	return lifecycle.Refuse(lifecycle.Facts{
-		ID: l.ID, Status: l.Status, Dead: m.State == lifecycle.Dead, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Redrives: m.Redrives,
-		Notes: l.notes, Revision: l.Revision, Planned: r.planned[item{by.Operation, by.Letter}], TakenKey: taken,
+		ID: l.ID, Status: l.Status, Dead: m.State == lifecycle.Dead, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview,
+		Redrives: m.Redrives,
+		Notes:    l.notes, Revision: l.Revision, Planned: r.planned[item{by.Operation, by.Letter}], TakenKey: taken,
 	}, by)
 }
 
@@ -149,7 +150,7 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 		l.notes++
 	case store.OnRedrive:
 		if m.note = ""; appends {
-			m.Rank = r.nextPlace()
+			m.Rank = r.nextPosition()
 		}
 		if !m.Ordered {
 			r.wake(m.q.name)
@@ -166,7 +167,7 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 		r.release(m, true)
 	case store.OnRestore:
 		if l.InStream {
-			r.outOfLane(m)
+			r.leaveOrderedPath(m)
 		}
 		if lifecycle.KeepsDead(m.q.settings.DedupeScope) {
 			r.take(m)
@@ -176,13 +177,13 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 	return nil
 }
 
-// outOfLane takes the next of the stream of a dead message out of its lane: whoever is handed
-// out by a lane passes nobody.
-func (r *resolving) outOfLane(dead *message) {
+// leaveOrderedPath gives the next message of a dead message's stream a row: a claim by the ordered
+// path could not see that it passes the dead one.
+func (r *resolving) leaveOrderedPath(dead *message) {
 	if r.next == nil {
 		r.next = map[streamKey]*message{}
 		for _, m := range r.rows {
-			if m.in == inLane {
+			if m.in == onOrderedPath {
 				r.next[streamKey{m.queue, m.stream}] = m
 			}
 		}

@@ -6,24 +6,24 @@ import (
 	"sync/atomic"
 )
 
-// A heart that beats costs a transaction ID, and the list of owners is there for what they
-// hold. So a process that holds nothing says that it will not be heard of for a while, and
-// beats again before it claims.
+// A heartbeat costs a transaction ID, and the list of owners is only about what they hold. So a
+// process that holds nothing announces that it will be silent for a while, and sends a heartbeat
+// before it claims again.
 const (
 	restAfter = 3  // beats without a claim
 	restFor   = 30 // beats, half of the time for which rest_owner.sql announces it
 )
 
-// rest is the rest of a heart.
+// rest counts the heartbeats that are left out.
 type rest struct {
-	claiming sync.RWMutex // claims hold it for reading, who changes the rest alone
+	claiming sync.RWMutex // claims hold it for reading; a change of the rest holds it alone
 	claimed  atomic.Bool  // since the last beat
 	quiet    int          // beats without a claim
-	left     int          // beats that are left out, 0 if the heart beats
+	left     int          // beats that are left out from now on
 }
 
-// arrives lets a claim begin, which has to unlock claiming for reading at its end. A heart
-// that rests beats first.
+// arrives begins a claim, which has to unlock claiming for reading at its end. A process that is
+// silent sends a heartbeat first.
 func (o *ownership) arrives(ctx context.Context, s *Store) error {
 	o.rest.claimed.Store(true)
 	o.rest.claiming.RLock()
@@ -54,8 +54,8 @@ func (o *ownership) wakes(ctx context.Context, s *Store) error {
 	return nil
 }
 
-// rests reports whether the heart rests, or begins to as nothing was claimed for a while
-// and nothing is held.
+// rests reports whether the process stays silent, or begins to because it has claimed nothing for a
+// while and holds nothing.
 func (o *ownership) rests(ctx context.Context, s *Store) bool {
 	r := &o.rest
 	if !r.claiming.TryLock() {

@@ -7,17 +7,17 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Ranges count in transactions, and another server counts from another number. So what
-// was moved there, by a dump or by logical replication, gives every plain message a
-// row of its own before anything is handed out.
+// Ranges count in transaction IDs, and another server counts from another number. So when a store
+// was moved to another server, by a dump or by logical replication, every plain message gets a row
+// before anything is claimed.
 
-// arrive looks whether the store was moved here from another server.
+// arrive checks whether the store was moved here from another server.
 func (s *Store) arrive(ctx context.Context) error {
 	var from, here string
 	err := s.pool.QueryRow(ctx, s.named("server_of_store.sql")).Scan(&from, &here)
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == errPrivilege {
-		return nil // nobody may ask here who the server is
+		return nil // this role may not ask which server it is
 	}
 	if err != nil || from == here {
 		return err
@@ -37,17 +37,16 @@ func (s *Store) arrive(ctx context.Context) error {
 	})
 }
 
-// leaveRanges ends all leases by range and lets every plain message wait in a row of
-// its own, or have one that says that it succeeded. New ones begin at the transactions of
-// this server. Turns that were given there are kept as if they had been read, and streams that
-// were to be arranged still are.
+// leaveRanges ends all leases by range and gives every plain message a row: one that waits, or one
+// that says that it succeeded. New ranges begin at the transactions of this server. Tokens are kept
+// as if a claim had read them; unresolved ones are given again.
 func (t *tx) leaveRanges() {
-	t.run("lock table @.message, @.cursor, @.batch, @.span, @.turn, @.ready, @.pending, @.log in share row exclusive mode")
+	t.run("lock table @.message, @.cursor, @.batch, @.success_range, @.token, @.ready, @.pending, @.log in share row exclusive mode")
 	t.run("leave_ranges.sql", t.now)
 	t.run("insert into @.log (pos, queue, state, ended, received) select pos, queue, 2, ended, received from @.success")
-	t.run("delete from @.batch where places is null")
-	t.run("delete from @.span")
-	t.run("update @.message set apart = true where not apart")
+	t.run("delete from @.batch where positions is null")
+	t.run("delete from @.success_range")
+	t.run("update @.message set by_range = false where by_range")
 	t.run("keep_tokens.sql")
 	t.run("renew_unresolved.sql")
 	t.run("restart_cursors.sql")

@@ -39,7 +39,7 @@ func TestMovedToAnotherServer(t *testing.T) {
 			if done := complete(t, s, ds, 6, 7, 8, 9, 10); len(done) != 5 {
 				t.Fatalf("%v are done", done)
 			}
-			turns := strictTurns(t, s)
+			check := strictTokens(t, s)
 			must(t, s.Crash())
 			move(t, schema, older)
 
@@ -48,7 +48,7 @@ func TestMovedToAnotherServer(t *testing.T) {
 			sound(t, s)
 			_, err = s.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "30"})
 			must(t, err)
-			turns(s)
+			check(s)
 			got := map[string]int{}
 			for range 40 {
 				ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 20, Lease: time.Hour})
@@ -68,9 +68,9 @@ func TestMovedToAnotherServer(t *testing.T) {
 	}
 }
 
-// besideALetter leaves a stream behind that has a letter, and that a transaction of a caller
+// appendedToALetter leaves a stream behind that has a letter, and that a transaction of a caller
 // has added to since.
-func besideALetter(t *testing.T, s *postgres.Store) {
+func appendedToALetter(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	must(t, store.Configure(t.Context(), s, "freed", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann", ""))
 	_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "freed", Stream: "s"})
@@ -84,14 +84,15 @@ func besideALetter(t *testing.T, s *postgres.Store) {
 	must(t, tx.Commit(t.Context()))
 }
 
-// strictTurns leaves strict streams behind whose first messages have ended, are out, and
-// are ready or have turns that no claim has read; what it returns finds all of them in their order.
-func strictTurns(t *testing.T, s *postgres.Store) func(*postgres.Store) {
+// strictTokens leaves strict streams behind whose first messages have ended, are claimed, and are
+// ready or have tokens that no claim has read; what it returns finds all of them in their order.
+func strictTokens(t *testing.T, s *postgres.Store) func(*postgres.Store) {
 	t.Helper()
 	must(t, store.Configure(t.Context(), s, "strict", strict(), "ann", ""))
 	add := func(streams ...string) {
 		for _, stream := range streams {
-			_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "strict", Stream: stream, Key: "1"}, nixie.Message{Queue: "strict", Stream: stream, Key: "2"})
+			_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "strict", Stream: stream, Key: "1"},
+				nixie.Message{Queue: "strict", Stream: stream, Key: "2"})
 			must(t, err)
 		}
 	}
@@ -100,12 +101,12 @@ func strictTurns(t *testing.T, s *postgres.Store) func(*postgres.Store) {
 	must(t, err)
 	must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Complete}})[0])
 	add("given")
-	besideALetter(t, s)
+	appendedToALetter(t, s)
 	return func(s *postgres.Store) {
 		ds, err := s.Claim(t.Context(), "freed", nixie.Want{Max: 9})
 		must(t, err)
 		if len(ds) != 1 || ds[0].Key != "added" {
-			t.Errorf("beside a letter came %v", ds)
+			t.Errorf("next to a letter came %v", ds)
 		}
 		got := map[string]string{"ended": "1"}
 		for range 7 {
@@ -141,9 +142,11 @@ func move(t *testing.T, schema string, older bool) {
 	for _, statement := range []string{
 		"update %[1]s.message set tx = (tx::text::bigint + %[2]s)::text::xid8",
 		"update %[1]s.cursor set tx = (tx::text::bigint + %[2]s)::text::xid8",
-		"update %[1]s.turn set tx = (tx::text::bigint + %[2]s)::text::xid8",
-		"update %[1]s.batch set after_tx = greatest(after_tx::text::bigint + %[2]s, 0)::text::xid8, last_tx = (last_tx::text::bigint + %[2]s)::text::xid8 where places is null",
-		"update %[1]s.span set after_tx = greatest(after_tx::text::bigint + %[2]s, 0)::text::xid8, last_tx = (last_tx::text::bigint + %[2]s)::text::xid8",
+		"update %[1]s.token set tx = (tx::text::bigint + %[2]s)::text::xid8",
+		`update %[1]s.batch set after_tx = greatest(after_tx::text::bigint + %[2]s, 0)::text::xid8, 
+			last_tx = (last_tx::text::bigint + %[2]s)::text::xid8 where positions is null`,
+		`update %[1]s.success_range set after_tx = greatest(after_tx::text::bigint + %[2]s, 0)::text::xid8, last_tx =
+			(last_tx::text::bigint + %[2]s)::text::xid8`,
 		"update %[1]s.meta set value = '1' where name = 'cluster' and %[2]s <> 0",
 	} {
 		_, err := conn.Exec(t.Context(), fmt.Sprintf(statement, schema, by))
@@ -152,7 +155,7 @@ func move(t *testing.T, schema string, older bool) {
 }
 
 // A server that goes down forgets claims of plain messages that it had not written
-// yet, and others get the same messages under the same number. Whoever made the first
+// yet, and others get the same messages under the same number. The owner of the first
 // claim settles nothing of theirs, also when their lease has a row of its own.
 func TestForgottenClaimSettlesNothing(t *testing.T) {
 	forgetClaim(t, nixie.QueueSettings{})
@@ -164,16 +167,17 @@ func forgetClaim(t *testing.T, settings nixie.QueueSettings) {
 	list, schema := crowd(t, 2)
 	before, after := list[0], list[1]
 	must(t, store.Configure(t.Context(), before, "q", settings, "ann", ""))
-	_, err := before.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "a", Stream: "a"}, nixie.Message{Queue: "q", Key: "b", Stream: "b"})
+	_, err := before.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "a", Stream: "a"},
+		nixie.Message{Queue: "q", Key: "b", Stream: "b"})
 	must(t, err)
 	execute(t, "create table "+schema+".was as table "+schema+".cursor")
-	execute(t, "create table "+schema+".given as table "+schema+".turn")
+	execute(t, "create table "+schema+".given as table "+schema+".token")
 	want := nixie.Want{Max: 2, Lease: time.Hour}
 	forgotten, err := before.Claim(t.Context(), "q", want)
 	must(t, err)
 	execute(t, "delete from "+schema+".cursor")
 	execute(t, "insert into "+schema+".cursor table "+schema+".was")
-	execute(t, "insert into "+schema+".turn table "+schema+".given")
+	execute(t, "insert into "+schema+".token table "+schema+".given")
 	execute(t, "drop table "+schema+".was, "+schema+".given")
 	execute(t, "delete from "+schema+".batch")
 	held, err := after.Claim(t.Context(), "q", want)
@@ -195,7 +199,7 @@ func forgetClaim(t *testing.T, settings nixie.QueueSettings) {
 
 // A process that has seen more moves of a cursor than a server knows after a crash goes on
 // by itself.
-func TestForgottenMovesHoldUpNobody(t *testing.T) {
+func TestForgottenMovesHoldUpNoClaim(t *testing.T) {
 	for _, settings := range []nixie.QueueSettings{{}, strict()} {
 		list, schema := crowd(t, 1)
 		s := list[0]

@@ -48,7 +48,7 @@ func TestRunnerCannot(t *testing.T) {
 		"insert into @.migration (version, name) values (2, 'mine')",
 		"update @.migration set version = 2",
 		"delete from @.migration",
-		"select setval('@.place', 1)",
+		"select setval('@.position', 1)",
 	} {
 		_, err := c.Exec(t.Context(), strings.NewReplacer("@.", schema+".", "SCHEMA", schema).Replace(statement))
 		var pg *pgconn.PgError

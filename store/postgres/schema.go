@@ -15,15 +15,15 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Schema looks after the schema of a store: it is what nixie migrate works with.
+// Schema applies migrations to the schema of a store: nixie migrate works with it.
 type Schema struct {
-	site
+	endpoint
 	list []store.Migration
 }
 
 var _ store.Schema = (*Schema)(nil)
 
-// NewSchema reads the URL of a store. Nothing is connected to yet.
+// NewSchema reads the URL of a store. It connects to nothing.
 func NewSchema(dsn string, opts Options) (*Schema, error) {
 	at, err := locate(dsn, opts)
 	if err != nil {
@@ -32,30 +32,30 @@ func NewSchema(dsn string, opts Options) (*Schema, error) {
 	return newSchema(at, migrations)
 }
 
-func newSchema(at site, folder fs.FS) (*Schema, error) {
+func newSchema(at endpoint, folder fs.FS) (*Schema, error) {
 	list, err := store.ReadMigrations(folder)
 	return &Schema{at, list}, err
 }
 
-// grants is what a role needs at run time. It may be granted again.
+// grants gives a role what it needs at run time. It may be run again.
 //
 //go:embed grants.sql
 var grants string
 
 const (
-	// A migration whose file begins so runs each statement by itself, for those that
-	// cannot be in a transaction. Each has to be one that may be run twice.
+	// A migration whose file begins so runs each statement by itself, for those that cannot be in a
+	// transaction. Each has to be one that may run twice.
 	onlineMark = "-- online\n"
-	// A migration waits so long for a lock before it lets those pass who wait behind
-	// it, and tries again.
+	// A migration waits so long for a lock before it lets pass those that wait behind it, and tries
+	// again.
 	migrationLock = "2s"
-	turnPause     = 50 * time.Millisecond
+	lockPause     = 50 * time.Millisecond
 )
 
 // connect opens a connection for migrations, without the limits of calls.
 func (m *Schema) connect(ctx context.Context) (*pgx.Conn, error) {
 	config := m.config.ConnConfig.Copy()
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec // what is run once is not worth preparing
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // no statement runs twice
 	config.RuntimeParams["application_name"] = "nixie migrate"
 	return pgx.ConnectConfig(ctx, config)
 }
@@ -70,10 +70,10 @@ func (m *Schema) on(ctx context.Context, f func(*pgx.Conn) error) error {
 	return m.explain(f(c))
 }
 
-// alone runs f while no other process changes this schema. The turn is a lock of the
-// session that does the work: what it sent last has ended when another gets the
-// turn, whatever became of the client. Who has to wait asks again and again: one
-// statement that waits would be a snapshot, which f waits for when it builds an index.
+// alone runs f while no other process changes this schema. It holds a lock of the session that does
+// the work: when another process gets the lock, the last statement of this one has ended, also if
+// the client is gone. A process that has to wait asks again and again: one long statement would
+// hold a snapshot, and f waits for snapshots when it builds an index.
 func (m *Schema) alone(ctx context.Context, f func(*pgx.Conn) error) error {
 	return m.on(ctx, func(c *pgx.Conn) error {
 		var session uint32
@@ -81,10 +81,11 @@ func (m *Schema) alone(ctx context.Context, f func(*pgx.Conn) error) error {
 			return err
 		}
 		if session != c.PgConn().PID() {
-			// A pooler hands sessions around: another could get the one that has the turn.
-			return nixie.Errorf(nixie.CodeInvalid, "store %s is behind a pooler: migrate by a URL of the server itself, then run by that of the pooler", m.place)
+			// A pooler shares sessions: another client could get the one that has the lock.
+			return nixie.Errorf(nixie.CodeInvalid,
+				"store %s is behind a pooler: migrate by a URL of the server itself, then run by that of the pooler", m.address)
 		}
-		pause := time.NewTicker(turnPause)
+		pause := time.NewTicker(lockPause)
 		defer pause.Stop()
 		for mine := false; ; {
 			if err := c.QueryRow(ctx, "select pg_try_advisory_lock(hashtext($1), 0)", "nixie "+m.opts.Schema).Scan(&mine); err != nil {
@@ -96,7 +97,8 @@ func (m *Schema) alone(ctx context.Context, f func(*pgx.Conn) error) error {
 			select {
 			case <-pause.C:
 			case <-ctx.Done():
-				return nixie.Errorf(nixie.CodeUnavailable, "another process changes schema %s of %s: wait for its end: %w", m.opts.Schema, m.place, ctx.Err())
+				return nixie.Errorf(nixie.CodeUnavailable, "another process changes schema %s of %s: wait for its end: %w", m.opts.Schema,
+					m.address, ctx.Err())
 			}
 		}
 	})
@@ -108,8 +110,8 @@ type querier interface {
 	QueryRow(context.Context, string, ...any) pgx.Row
 }
 
-// applied returns the list with what was applied, and refuses schemas that are
-// newer or another's.
+// applied returns the migrations with those that were applied, and refuses schemas that are newer
+// or of another program.
 func (m *Schema) applied(ctx context.Context, on querier) ([]store.Migration, error) {
 	list := append([]store.Migration(nil), m.list...)
 	var made, ours bool
@@ -117,7 +119,8 @@ func (m *Schema) applied(ctx context.Context, on querier) ([]store.Migration, er
 		return list, err
 	}
 	if !ours {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "schema %s of %s is another program's: name another one by nixie_schema in the URL", m.opts.Schema, m.place)
+		return nil, nixie.Errorf(nixie.CodeInvalid, "schema %s of %s is another program's: name another one by nixie_schema in the URL",
+			m.opts.Schema, m.address)
 	}
 	rows, err := on.Query(ctx, m.named("select version, applied from @.migration order by version"))
 	if err != nil {
@@ -127,7 +130,8 @@ func (m *Schema) applied(ctx context.Context, on querier) ([]store.Migration, er
 	var at time.Time
 	_, err = pgx.ForEachRow(rows, []any{&version, &at}, func() error {
 		if version < 1 || version > len(list) {
-			return nixie.Errorf(nixie.CodeInvalid, "store %s has schema version %d, this program knows up to %d: use a newer nixie", m.place, version, len(list))
+			return nixie.Errorf(nixie.CodeInvalid, "store %s has schema version %d, this program knows up to %d: use a newer nixie",
+				m.address, version, len(list))
 		}
 		list[version-1].Applied, list[version-1].At = true, at.UTC()
 		return nil
@@ -172,7 +176,7 @@ func (m *Schema) Up(ctx context.Context, version int, grant string) (done []stor
 	return done, err
 }
 
-// begin makes the schema, unless somebody has made it for us, and the book.
+// begin makes the schema, unless an administrator has made it, and the table of migrations.
 func (m *Schema) begin(ctx context.Context, c *pgx.Conn) error {
 	var made bool
 	if err := c.QueryRow(ctx, "select count(*) > 0 from pg_namespace where nspname = $1", m.opts.Schema).Scan(&made); err != nil {
@@ -187,13 +191,12 @@ func (m *Schema) begin(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// noted is the statement that notes a migration.
+// noted returns the statement that notes a migration.
 func (m *Schema) noted(step store.Migration) string {
 	return fmt.Sprintf("insert into @.migration (version, name) values (%d, '%s');", step.Version, step.Name)
 }
 
-// run runs a script with the statement that notes it, after a look at what is
-// there.
+// run runs a script with the statement that notes it, after look has checked what is there.
 func (m *Schema) run(ctx context.Context, c *pgx.Conn, script, noted string, look func(pgx.Tx) error) (err error) {
 	list := append(statements(m.named(script)), m.named(noted))
 	if strings.HasPrefix(script, onlineMark) {
@@ -206,7 +209,8 @@ func (m *Schema) run(ctx context.Context, c *pgx.Conn, script, noted string, loo
 	}
 	for range maxTries {
 		err = pgx.BeginFunc(ctx, c, func(t pgx.Tx) error {
-			if _, err := t.Exec(ctx, "select set_config('lock_timeout', $1, true), set_config('statement_timeout', '0', true)", migrationLock); err != nil {
+			if _, err := t.Exec(ctx, "select set_config('lock_timeout', $1, true), set_config('statement_timeout', '0', true)",
+				migrationLock); err != nil {
 				return err
 			}
 			if look != nil {
@@ -228,8 +232,8 @@ func (m *Schema) run(ctx context.Context, c *pgx.Conn, script, noted string, loo
 	return err
 }
 
-// statements splits a script. A statement ends at a semicolon at the end of a line
-// that is not between two $$.
+// statements splits a script. A statement ends at a semicolon at the end of a line that is not
+// between two $$.
 func statements(script string) (list []string) {
 	var one strings.Builder
 	quoted := false
@@ -248,7 +252,7 @@ func statements(script string) (list []string) {
 	return list
 }
 
-// inStep says which migration met an error that is not ours.
+// inStep adds to an error which migration met it.
 func inStep(step store.Migration, err error) error {
 	if isOurs(err) {
 		return err
@@ -270,12 +274,13 @@ func (m *Schema) grant(ctx context.Context, c *pgx.Conn, role string) error {
 	case err != nil:
 		return err
 	case owns:
-		return nixie.Errorf(nixie.CodeInvalid, "role %q may do all that %q may, who owns schema %s: grant to a role of its own", role, owner, m.opts.Schema)
+		return nixie.Errorf(nixie.CodeInvalid, "role %q may do all that %q may, who owns schema %s: grant to a role of its own", role,
+			owner, m.opts.Schema)
 	}
 	return m.run(ctx, c, m.granting(role), "", nil)
 }
 
-// granting is the script that grants.
+// granting returns the script that grants.
 func (m *Schema) granting(role string) string {
 	return strings.NewReplacer("SCHEMA", m.opts.Schema, "ROLE", pgx.Identifier{role}.Sanitize()).Replace(grants)
 }
@@ -307,7 +312,7 @@ func (m *Schema) Down(ctx context.Context, version int, lose bool) (done []store
 	return done, err
 }
 
-// struck is the statement that strikes a migration out. With the first the book goes.
+// struck returns the statement that removes the note of a migration. With the first the table goes.
 func struck(step store.Migration) string {
 	if step.Version == 1 {
 		return "drop table @.migration;"
@@ -341,10 +346,11 @@ func (m *Schema) spared(ctx context.Context, t pgx.Tx, lose bool) error {
 	if len(full) == 0 {
 		return nil
 	}
-	return nixie.Errorf(nixie.CodeConflict, "store %s has data that would be lost, in %s: give --lose-data if nobody needs it", m.place, strings.Join(full, ", "))
+	return nixie.Errorf(nixie.CodeConflict, "store %s has data that would be lost, in %s: give --lose-data if it is not needed", m.address,
+		strings.Join(full, ", "))
 }
 
-// leave removes the schema if nothing else is in it and it is ours to remove.
+// leave removes the schema if nothing else is in it and we may remove it.
 func (m *Schema) leave(ctx context.Context, c *pgx.Conn) error {
 	_, err := c.Exec(ctx, "drop schema "+m.opts.Schema)
 	switch codeOf(err) {

@@ -46,9 +46,11 @@ func freshSchema(t testing.TB) string {
 func growing(t testing.TB) fs.FS {
 	t.Helper()
 	folder := fstest.MapFS{
-		"m/0002_note.up.sql":    {Data: []byte("alter table @.meta add column note text;\ncomment on column @.meta.note is 'why; -- or who';\n")},
-		"m/0002_note.down.sql":  {Data: []byte("alter table @.meta drop column note;\n")},
-		"m/0003_index.up.sql":   {Data: []byte("-- online\n-- What is left of an interrupted one is not valid, and made again.\ndrop index concurrently if exists @.message_type;\ncreate index concurrently message_type on @.message (type);\n")},
+		"m/0002_note.up.sql": {Data: []byte("alter table @.meta add column note text;\ncomment on column @.meta.note is 'why; -- or " +
+			"who';\n")},
+		"m/0002_note.down.sql": {Data: []byte("alter table @.meta drop column note;\n")},
+		"m/0003_index.up.sql": {Data: []byte("-- online\n-- What is left of an interrupted one is not valid, and made again.\ndrop " +
+			"index concurrently if exists @.message_type;\ncreate index concurrently message_type on @.message (type);\n")},
 		"m/0003_index.down.sql": {Data: []byte("drop index @.message_type;\n")},
 	}
 	names, err := fs.Glob(postgres.Migrations(), "*/*.sql")
@@ -61,8 +63,7 @@ func growing(t testing.TB) fs.FS {
 	return folder
 }
 
-// valid checks that the schema is what its migrations make, and that all are
-// applied.
+// valid checks that the schema equals that of its migrations, and that all are applied.
 func valid(t *testing.T, m *postgres.Schema) {
 	t.Helper()
 	found, err := m.Validate(t.Context())
@@ -120,7 +121,8 @@ func TestMigrationInterrupted(t *testing.T) {
 			must(t, err)
 			for _, step := range list {
 				if step.Applied != (way.name == "up") {
-					t.Errorf("%s, cut at question %d and run again: migration %d is applied: %v", way.name, question, step.Version, step.Applied)
+					t.Errorf("%s, cut at question %d and run again: migration %d is applied: %v", way.name, question, step.Version,
+						step.Applied)
 				}
 			}
 			if way.name == "up" && question%8 == 0 {
@@ -133,10 +135,10 @@ func TestMigrationInterrupted(t *testing.T) {
 	valid(t, again)
 }
 
-// TestMigrationsTakeTurns lets many migrate at once, on a server where somebody
-// writes: each migration is applied once, and nobody waits for ever, not even the
+// TestMigrationsAlternate lets many migrate at once, on a server where a client
+// writes: each migration is applied once, and none waits for ever, not even the
 // index that waits for all who look.
-func TestMigrationsTakeTurns(t *testing.T) {
+func TestMigrationsAlternate(t *testing.T) {
 	const clients = 8
 	schema := freshSchema(t)
 	history := growing(t)
@@ -187,7 +189,8 @@ func TestMigrationWaitsForLocks(t *testing.T) {
 	other, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
 	defer func() { must(t, other.Close(context.WithoutCancel(t.Context()))) }()
-	const waits = "select count(*) from pg_stat_activity where application_name = 'nixie migrate' and wait_event_type = 'Lock' and query like '%" + "note text%' and query like '%SCHEMA%'"
+	const waits = `select count(*) from pg_stat_activity where application_name = 'nixie migrate' and wait_event_type = 'Lock'
+		and query like '%` + "note text%' and query like '%SCHEMA%'"
 	count := func() (n int) {
 		must(t, other.QueryRow(t.Context(), strings.ReplaceAll(waits, "SCHEMA", schema)).Scan(&n))
 		return n
@@ -210,7 +213,8 @@ func TestDownSparesData(t *testing.T) {
 	m, err := postgres.NewSchema(server.URL, postgres.Options{Schema: schema})
 	must(t, err)
 	_, err = m.Down(t.Context(), 0, false)
-	if nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(), schema+".message") || !strings.Contains(err.Error(), "--lose-data") {
+	if nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(), schema+".message") ||
+		!strings.Contains(err.Error(), "--lose-data") {
 		t.Errorf("told %v", err)
 	}
 	valid(t, m)
@@ -225,8 +229,8 @@ func TestDownSparesData(t *testing.T) {
 	}
 }
 
-// TestValidateNamesDifferences changes a schema in each way that somebody may, and
-// expects to be told.
+// TestValidateNamesDifferences changes a schema in each way that an administrator may,
+// and expects to be told.
 func TestValidateNamesDifferences(t *testing.T) {
 	schema := freshSchema(t)
 	m, err := postgres.NewSchema(server.URL, postgres.Options{Schema: schema})
@@ -242,16 +246,17 @@ func TestValidateNamesDifferences(t *testing.T) {
 		{"alter table @.queue alter column lease drop not null", "column-differs", "queue.lease"},
 		{"alter table @.letter alter column note type varchar(10)", "column-differs", "letter.note"},
 		{"alter table @.letter alter column note set default ''", "column-differs", "letter.note"},
-		{"drop index @.letter_kind", "index-missing", "letter_kind"},
+		{"drop index @.letter_facet", "index-missing", "letter_facet"},
 		{"create index mine on @.letter (died)", "index-unknown", "mine"},
-		{"drop index @.letter_kind; create index letter_kind on @.letter (kind)", "index-differs", "letter_kind"},
-		{"update pg_index set indisvalid = false where indexrelid = '@.letter_kind'::regclass", "index-differs", "letter_kind"},
+		{"drop index @.letter_facet; create index letter_facet on @.letter (facet)", "index-differs", "letter_facet"},
+		{"update pg_index set indisvalid = false where indexrelid = '@.letter_facet'::regclass", "index-differs", "letter_facet"},
 		{"alter table @.queue drop constraint queue_name_key", "constraint-missing", "queue.queue_name_key"},
 		{"alter table @.queue add check (age > 0)", "constraint-unknown", "queue.queue_age_check"},
 		{"drop view @.nixie_outbox cascade", "view-missing", "nixie_outbox"},
 		{"drop view @.nixie_outbox cascade; create view @.nixie_outbox as select 1 as x", "view-differs", "nixie_outbox"},
-		{"drop sequence @.place cascade", "sequence-missing", "place"},
-		{"create function @.f() returns trigger language plpgsql as 'begin return null; end'; create trigger theirs before delete on @.audit execute function @.f()", "trigger-unknown", "audit.theirs"},
+		{"drop sequence @.position cascade", "sequence-missing", "position"},
+		{`create function @.f() returns trigger language plpgsql as 'begin return null; end'; create trigger theirs before delete on
+			@.audit execute function @.f()`, "trigger-unknown", "audit.theirs"},
 	} {
 		t.Run(c.rule+" "+c.subject, func(t *testing.T) {
 			run(t, server.URL, "drop schema "+schema+" cascade")
@@ -277,7 +282,8 @@ func TestOtherVersions(t *testing.T) {
 	must(t, err)
 	must(t, s.Close())
 	_, err = postgres.OpenOf(t.Context(), server.URL, opts, growing(t))
-	if nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(), "has schema version 1, this program needs 3: run nixie migrate up --store '") {
+	if nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(),
+		"has schema version 1, this program needs 3: run nixie migrate up --store '") {
 		t.Errorf("an older schema: %v", err)
 	}
 	m, err := postgres.SchemaOf(server.URL, opts, growing(t))
@@ -288,7 +294,8 @@ func TestOtherVersions(t *testing.T) {
 		t.Errorf("applied %v", done)
 	}
 	_, err = postgres.Open(t.Context(), server.URL, opts)
-	if nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(), "has schema version 2, this program knows up to 1: use a newer nixie") {
+	if nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(),
+		"has schema version 2, this program knows up to 1: use a newer nixie") {
 		t.Errorf("a newer schema: %v", err)
 	}
 	s, err = postgres.OpenOf(t.Context(), server.URL, opts, growing(t))

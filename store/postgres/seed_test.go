@@ -91,7 +91,8 @@ func (o *outbox) fail(d *nixie.Delivery) {
 func (o *outbox) row(key, columns, want string) {
 	o.Helper()
 	var got string
-	query := fmt.Sprintf("select concat_ws(' ', %s) from %s.nixie_outbox where message_id = (select id from %[2]s.message where key = $1)", columns, o.schema)
+	query := fmt.Sprintf("select concat_ws(' ', %s) from %s.nixie_outbox where message_id = (select id from %[2]s.message where key = $1)",
+		columns, o.schema)
 	o.must(o.pool.QueryRow(o.Context(), query, key).Scan(&got))
 	if got != want {
 		o.Fatalf("%s of %s is %q, want %q", columns, key, got, want)
@@ -127,7 +128,8 @@ func TestStreamBasedFailureCascade_ReleasesLaterMessagesInSameStream(t *testing.
 	o.put("m1", "m2", "m3")
 	o.fail(o.claim("m1"))
 	o.claim("")
-	n, err := o.Unblock(t.Context(), store.Unblocking{Queue: "outbox", Stream: "customer-7", Actor: "ann", Reason: "independent of m1", Mark: true})
+	n, err := o.Unblock(t.Context(), store.Unblocking{Queue: "outbox", Stream: "customer-7", Actor: "ann", Reason: "independent of m1",
+		Mark: true})
 	o.must(err)
 	if n != 2 {
 		t.Fatalf("%d were released, want 2", n)
@@ -190,7 +192,8 @@ func TestPurgedJobIsDeletedInTheLog(t *testing.T) {
 	if n := o.count(t.Context(), entries); n != 0 {
 		t.Errorf("%d entries of the job outlive the audit", n)
 	}
-	if n := o.count(t.Context(), "select from "+o.schema+".purged where letter not in (select subject from "+o.schema+".entry where event = 'purge')"); n != 0 {
+	if n := o.count(t.Context(),
+		"select from "+o.schema+".purged where letter not in (select subject from "+o.schema+".entry where event = 'purge')"); n != 0 {
 		t.Errorf("%d purges are kept longer than the audit", n)
 	}
 }
@@ -240,7 +243,8 @@ func TestViewsAnswerWhatPeopleAsk(t *testing.T) {
 	o.must(err)
 	o.settle(nixie.Settlement{
 		Delivery: ds[0], Verb: nixie.Bury, Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen},
-		Failure: &nixie.Failure{FailedAt: o.clock.Now(), Type: "app.Bad", Text: "no such user", Stack: "line\x00 1", Reason: nixie.ReasonHandler, Class: nixie.ClassPermanent},
+		Failure: &nixie.Failure{FailedAt: o.clock.Now(), Type: "app.Bad", Text: "no such user", Stack: "line\x00 1",
+			Reason: nixie.ReasonHandler, Class: nixie.ClassPermanent},
 	})
 	_, err = o.pool.Exec(t.Context(), "update "+o.schema+".owner set seen = now() - interval '11 minutes'")
 	o.must(err)
@@ -248,20 +252,27 @@ func TestViewsAnswerWhatPeopleAsk(t *testing.T) {
 		query string
 		want  int // rows
 	}{
-		{"SELECT message_id, destination, event_type, attempts, error, scheduled_for, created_at FROM wh_outbox WHERE attempts >= 10 AND (status & 32768) = 32768 AND scheduled_for IS NOT NULL ORDER BY attempts DESC, created_at ASC", 0},
+		{`SELECT message_id, destination, event_type, attempts, error, scheduled_for, created_at FROM wh_outbox WHERE attempts >= 10
+			AND (status & 32768) = 32768 AND scheduled_for IS NOT NULL ORDER BY attempts DESC, created_at ASC`, 0},
 		{"SELECT attempts, COUNT(*) as message_count FROM wh_outbox WHERE (status & 32768) = 32768 GROUP BY attempts ORDER BY attempts", 1},
-		{"SELECT failure_reason, COUNT(*) as count FROM wh_outbox WHERE (status & 32768) = 32768 GROUP BY failure_reason ORDER BY count DESC", 2},
-		{"SELECT COUNT(*) as scheduled_count, MIN(scheduled_for) as next_retry, MAX(scheduled_for) as latest_retry FROM wh_outbox WHERE scheduled_for IS NOT NULL AND scheduled_for > NOW()", 1},
+		{`SELECT failure_reason, COUNT(*) as count FROM wh_outbox WHERE (status & 32768) = 32768 GROUP BY failure_reason
+			ORDER BY count DESC`, 2},
+		{`SELECT COUNT(*) as scheduled_count, MIN(scheduled_for) as next_retry, MAX(scheduled_for) as latest_retry FROM wh_outbox
+			WHERE scheduled_for IS NOT NULL AND scheduled_for > NOW()`, 1},
 		{"SELECT COUNT(*) as poison_candidates FROM wh_outbox WHERE attempts >= 10 AND (status & 32768) = 32768", 1},
 		{"SELECT message_id, attempts, error, scheduled_for FROM wh_outbox WHERE message_id = '" + ds[0].ID.String() + "'", 1},
 		{"SELECT failure_reason FROM wh_outbox WHERE message_id = '" + ds[0].ID.String() + "'", 1},
 		{"SELECT event_data FROM wh_outbox WHERE message_id = '" + ds[0].ID.String() + "'", 1},
-		{"SELECT message_id, created_at, attempts, scheduled_for FROM wh_outbox WHERE stream_id = 'customer-7' ORDER BY created_at ASC LIMIT 1", 1},
+		{`SELECT message_id, created_at, attempts, scheduled_for FROM wh_outbox WHERE stream_id = 'customer-7'
+			ORDER BY created_at ASC LIMIT 1`, 1},
 		{"SELECT attempts FROM wh_outbox WHERE message_id = '" + ds[0].ID.String() + "'", 1},
-		{"SELECT job_id, entrypoint, exception_type, exception_message, traceback FROM pgqueuer_log WHERE status = 'exception' ORDER BY created DESC LIMIT 20", 1},
-		{"SELECT id, entrypoint, status, heartbeat, updated FROM pgqueuer WHERE status = 'picked' AND heartbeat < NOW() - INTERVAL '10 minutes' ORDER BY heartbeat ASC", 1},
+		{`SELECT job_id, entrypoint, exception_type, exception_message, traceback FROM pgqueuer_log WHERE status = 'exception'
+			ORDER BY created DESC LIMIT 20`, 1},
+		{`SELECT id, entrypoint, status, heartbeat, updated FROM pgqueuer WHERE status = 'picked'
+			AND heartbeat < NOW() - INTERVAL '10 minutes' ORDER BY heartbeat ASC`, 1},
 	} {
-		query := strings.NewReplacer("wh_outbox", o.schema+".nixie_outbox", "pgqueuer_log", o.schema+".nixie_job_log", "pgqueuer", o.schema+".nixie_jobs").Replace(ask.query)
+		query := strings.NewReplacer("wh_outbox", o.schema+".nixie_outbox", "pgqueuer_log", o.schema+".nixie_job_log", "pgqueuer",
+			o.schema+".nixie_jobs").Replace(ask.query)
 		if got := o.count(t.Context(), query); got != ask.want {
 			t.Errorf("%d rows, want %d: %s", got, ask.want, query)
 		}

@@ -22,7 +22,7 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 	if err != nil && !isRace(err) {
 		return all(errs, err)
 	}
-	rest, places := unsettled(settlements, done)
+	rest, indexes := unsettled(settlements, done)
 	if len(rest) == 0 {
 		return errs
 	}
@@ -30,28 +30,27 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 	if err := s.write(ctx, func(t *tx) error { return t.settleAll(rest, left) }); err != nil {
 		all(left, err)
 	}
-	for i, place := range places {
-		errs[place] = left[i]
+	for i, at := range indexes {
+		errs[at] = left[i]
 	}
 	return errs
 }
 
-// unsettled are the settlements that are not done yet, and where they stand in the
-// call.
-func unsettled(settlements []nixie.Settlement, done []bool) (rest []nixie.Settlement, places []int) {
+// unsettled returns the settlements that are not done yet, and their indexes in the call.
+func unsettled(settlements []nixie.Settlement, done []bool) (rest []nixie.Settlement, indexes []int) {
 	for i := range settlements {
 		if done == nil || !done[i] {
-			rest, places = append(rest, settlements[i]), append(places, i)
+			rest, indexes = append(rest, settlements[i]), append(indexes, i)
 		}
 	}
-	return rest, places
+	return rest, indexes
 }
 
 // settleAll applies the settlements of one call, in their order.
 func (t *tx) settleAll(settlements []nixie.Settlement, errs []error) error {
 	deliveries := make([]*nixie.Delivery, 0, len(settlements))
 	var halting []nixie.ID
-	told := false // of failures: a letter says what the first and the newest was
+	told := false // whether failures are read: a letter has the first and the newest
 	failing, dying := 0, 0
 	for i := range settlements {
 		st := &settlements[i]
@@ -93,8 +92,8 @@ func (t *tx) settle(st *nixie.Settlement) error {
 	return t.apply(m, st, steps)
 }
 
-// apply does what a settlement asks for that is allowed. Steps are those of the message,
-// with what the settlement tells.
+// apply does what a settlement asks for, if that is allowed. steps are those of the message, with
+// those of the settlement.
 func (t *tx) apply(m *message, st *nixie.Settlement, steps []string) error {
 	e := lifecycle.Settled(st, m.letter != nil)
 	if store.EventOf(st.Verb) == store.OnBury {
@@ -112,7 +111,7 @@ func (t *tx) apply(m *message, st *nixie.Settlement, steps []string) error {
 	}
 	t.touch(m)
 	if m.Ordered {
-		t.stir(m.queue, m.stream)
+		t.markDirty(m.queue, m.stream)
 	}
 	switch m.State {
 	case lifecycle.Queued:
@@ -124,17 +123,17 @@ func (t *tx) apply(m *message, st *nixie.Settlement, steps []string) error {
 	return t.end(m, e)
 }
 
-// again lets a message be found that was retried or released.
+// again lets a claim find a message that was retried or released.
 func (t *tx) again(m *message) {
 	if m.Ordered {
 		m.State = lifecycle.Behind
 	}
-	if !m.Ordered || m.Due > t.now { // what is due of a stream is found out when that is arranged
+	if !m.Ordered || m.Due > t.now { // of a due one in a stream the recomputed head tells
 		t.comes(m.q.name, m.Due)
 	}
 }
 
-// end notes how a message ended that leaves nothing to do, and moves its letter on if it has one that was redriven.
+// end notes how a message ended that leaves nothing to do. A letter that was redriven follows it.
 func (t *tx) end(m *message, e lifecycle.End) error {
 	m.Ordered, m.note = false, e.Note
 	t.release(m, true)

@@ -46,9 +46,11 @@ func TestOldSnapshotsAreRefused(t *testing.T) {
 		must(t, err)
 		own := s.Tx(tx)
 		for name, m := range map[string]nixie.Message{
-			"delay": {Queue: "q", Stream: "t", Delay: time.Second}, "key": {Queue: "q", Stream: "t", DedupeKey: "k"}, "relaxed": {Queue: "r", Stream: "t"},
+			"delay": {Queue: "q", Stream: "t", Delay: time.Second}, "key": {Queue: "q", Stream: "t", DedupeKey: "k"},
+			"relaxed": {Queue: "r", Stream: "t"},
 		} {
-			if _, err := own.Enqueue(ctx, m); nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(), "the transaction is "+level) {
+			if _, err := own.Enqueue(ctx, m); nixie.CodeOf(err) != nixie.CodeInvalid ||
+				!strings.Contains(err.Error(), "the transaction is "+level) {
 				t.Errorf("%s, %s: %v", level, name, err)
 			}
 		}

@@ -60,8 +60,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestFilesAreUsed reads the Go files of the package: each statement that they name is there, none is
-// left over, and none that they write themselves is longer than a line.
+// TestFilesAreUsed reads the Go files of the package: each statement that they name is there, none
+// is left over, and none that they write themselves is longer than a line.
 func TestFilesAreUsed(t *testing.T) {
 	all, used := files(t), map[string]bool{}
 	statement := regexp.MustCompile(`^\W*(select|insert into|update|delete from|with|copy|create|drop|lock table|alter) `)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestR12_StoppedPastItsLease stops a holder for longer than its lease. Others get
-// the messages as abandoned, and whatever the first does after it goes on is refused
+// the messages as abandoned, and what the first does after it goes on is refused
 // and changes nothing: nothing ends twice (B010).
 func TestR12_StoppedPastItsLease(t *testing.T) {
 	const messages = 12

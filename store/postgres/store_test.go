@@ -53,7 +53,7 @@ func newSchema(t testing.TB) string {
 	return fmt.Sprintf("t%d_%d", os.Getpid(), schemas.made)
 }
 
-// dropSchema empties a schema that nobody uses any more, for others.
+// dropSchema empties a schema that is not used any more, for others.
 func dropSchema(t testing.TB, schema string) {
 	t.Helper()
 	conn, err := pgx.Connect(context.Background(), server.URL)
@@ -63,8 +63,10 @@ func dropSchema(t testing.TB, schema string) {
 	}
 	defer func() { _ = conn.Close(context.Background()) }()
 	const empty = `do $do$ declare t text; begin
-		for t in select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'SCHEMA' and tablename <> 'migration' order by tablename = 'death' loop execute 'delete from ' || t; end loop;
-		for t in select format('%I.%I', schemaname, sequencename) from pg_sequences where schemaname = 'SCHEMA' loop execute 'alter sequence ' || t || ' restart'; end loop;
+		for t in select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'SCHEMA' and tablename <> 'migration'
+			order by tablename = 'death' loop execute 'delete from ' || t; end loop;
+		for t in select format('%I.%I', schemaname, sequencename) from pg_sequences where schemaname = 'SCHEMA' loop 
+			execute 'alter sequence ' || t || ' restart'; end loop;
 	end $do$`
 	if _, err := conn.Exec(context.Background(), strings.ReplaceAll(empty, "SCHEMA", schema)); err != nil {
 		t.Error(err)

@@ -6,16 +6,21 @@ import (
 	"strings"
 )
 
-// Of all messages of a stream that have rows only those that may be handed out are in
-// the state queued: one, or the head that waits and the one that may pass it. The
-// others are behind. Whatever changes a stream holds the lock of its row and stirs it,
-// and at the end of the transaction it is arranged once. A stream that has nothing but
-// its lane is not stirred: see lane.go.
+// Of the rows of a stream claims find only those in state queued: one row, or the head that waits
+// for a retry and one row that may pass it. All others are behind. A call that changes a stream
+// locks its row and marks it dirty; at the end of the transaction the head is recomputed once. A
+// stream that has only its ordered path needs no recomputing: see ordered.go.
 //
-// There are three locks of that row. Who changes what is in a stream takes the one for no
-// key update. Who adds to it takes the one for update, and nobody else is at the stream. A
-// transaction of a caller may stay open for long: it takes the one for key share, which
-// keeps only those away who add, and leaves it to a claim to see what became of that.
+// Three strengths of the lock of that row:
+//
+//     lock                taken by                         keeps away
+//     ------------------  -------------------------------  ----------------------
+//     for no key update   calls that change the stream     each other
+//     for update          calls that append to the stream  all others
+//     for key share       callers' transactions that       calls that append
+//                         append, and may stay open long
+//
+// After the third a claim finds out what the caller's transaction appended.
 
 // streamKey names a stream of an ordered queue.
 type streamKey struct {
@@ -23,15 +28,15 @@ type streamKey struct {
 	name  string
 }
 
-// stir notes that something changed in a stream; one without a name is none.
-func (t *tx) stir(queue int64, name string) {
+// markDirty notes that something changed in a stream; an empty name is no stream.
+func (t *tx) markDirty(queue int64, name string) {
 	if name == "" {
 		return
 	}
-	if t.work.stirred == nil {
-		t.work.stirred = map[streamKey]bool{}
+	if t.work.dirty == nil {
+		t.work.dirty = map[streamKey]bool{}
 	}
-	t.work.stirred[streamKey{queue, name}] = true
+	t.work.dirty[streamKey{queue, name}] = true
 }
 
 func streamArgs(set map[streamKey]bool) (queues []int64, names []string) {
@@ -45,17 +50,17 @@ func streamArgs(set map[streamKey]bool) (queues []int64, names []string) {
 	return eachOf(own, func(k streamKey) int64 { return k.queue }), eachOf(own, func(k streamKey) string { return k.name })
 }
 
-// openStreamsOf locks the streams that a query names, and makes those that do not
-// exist. One that stays empty goes when it is arranged.
+// openStreamsOf locks the streams that a query names, and makes those that do not exist. A stream
+// that stays empty is removed when its head is recomputed.
 func (t *tx) openStreamsOf(query string, args ...any) {
 	t.openStreams(func(own streamKey, s streamRow) {
 		t.locked.streams[s.n] = true
-		t.stir(own.queue, own.name)
+		t.markDirty(own.queue, own.name)
 	}, "for update", query, args...)
 }
 
-// openStreams does the same by a lock of its caller's choice, and leaves it to that to stir
-// them. What it waited for is seen by those statements only that come after.
+// openStreams is openStreamsOf with another lock, and without marking the streams as dirty. Only
+// later statements see what it waited for.
 func (t *tx) openStreams(each func(streamKey, streamRow), lock, query string, args ...any) {
 	locked := map[int64]bool{}
 	t.locked.streams = map[int64]bool{}
@@ -75,22 +80,21 @@ func (t *tx) openStreams(each func(streamKey, streamRow), lock, query string, ar
 	}, fill("read_streams.sql", "streams", query), args...)
 }
 
-// addBeside locks streams for a transaction of a caller that adds messages of lanes. A second
-// one waits here until the first has ended: rows that come and go at once are seen by nobody
-// and still are in the way of each other.
-func (t *tx) addBeside(each func(streamKey, streamRow), queues []int64, names []string) {
+// addConcurrently locks streams for a transaction of a caller that appends to ordered paths. A
+// second such transaction waits here until the first has ended: both write and remove the same row.
+func (t *tx) addConcurrently(each func(streamKey, streamRow), queues []int64, names []string) {
 	t.openStreams(each, "for key share", "select * from unnest($1::int[], $2::text[])", queues, names)
 	t.run("note_adding.sql", queues, names)
 	t.run("forget_adding.sql", queues, names)
 }
 
-// arrange decides which messages of the streams that were stirred claims find.
-func (t *tx) arrange() {
-	if len(t.work.stirred) == 0 {
+// recomputeHeads decides which messages of dirty streams claims may find.
+func (t *tx) recomputeHeads() {
+	if len(t.work.dirty) == 0 {
 		return
 	}
-	t.arranges = true
-	queues, names := streamArgs(t.work.stirred)
+	t.recomputes = true
+	queues, names := streamArgs(t.work.dirty)
 	t.read(func(r row) error {
 		var queue string
 		err := r.Scan(&queue)

@@ -9,7 +9,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// readStreams reads streams with the cursors of their places.
+// readStreams reads streams with the cursors of their positions in the list.
 func (t *tx) readStreams(list *[]store.Stream, cursors *[]string, where string, limit int, args ...any) {
 	t.read(func(r row) error {
 		var v store.Stream
@@ -84,7 +84,7 @@ func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 		return 0, store.NoStream(u.Queue, u.Stream)
 	}
 	if u.Mark {
-		t.lockLanes(q.n)
+		t.lockOrderedPaths(q.n)
 	}
 	t.number(&stream, "select s.n from @.stream s where s.queue + 0 = $1 and s.name = $2 for update of s", q.n, u.Stream)
 	t.clock()
@@ -108,7 +108,7 @@ func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 	case !u.Mark:
 		t.read(count, "free_stream.sql", stream)
 	case q.settings.Order == nixie.OrderStrict:
-		t.enterAll("s.n = $1", stream)
+		t.giveRowsToAll("s.n = $1", stream)
 		t.read(count, "mark_passing.sql", uuids([]nixie.ID{head}), stream)
 	}
 	if err := t.send(); err != nil {
@@ -117,7 +117,7 @@ func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 	if n == 0 {
 		return 0, u.Nothing()
 	}
-	t.stir(q.n, u.Stream)
+	t.markDirty(q.n, u.Stream)
 	t.record(q.n, u.Actor, store.OnUnblock, head, u.Note())
 	return n, nil
 }

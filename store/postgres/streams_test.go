@@ -21,10 +21,10 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// manyStreams is how many streams the messages of the killed workers are in.
+// manyStreams counts the streams of the killed workers.
 const manyStreams = 1000
 
-// fate is what becomes of the nth message: of a hundred, four fail once and one
+// fate decides about the nth message: of a hundred, four fail once and one
 // fails for good.
 func fate(n int) (failsOnce, dies bool) {
 	part := n * 7919 % 100
@@ -117,13 +117,15 @@ func TestShow1_WorkersOfStreamsAreKilled(t *testing.T) {
 		pool, err := pgxpool.New(t.Context(), server.URL)
 		must(t, err)
 		defer pool.Close()
-		_, err = pool.Exec(t.Context(), "create table "+schema+".ledger (n bigint generated always as identity primary key, message integer not null)")
+		_, err = pool.Exec(t.Context(),
+			"create table "+schema+".ledger (n bigint generated always as identity primary key, message integer not null)")
 		must(t, err)
 		defer func() { // the schema is used again
 			_, err := pool.Exec(context.Background(), "drop table "+schema+".ledger")
 			must(t, err)
 		}()
-		must(t, store.Configure(t.Context(), list[0], "q", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann", "events in order"))
+		must(t, store.Configure(t.Context(), list[0], "q", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann",
+			"events in order"))
 		h := &herd{T: t, schema: schema, ended: map[string]int{}}
 		h.run(list[0], messages, perKill)
 		h.judge(list[0], pool, messages)
@@ -131,7 +133,7 @@ func TestShow1_WorkersOfStreamsAreKilled(t *testing.T) {
 	})
 }
 
-// run produces, and kills a worker after each so many ends, until all have ended.
+// run produces, and kills a worker after every perKill ends, until all have ended.
 func (h *herd) run(s *postgres.Store, messages, perKill int) {
 	h.Helper()
 	for i := range h.procs {
@@ -166,7 +168,7 @@ func (h *herd) run(s *postgres.Store, messages, perKill int) {
 		case <-waiting:
 			waiting = nil
 		case <-look.C:
-			if waiting != nil || heard { // who looks does not hear when to kill
+			if waiting != nil || heard { // a look does not hear when to kill
 				heard = false
 				continue
 			}
@@ -188,12 +190,14 @@ func (h *herd) run(s *postgres.Store, messages, perKill int) {
 	}
 }
 
-// judge looks at what became of all messages.
+// judge checks what became of all messages.
 func (h *herd) judge(s *postgres.Store, pool *pgxpool.Pool, messages int) {
 	h.Helper()
 	var runs, disorder, unseen int
-	must(h.T, pool.QueryRow(h.Context(), strings.ReplaceAll(`select (select count(*) from S.ledger), (select $1 - count(distinct message) from S.ledger),
-		(select count(*) from (select message, lag(message) over (partition by message % $2::int order by n) as before from S.ledger) x where message < before)`, "S.", h.schema+"."),
+	must(h.T, pool.QueryRow(h.Context(), strings.ReplaceAll(`select (select count(*) from S.ledger), 
+		(select $1 - count(distinct message) from S.ledger),
+		(select count(*) from (select message, lag(message) over (partition by message % $2::int order by n) as before from S.ledger) x
+			where message < before)`, "S.", h.schema+"."),
 		messages, manyStreams).Scan(&runs, &unseen, &disorder))
 	twice := 0
 	for key, n := range h.ended {
@@ -230,7 +234,8 @@ func (h *herd) judge(s *postgres.Store, pool *pgxpool.Pool, messages int) {
 			break
 		}
 	}
-	h.Logf("%d messages in %d streams, %d kills: %d succeeded, %d dead with %d letters, %d runs, %d ended twice, %d out of order, %d never run",
+	h.Logf("%d messages in %d streams, %d kills: %d succeeded, %d dead with %d letters, %d runs, "+
+		"%d ended twice, %d out of order, %d never run",
 		messages, manyStreams, h.kills, q.Succeeded, q.Dead, letters, runs, twice, disorder, unseen)
 	if int(q.Succeeded) != messages-dying || int(q.Dead) != dying || letters != dying || disorder > 0 || unseen > 0 || h.kills == 0 {
 		h.Errorf("%d should have died", dying)

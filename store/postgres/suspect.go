@@ -7,10 +7,10 @@ import (
 	"github.com/nixie-go/nixie/lease"
 )
 
-// handOutSuspects hands out all that is to be judged, else a group of suspects. It
-// reports whether nothing is to be handed out beside: also where suspects wait for
-// somebody who has nothing else in hand.
-func (c *claims) handOutSuspects(want nixie.Want, owner int64) (done bool, err error) {
+// claimSuspects claims all messages that are to be judged, or else a group of suspects. It
+// reports whether nothing else may be claimed now: also if suspects wait for a worker that holds
+// nothing else.
+func (c *claims) claimSuspects(want nixie.Want, owner int64) (done bool, err error) {
 	type kind struct {
 		judged  bool
 		crashes int

@@ -18,7 +18,8 @@ import (
 func TestTwins(t *testing.T) {
 	schema, now := newSchema(t), time.Now().Truncate(time.Second)
 	t.Cleanup(func() { dropSchema(t, schema) })
-	s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, Owner: "holder", Clock: func() time.Time { return now }})
+	s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, Owner: "holder",
+		Clock: func() time.Time { return now }})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
 	conn, err := pgx.Connect(t.Context(), server.URL)
@@ -30,7 +31,8 @@ func TestTwins(t *testing.T) {
 	}
 	_, err = s.Enqueue(t.Context(), rows...)
 	must(t, err)
-	_, err = conn.Exec(t.Context(), fmt.Sprintf(`update %[1]q.pending p set generation = 1 + i %% 2, redrives = i %% 2, attempts = i / 2 %% 3, deliveries = 3 + i / 6 %% 3, crashes = i / 18 %% 3, number = 3 + i %% 5,
+	_, err = conn.Exec(t.Context(), fmt.Sprintf(`update %[1]q.pending p set generation = 1 + i %% 2,
+		redrives = i %% 2, attempts = i / 2 %% 3, deliveries = 3 + i / 6 %% 3, crashes = i / 18 %% 3, number = 3 + i %% 5,
 			abandoned = case when i / 54 %% 2 = 1 and i / 18 %% 3 > 0 then 'gone' end, received = i / 108 %% 2 * 5, alone = i / 216 = 1
 		from (select pos, row_number() over (order by pos) - 1 as i from %[1]q.pending) c where c.pos = p.pos`, schema))
 	must(t, err)
@@ -55,7 +57,7 @@ func TestTwins(t *testing.T) {
 	for pos, m := range before {
 		is := leased[pos]
 		must(t, m.Claim(is.Owner, lifecycle.Nanos(now.Add(lease)), lifecycle.Nanos(now)))
-		m.Alone = is.Alone // whoever claims says it of a group
+		m.Alone = is.Alone // the claim sets it for a group
 		if !reflect.DeepEqual(m, is) {
 			t.Errorf("a claim made %+v\nlifecycle says %+v", is, m)
 		}
@@ -68,7 +70,7 @@ func TestTwins(t *testing.T) {
 	for pos, is := range standing(t, conn, schema) {
 		m := leased[pos]
 		must(t, m.Abandon("holder", lifecycle.Nanos(now)))
-		m.Claimed = is.Claimed // nobody reads it while there is no lease
+		m.Claimed = is.Claimed // it is not read while there is no lease
 		if ended++; !reflect.DeepEqual(m, is) {
 			t.Errorf("the end of a lease made %+v\nlifecycle says %+v", is, m)
 		}
@@ -79,17 +81,19 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// standing reads the rows of pending as lifecycle sees them, by place.
+// standing reads the rows of pending as lifecycle sees them, by position.
 func standing(t *testing.T, conn *pgx.Conn, schema string) map[int64]lifecycle.Message {
 	t.Helper()
-	found, err := conn.Query(t.Context(), fmt.Sprintf(`select pos, state, due, attempts, deliveries, crashes, generation, redrives, number, owner, claimed, until, received, coalesce(abandoned, ''), alone
+	found, err := conn.Query(t.Context(), fmt.Sprintf(`select pos, state, due, attempts,
+		deliveries, crashes, generation, redrives, number, owner, claimed, until, received, coalesce(abandoned, ''), alone
 		from %q.pending`, schema))
 	must(t, err)
 	list := map[int64]lifecycle.Message{}
 	for found.Next() {
 		var pos int64
 		var m lifecycle.Message
-		must(t, found.Scan(&pos, &m.State, &m.Due, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &m.Number, &m.Owner, &m.Claimed, &m.Until, &m.Received, &m.Abandoned, &m.Alone))
+		must(t, found.Scan(&pos, &m.State, &m.Due, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &m.Number, &m.Owner,
+			&m.Claimed, &m.Until, &m.Received, &m.Abandoned, &m.Alone))
 		list[pos] = m
 	}
 	must(t, found.Err())

@@ -13,31 +13,30 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// tx is one transaction of a call: what it has read, what it decided, and what it
-// is about to say to the server. Reads and writes are collected and go out
-// together.
+// tx is one transaction of a call: what it has read, what it decided, and what it is about to say
+// to the server. Reads and writes are collected and go out together.
 type tx struct {
-	store    *Store
-	ctx      context.Context
-	stop     context.CancelFunc // of ctx, where the transaction made it
-	wait     time.Duration      // for the answers of one round trip
-	on       asker
-	callers  bool   // it is a transaction of the caller
-	quiet    bool   // it changes nothing that others wait for
-	sees     string // how that is isolated
-	arranges bool   // streams are arranged
-	now      int64
-	list     []stmt
+	store      *Store
+	ctx        context.Context
+	stop       context.CancelFunc // of ctx, where the transaction made it
+	wait       time.Duration      // for the answers of one round trip
+	on         asker
+	callers    bool   // it is a transaction of the caller
+	quiet      bool   // it changes nothing that others wait for
+	sees       string // how that is isolated
+	recomputes bool   // heads of streams are recomputed
+	now        int64
+	list       []stmt
 
-	queues  map[int64]*queueRow
-	named   map[string]*queueRow
-	rows    map[int64]*message // by pos
-	byID    map[nixie.ID]*message
-	letters map[nixie.ID]*letterRow
-	keys    map[dedupeKey]*holder
-	locked  locks
-	made    []string // queues that did not exist
-	places  places
+	queues         map[int64]*queueRow
+	named          map[string]*queueRow
+	rows           map[int64]*message // by pos
+	byID           map[nixie.ID]*message
+	letters        map[nixie.ID]*letterRow
+	keys           map[dedupeKey]*holder
+	locked         locks
+	made           []string // queues that did not exist
+	drawnPositions positions
 
 	work   flush
 	trail  []entry
@@ -73,7 +72,7 @@ func (t *tx) number(into *int64, query string, args ...any) {
 	t.read(func(r row) error { return r.Scan(into) }, query, args...)
 }
 
-// send says to the server what was collected.
+// send sends the server what was collected.
 func (t *tx) send() error {
 	if len(t.list) == 0 {
 		return nil
@@ -85,7 +84,7 @@ func (t *tx) send() error {
 	return t.on.ask(ctx, list)
 }
 
-// clock makes now the time that it is when what was collected before is done.
+// clock sets now to the time at which everything that was collected before is done.
 func (t *tx) clock() {
 	if t.store.opts.Clock != nil {
 		t.run("select")
@@ -100,7 +99,7 @@ func (t *tx) clock() {
 
 func (t *tx) wake(queue string) { t.woken[queue] = true }
 
-// comes tells of a message that is due, or will be before others look for it.
+// comes wakes or hints the queue of a message that is due, or will be before the watch looks again.
 func (t *tx) comes(queue string, due int64) {
 	switch {
 	case due <= t.now:
@@ -122,11 +121,10 @@ func (t *tx) committed() {
 	}
 }
 
-// maxTries bounds how often a transaction is run that others got in the way of.
+// maxTries bounds how often a transaction is run again after races.
 const maxTries = 20
 
-// write runs f as a transaction. It is run again when others got in the way, so it
-// starts from nothing each time.
+// write runs f as a transaction. It is run again after a race, so f starts from nothing each time.
 func (s *Store) write(ctx context.Context, f func(*tx) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -144,12 +142,11 @@ func (s *Store) transact(ctx context.Context, f func(*tx) error) (err error) {
 	return s.explain(err)
 }
 
-// maxPause bounds how long a transaction that others got in the way of waits before
-// it is run again.
+// maxPause bounds the pause after a race.
 const maxPause = 200 * time.Millisecond
 
-// pause lets others go first, longer from one try to the next and never for the
-// same time as they do. It is false when ctx has ended.
+// pause waits after a race, longer from try to try and for a random time, so that two transactions
+// do not meet again. It returns false when ctx has ended.
 func pause(ctx context.Context, try int) bool {
 	longest := min(time.Millisecond<<try, maxPause)
 	timer := time.NewTimer(rand.N(longest))
@@ -170,7 +167,7 @@ func (s *Store) view(ctx context.Context, f func(*tx) error) error {
 	defer s.gate.leave()
 	return s.explain(s.once(ctx, "begin transaction isolation level repeatable read, read only", func(t *tx) error {
 		t.wait, t.quiet = viewPatience, true
-		t.run("select set_config('plan_cache_mode', 'auto', true), set_config('enable_seqscan', 'on', true)") // who looks around reads much
+		t.run("select set_config('plan_cache_mode', 'auto', true), set_config('enable_seqscan', 'on', true)") // lists and counts read much
 		return f(t)
 	}))
 }
@@ -195,7 +192,7 @@ func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error
 		return nil
 	}
 	if t.sent && !c.Conn().IsClosed() {
-		// Also when ctx has ended: the connection goes back to the pool.
+		// Also after the end of ctx: the connection goes back to the pool.
 		patience, stop := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
 		defer stop()
 		if _, undone := c.Exec(patience, "rollback"); undone != nil {
@@ -208,19 +205,20 @@ func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error
 	return err
 }
 
-// acquire waits for a connection of the pool, and says it when none was to be had
-// because this process has all of its own in use.
+// acquire waits for a connection of the pool. Its error tells when this process has all its
+// connections in use.
 func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	ctx, stop := context.WithTimeout(ctx, s.opts.AnswerWait)
 	defer stop()
 	c, err := s.pool.Acquire(ctx)
 	if stat := s.pool.Stat(); errors.Is(err, context.DeadlineExceeded) && stat.AcquiredConns() == stat.MaxConns() {
-		return nil, nixie.Errorf(nixie.CodeUnavailable, "store %s: all %d connections of this process are in use: raise pool_max_conns in its URL: %w", s.place, stat.MaxConns(), err)
+		return nil, nixie.Errorf(nixie.CodeUnavailable,
+			"store %s: all %d connections of this process are in use: raise pool_max_conns in its URL: %w", s.address, stat.MaxConns(), err)
 	}
 	return c, err
 }
 
-// unknown reports whether a commit may have happened all the same.
+// unknown reports whether a commit may have happened despite the error.
 func unknown(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -239,7 +237,8 @@ func (t *tx) commit() error {
 	}
 	t.list = append(t.list, stmt{query: commit, done: func(tag string) error {
 		if tag != "COMMIT" {
-			return nixie.Errorf(nixie.CodeUnavailable, "store %s undid the transaction: it answered the commit with %s", t.store.place, tag)
+			return nixie.Errorf(nixie.CodeUnavailable, "store %s undid the transaction: it answered the commit with %s", t.store.address,
+				tag)
 		}
 		return nil
 	}})
@@ -253,8 +252,8 @@ func (t *tx) finish() error {
 	return t.flushTrail()
 }
 
-// plain is a text as PostgreSQL can keep it: UTF-8 without the null character,
-// for which its picture stands.
+// plain returns a text as PostgreSQL can keep it: UTF-8, with a picture of the null character
+// instead of it.
 func plain(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "␀"), "\ufffd")
 }

@@ -10,12 +10,11 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// scratch is a schema that lives for one transaction, which is undone.
+// scratch is a schema that exists for one transaction, which is undone.
 const scratch = "nixie_validate"
 
-// Validate implements store.Schema. The migrations are run once more, into a schema
-// of a transaction that is undone: so no version of PostgreSQL spells what it has
-// otherwise than what is compared with it.
+// Validate implements store.Schema. It runs the migrations once more, into a schema of a
+// transaction that is undone: so a version of PostgreSQL describes both schemas in the same words.
 func (m *Schema) Validate(ctx context.Context) (list []store.Violation, err error) {
 	err = m.on(ctx, func(c *pgx.Conn) error {
 		known, err := m.applied(ctx, c)
@@ -28,12 +27,14 @@ func (m *Schema) Validate(ctx context.Context) (list []store.Violation, err erro
 		}
 		defer func() { _ = t.Rollback(context.WithoutCancel(ctx)) }()
 		var made bool
-		// With no search path every name is spelled with its schema.
-		if err := t.QueryRow(ctx, "select set_config('search_path', '', true) = '' and count(*) > 0 from pg_namespace where nspname = $1", m.opts.Schema).Scan(&made); err != nil {
+		// With no search path every name is shown with its schema.
+		if err := t.QueryRow(ctx, "select set_config('search_path', '', true) = '' and count(*) > 0 from pg_namespace where nspname = $1",
+			m.opts.Schema).Scan(&made); err != nil {
 			return err
 		}
 		if !made {
-			return nixie.Errorf(nixie.CodeNotFound, "store %s has no schema %s: run %s", m.place, m.opts.Schema, m.command(m.user(), "up"))
+			return nixie.Errorf(nixie.CodeNotFound, "store %s has no schema %s: run %s", m.address, m.opts.Schema,
+				m.command(m.user(), "up"))
 		}
 		have, err := describe(ctx, t, m.opts.Schema)
 		if err != nil {
@@ -41,7 +42,9 @@ func (m *Schema) Validate(ctx context.Context) (list []store.Violation, err erro
 		}
 		want, err := m.rehearse(ctx, t, known)
 		if codeOf(err) == errPrivilege {
-			return nixie.Errorf(nixie.CodeDenied, "role %q may not make a schema in %s, and needs to, for a moment, to compare with: run this as the role that migrates", m.user(), m.place)
+			return nixie.Errorf(nixie.CodeDenied,
+				"role %q may not make a schema in %s, and needs to, for a moment, to compare with: run this as the role that migrates",
+				m.user(), m.address)
 		}
 		list = store.Compare(want, have)
 		return err

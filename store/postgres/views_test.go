@@ -15,7 +15,7 @@ import (
 )
 
 // TestViewsFindByIndex asks the views for few of very many messages: by IDs that say
-// places and by others, by queue, by status. How much is read does not hang on how many
+// positions and by others, by queue, by status. How much is read does not hang on how many
 // there are, once PostgreSQL has looked at the tables, which autovacuum sees to; and none of
 // it is compiled. With an index of one's own the same is true of conditions on IDs.
 func TestViewsFindByIndex(t *testing.T) {
@@ -53,7 +53,8 @@ func TestViewsFindByIndex(t *testing.T) {
 		for _, ask := range asks {
 			a := explained(t, conn, strings.ReplaceAll(ask.query, "S.", schema+"."))
 			if most := 200 + 100*ask.rows; a.rows != ask.rows || a.pages > most || a.cost > compiled {
-				t.Errorf("%+v, %d rows are wanted from at most %d pages, for a cost of at most %d: %s", a, ask.rows, most, compiled, ask.query)
+				t.Errorf("%+v, %d rows are wanted from at most %d pages, for a cost of at most %d: %s", a, ask.rows, most, compiled,
+					ask.query)
 			}
 		}
 	}
@@ -67,7 +68,8 @@ func TestViewsFindByIndex(t *testing.T) {
 		{"select * from S.nixie_job_log" + of(purged) + " where status = 'deleted'", 1},
 		{"select * from S.nixie_jobs" + of(given.ID), 1},
 		{"select * from S.nixie_outbox where (status & 32768) = 32768 limit 10", 10},
-		{"select * from S.nixie_outbox where (status & 32768) = 32768 and attempts >= 1 and scheduled_for is not null order by attempts desc, created_at", 10},
+		{`select * from S.nixie_outbox where (status & 32768) = 32768 and attempts >= 1 and scheduled_for is not null
+			order by attempts desc, created_at`, 10},
 		{"select * from S.nixie_outbox where destination = 'old' and status = 32769 limit 100", 19},
 		{"select * from S.nixie_job_log where status = 'exception' order by created desc limit 20", 9},
 		{"select * from S.nixie_job_log where entrypoint = 'old' and status = 'deleted' limit 20", 11},
@@ -115,7 +117,8 @@ func oldOnes(t *testing.T, s *postgres.Store) {
 				continue
 			}
 			verb := [...]nixie.Verb{nixie.Retry, nixie.Bury, nixie.Discard}[i%3]
-			st[i] = nixie.Settlement{Delivery: d, Verb: verb, Delay: time.Hour, Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no", Reason: nixie.ReasonHandler, Class: nixie.ClassPermanent}}
+			st[i] = nixie.Settlement{Delivery: d, Verb: verb, Delay: time.Hour,
+				Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no", Reason: nixie.ReasonHandler, Class: nixie.ClassPermanent}}
 			if verb == nixie.Bury {
 				st[i].Delay, st[i].Burial = 0, &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}
 			}
@@ -126,8 +129,8 @@ func oldOnes(t *testing.T, s *postgres.Store) {
 	}
 }
 
-// answer is how many rows a query found in how many pages, and what its plan was thought
-// to cost.
+// answer has the rows that a query found, the pages that it read, and the estimated cost of its
+// plan.
 type answer struct{ rows, pages, cost int }
 
 // explained runs a query.
@@ -155,20 +158,29 @@ func TestViewsAgree(t *testing.T) {
 	o := newOutbox(t)
 	everyState(o)
 	for query, what := range map[string]string{
-		"select c.id from S.current c left join S.nixie_outbox o on o.message_id = c.id group by c.id having count(o.message_id) <> 1":                                                            "messages are not once in the outbox",
-		"select from S.nixie_outbox o where o.message_id not in (select id from S.message)":                                                                                                       "rows of the outbox are about no message",
-		"select c.id from S.current c left join S.nixie_job_log l on l.job_id = c.id where l.status is distinct from (array['successful', 'deleted', 'canceled', 'exception'])[c.state - 1]":      "messages are otherwise in the log of jobs",
-		"select c.id from S.current c left join S.nixie_jobs j on j.id = c.id where (j.id is null) = (c.state in (0, 1))":                                                                         "messages are otherwise among the jobs",
-		"select from (select * from S.nixie_outbox except select * from S.nixie_outbox(variadic array(select id from S.message))) x":                                                              "are in the outbox otherwise when they are asked for by their IDs",
-		"select from (select * from S.nixie_job_log except select * from S.nixie_job_log(variadic array(select id from S.message union all select message from S.purged))) x":                     "are in the log of jobs otherwise when they are asked for by their IDs",
-		"select from (select * from S.nixie_jobs except select * from S.nixie_jobs(variadic array(select id from S.message))) x":                                                                  "are among the jobs otherwise when they are asked for by their IDs",
-		"select from S.current c join S.nixie_outbox o on o.message_id = c.id where (o.status = 7) <> (c.state = 2) or ((o.status & 32768) = 32768) <> (c.reason <> '' and c.state in (0, 1, 5))": "have another status",
+		`select c.id from S.current c left join S.nixie_outbox o on o.message_id = c.id group by c.id
+			having count(o.message_id) <> 1`: "messages are not once in the outbox",
+		`select from S.nixie_outbox o where o.message_id not in 
+			(select id from S.message)`: "rows of the outbox are about no message",
+		`select c.id from S.current c left join S.nixie_job_log l on l.job_id = c.id where l.status 
+			is distinct from (array['successful', 'deleted', 'canceled', 'exception'])[c.state - 1]`: "messages are otherwise " +
+			"in the log of jobs",
+		`select c.id from S.current c left join S.nixie_jobs j on j.id = c.id 
+			where (j.id is null) = (c.state in (0, 1))`: "messages are otherwise among the jobs",
+		`select from (select * from S.nixie_outbox except select * from S.nixie_outbox(variadic 
+			array(select id from S.message))) x`: "are in the outbox otherwise when they are asked for by their IDs",
+		`select from (select * from S.nixie_job_log except select * from S.nixie_job_log(variadic array(select id from S.message
+			union all select message from S.purged))) x`: "are in the log of jobs otherwise when they are asked for by their IDs",
+		`select from (select * from S.nixie_jobs except select * from S.nixie_jobs(variadic 
+			array(select id from S.message))) x`: "are among the jobs otherwise when they are asked for by their IDs",
+		`select from S.current c join S.nixie_outbox o on o.message_id = c.id where (o.status = 7) <> (c.state = 2)
+			or ((o.status & 32768) = 32768) <> (c.reason <> '' and c.state in (0, 1, 5))`: "have another status",
 	} {
 		if n := o.count(t.Context(), strings.ReplaceAll(query, "S.", o.schema+".")); n > 0 {
 			t.Errorf("%d %s: %s", n, what, query)
 		}
 	}
-	const states = "select distinct state, lies from S.current"
+	const states = "select distinct state, location from S.current"
 	if n := o.count(t.Context(), strings.ReplaceAll(states, "S.", o.schema+".")); n < 9 {
 		t.Errorf("only %d kinds of messages are there", n)
 	}
@@ -181,7 +193,8 @@ func everyState(o *outbox) {
 	settle := func(d *nixie.Delivery, verb nixie.Verb) {
 		st := nixie.Settlement{Delivery: d, Verb: verb}
 		if verb != nixie.Complete {
-			st.Failure = &nixie.Failure{FailedAt: o.clock.Now(), Text: "no " + d.ID.String(), Type: "app.Bad", Reason: nixie.ReasonTimeout, Class: nixie.ClassTransient}
+			st.Failure = &nixie.Failure{FailedAt: o.clock.Now(), Text: "no " + d.ID.String(), Type: "app.Bad", Reason: nixie.ReasonTimeout,
+				Class: nixie.ClassTransient}
 		}
 		if verb == nixie.Bury {
 			st.Burial = &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}
@@ -203,14 +216,15 @@ func everyState(o *outbox) {
 		for j, verb := range [...]nixie.Verb{nixie.Complete, nixie.Retry, nixie.Bury, nixie.Discard, nixie.Bury, nixie.Bury} {
 			settle(ds[j], verb)
 		}
-		together := make([]nixie.Settlement, 10)
-		for j := range together {
-			together[j] = nixie.Settlement{Delivery: ds[10+j], Verb: nixie.Complete}
+		group := make([]nixie.Settlement, 10)
+		for j := range group {
+			group[j] = nixie.Settlement{Delivery: ds[10+j], Verb: nixie.Complete}
 		}
-		for _, err := range o.Settle(o.Context(), together) {
+		for _, err := range o.Settle(o.Context(), group) {
 			o.must(err)
 		}
-		for _, err := range o.Amend(o.Context(), []nixie.ID{receipts[79].ID, receipts[78].ID}, store.Change{Verb: store.Cancel, Actor: "ann"}) {
+		for _, err := range o.Amend(o.Context(), []nixie.ID{receipts[79].ID, receipts[78].ID},
+			store.Change{Verb: store.Cancel, Actor: "ann"}) {
 			o.must(err)
 		}
 		letters, _, err := o.Letters(o.Context(), nixie.Filter{Queues: []string{queue}}, store.Page{})

@@ -17,7 +17,7 @@ func TestWaitingCallsAreCopied(t *testing.T) {
 		}
 	}
 	given := message()
-	g, c := &together{running: true}, &few{rows: []messageRow{{given: given}}}
+	g, c := &groupCommit{running: true}, &groupCall{rows: []messageRow{{given: given}}}
 	if g.begin(c) {
 		t.Fatal("it goes while another runs")
 	}
@@ -27,16 +27,16 @@ func TestWaitingCallsAreCopied(t *testing.T) {
 	}
 }
 
-// TestTurnsOfCalls lets calls come while one runs: they go together, in their order and
+// TestGroupsOfCalls lets calls come while one runs: they go in groups, in their order and
 // within the bounds, and when none is left the next goes at once.
-func TestTurnsOfCalls(t *testing.T) {
-	g := &together{}
-	alone := new(few)
+func TestGroupsOfCalls(t *testing.T) {
+	g := &groupCommit{}
+	alone := new(groupCall)
 	if !g.begin(alone) {
 		t.Fatal("a lone call waits")
 	}
-	big := func() *few { return &few{rows: make([]messageRow, maxTogether/2), size: 1} }
-	calls := []*few{big(), big(), big(), {size: maxTogetherSize}, {size: 1}}
+	big := func() *groupCall { return &groupCall{rows: make([]messageRow, maxGroup/2), size: 1} }
+	calls := []*groupCall{big(), big(), big(), {size: maxGroupSize}, {size: 1}}
 	for i, c := range calls {
 		for j := range c.rows {
 			c.rows[j].given = new(nixie.Message)
@@ -45,18 +45,18 @@ func TestTurnsOfCalls(t *testing.T) {
 			t.Fatalf("call %d goes while another runs", i)
 		}
 	}
-	for turn, want := range [][]*few{calls[:2], calls[2:3], calls[3:4], calls[4:]} {
+	for group, want := range [][]*groupCall{calls[:2], calls[2:3], calls[3:4], calls[4:]} {
 		if got := g.take(0); !reflect.DeepEqual(got, want) {
-			t.Fatalf("turn %d has %d calls, want %d", turn, len(got), len(want))
+			t.Fatalf("group %d has %d calls, want %d", group, len(got), len(want))
 		}
 		if !g.running {
-			t.Fatalf("turn %d: another call would go beside it", turn)
+			t.Fatalf("group %d: another call would go at the same time", group)
 		}
 	}
 	if got := g.take(0); got != nil {
 		t.Errorf("%d calls are left", len(got))
 	}
 	if !g.begin(alone) {
-		t.Error("nobody is left, and a call waits")
+		t.Error("no call is left, and another one waits")
 	}
 }

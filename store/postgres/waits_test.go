@@ -39,15 +39,15 @@ func TestTimeOfWaiting(t *testing.T) {
 		call     func(*testing.T, *postgres.Store, *nixie.Delivery) time.Time
 		claimed  bool // before
 	}{
-		"a claim":                  {lock: "cursor", call: claim},
-		"a claim of a lane":        {settings: strict(), lock: "cursor", call: claim},
-		"a claim of a row, strict": {settings: strict(), delay: time.Nanosecond, lock: "cursor", call: claim},
-		"an extension":             {lock: "batch", call: extend, claimed: true},
-		"an extension, strict":     {settings: strict(), lock: "batch", call: extend, claimed: true},
-		"a retry":                  {lock: "batch", call: retry, claimed: true},
-		"a retry, strict":          {settings: strict(), lock: "batch", call: retry, claimed: true},
-		"a retry of a row":         {delay: time.Nanosecond, lock: "pending", call: retry, claimed: true},
-		"a retry of a row, strict": {settings: strict(), delay: time.Nanosecond, lock: "pending", call: retry, claimed: true},
+		"a claim":                    {lock: "cursor", call: claim},
+		"a claim of an ordered path": {settings: strict(), lock: "cursor", call: claim},
+		"a claim of a row, strict":   {settings: strict(), delay: time.Nanosecond, lock: "cursor", call: claim},
+		"an extension":               {lock: "batch", call: extend, claimed: true},
+		"an extension, strict":       {settings: strict(), lock: "batch", call: extend, claimed: true},
+		"a retry":                    {lock: "batch", call: retry, claimed: true},
+		"a retry, strict":            {settings: strict(), lock: "batch", call: retry, claimed: true},
+		"a retry of a row":           {delay: time.Nanosecond, lock: "pending", call: retry, claimed: true},
+		"a retry of a row, strict":   {settings: strict(), delay: time.Nanosecond, lock: "pending", call: retry, claimed: true},
 	} {
 		for whose, clock := range map[string]*storetest.Clock{"the database's clock": nil, "a clock that was set": storetest.NewClock()} {
 			t.Run(name+" by "+whose, func(t *testing.T) {
@@ -97,7 +97,7 @@ func later(t *testing.T, tx pgx.Tx, clock *storetest.Clock) (now time.Time) {
 	return clock.Now()
 }
 
-// look looks at the only message.
+// look reads the only message.
 func look(t *testing.T, s *postgres.Store) nixie.Message {
 	t.Helper()
 	all, _, err := s.Messages(t.Context(), nixie.Filter{}, store.Page{Limit: 1})

@@ -8,28 +8,26 @@ import (
 	"time"
 )
 
-// A process that adds due work tells the others by a notification, and each process
-// that waits for work has a connection that listens. Both are hints: those who wait
-// also ask now and then. A notification is not part of the transaction that adds,
-// because transactions that notify commit one after the other in the whole server;
-// it follows the commit, alone, and at most one in a while for each queue.
+// A process that adds due work notifies the others, and each process that waits for work has a
+// connection that listens. Both are hints: processes that wait also ask now and then. A
+// notification is not part of the transaction that adds, because PostgreSQL commits transactions
+// that notify one after the other. It follows the commit, at most once in a while for each queue.
 const (
 	notifyGap = 3 * time.Millisecond
-	aloneGap  = 30 * time.Millisecond // the same while nobody listens
+	aloneGap  = 30 * time.Millisecond // the same while no process listens
 )
 
-// hearers is the lock that all who listen to a schema $1 share: who could have it
-// alone tells nobody.
+// hearers is the lock that all listeners of a schema $1 share: a process that gets it alone need
+// not notify.
 const hearers = "hashtext('nixie listen ' || $1), 0"
 
-// wake is Wake of store.Features. The first call makes this process listen to the
-// others.
+// wake is Wake of store.Features. The first call makes this process listen to the others.
 func (s *Store) wake(queue string) <-chan struct{} {
 	s.listener.start(s)
 	return s.wakes.Next(queue)
 }
 
-// tell wakes those who wait for work that was added to queues, here and elsewhere.
+// tell wakes those that wait for work of queues, here and in other processes.
 func (s *Store) tell(queues map[string]bool) {
 	for queue := range queues {
 		s.wakes.Ring(queue)
@@ -37,11 +35,11 @@ func (s *Store) tell(queues map[string]bool) {
 	s.notify(queues)
 }
 
-// notifier sends what others are to be told.
+// notifier sends notifications.
 type notifier struct {
 	mu      sync.Mutex
 	waiting map[string]bool // queues that are to be named in the next notification
-	sending bool            // somebody is at it, and takes along what comes meanwhile
+	sending bool            // a goroutine is sending, and sends what is added meanwhile
 	shut    bool
 	all     sync.WaitGroup
 }
@@ -65,7 +63,7 @@ func (s *Store) notify(queues map[string]bool) {
 	n.all.Go(func() { s.sendNotes() })
 }
 
-// sendNotes sends what waits, and rests after it, until nothing waits any more.
+// sendNotes sends what waits, with pauses, until nothing waits.
 func (s *Store) sendNotes() {
 	rest := time.NewTimer(0)
 	<-rest.C
@@ -83,7 +81,7 @@ func (s *Store) sendNotes() {
 	}
 }
 
-// take returns what waits; when it is nothing the sender is at its end.
+// take returns what waits; when it returns nothing the sender ends.
 func (n *notifier) take() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -93,9 +91,8 @@ func (n *notifier) take() []string {
 	return queues
 }
 
-// sendNote sends one notification for each queue, and reports whether anybody listens.
-// It waits for no disk: a notification that is lost is made up for by who asks. So
-// is one that fails.
+// sendNote sends one notification for each queue, and reports whether a process listens. It does
+// not wait for the disk: processes that ask make up for a notification that is lost or fails.
 func (s *Store) sendNote(queues []string) bool {
 	ctx, stop := context.WithTimeout(context.Background(), s.opts.AnswerWait)
 	defer stop()

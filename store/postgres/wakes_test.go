@@ -19,7 +19,7 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// wakePatience is how long a test waits for what takes a millisecond.
+// wakePatience bounds how long a test waits for what takes a millisecond.
 const wakePatience = 20 * time.Second
 
 // woken waits for a channel of Wake.
@@ -28,7 +28,7 @@ func woken(t *testing.T, ch <-chan struct{}) {
 	select {
 	case <-ch:
 	case <-time.After(wakePatience):
-		t.Fatal("nobody woke it")
+		t.Fatal("nothing woke it")
 	}
 }
 
@@ -44,7 +44,7 @@ func listening(t *testing.T, on, schema string, but ...int) int {
 			return pids[at]
 		}
 		if ctx.Err() != nil {
-			t.Fatal("nobody listens")
+			t.Fatal("no process listens")
 		}
 	}
 }
@@ -57,7 +57,9 @@ func sessions(ctx context.Context, on, schema string) []int {
 		return nil
 	}
 	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
-	rows, err := c.Query(ctx, "select pid from pg_stat_activity where application_name = 'nixie listen ' || $1 and state = 'idle' and (query like '%pg_notify%' or query like '%listens%')", schema)
+	rows, err := c.Query(ctx,
+		`select pid from pg_stat_activity where application_name = 'nixie listen ' || $1 and state = 'idle' and (query like
+			'%pg_notify%' or query like '%listens%')`, schema)
 	if err != nil {
 		return nil
 	}
@@ -150,10 +152,10 @@ func TestB052_CommitsDoNotNotify(t *testing.T) {
 	_, err = s.Enqueue(t.Context(), nixie.Message{Queue: "q"})
 	must(t, err)
 	s.Noted()
-	_, err = c.Exec(t.Context(), "select pg_notify($1, 'nobody'), pg_advisory_lock_shared(hashtext('nixie listen ' || $1), 0)", schema)
+	_, err = c.Exec(t.Context(), "select pg_notify($1, 'none'), pg_advisory_lock_shared(hashtext('nixie listen ' || $1), 0)", schema)
 	must(t, err)
-	if note, err := c.WaitForNotification(t.Context()); err != nil || note.Payload != "nobody" {
-		t.Errorf("heard %v (%v), where nobody was known to listen", note, err)
+	if note, err := c.WaitForNotification(t.Context()); err != nil || note.Payload != "none" {
+		t.Errorf("heard %v (%v), where no listener was known", note, err)
 	}
 	began := time.Now()
 	var all sync.WaitGroup
@@ -186,7 +188,7 @@ func TestB052_CommitsDoNotNotify(t *testing.T) {
 }
 
 // TestB050_DeadListenerIsReplaced makes the listener's connection one that is there
-// and passes nothing on. Nobody says so; it is found by its silence.
+// and passes nothing on. Its silence reveals it.
 func TestB050_DeadListenerIsReplaced(t *testing.T) {
 	w := newWire(t)
 	schema := lend(t)
@@ -198,11 +200,12 @@ func TestB050_DeadListenerIsReplaced(t *testing.T) {
 	w.silence()
 	ch := s.Features().Wake("q")
 	second := listening(t, server.URL, schema, first)
-	woken(t, ch) // to ask for what came while nobody listened
+	woken(t, ch) // to ask for what came while no connection listened
 	if second == first {
 		t.Error("it listens where nothing comes")
 	}
-	if err := <-warned; !strings.Contains(err.Error(), "nobody listens for work that other processes add, as the connection is lost: it is asked for every 50ms") {
+	if err := <-warned; !strings.Contains(err.Error(),
+		"the connection that listens for work of other processes is lost: the store is asked every 50ms") {
 		t.Errorf("warned %v", err)
 	}
 	w.plan(-1, false) // what was silent ends
@@ -227,7 +230,7 @@ func TestListenerOutlivesServer(t *testing.T) {
 }
 
 // TestBehindPooler does everything through a pooler that hands out a session for
-// each transaction. It says once that nobody listens, and limits hold all the same.
+// each transaction. It says once that no process listens, and limits hold all the same.
 func TestBehindPooler(t *testing.T) {
 	pooler := server.Pooler(t)
 	schema := lend(t)
@@ -238,7 +241,8 @@ func TestBehindPooler(t *testing.T) {
 	if _, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q"}); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"lock_timeout": "7s", "statement_timeout": "5min", "idle_in_transaction_session_timeout": "1min", "jit": "off"} {
+	for name, want := range map[string]string{"lock_timeout": "7s", "statement_timeout": "5min",
+		"idle_in_transaction_session_timeout": "1min", "jit": "off"} {
 		if got, err := s.SettingOfCalls(t.Context(), name); err != nil || got != want {
 			t.Errorf("%s is %s in a call, want %s (%v)", name, got, want, err)
 		}
@@ -282,7 +286,8 @@ func TestBehindPooler(t *testing.T) {
 	sound(t, s)
 	m, err := postgres.NewSchema(pooler, postgres.Options{Schema: schema})
 	must(t, err)
-	if _, err = m.Up(t.Context(), 0, ""); nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(), "behind a pooler: migrate by a URL of the server itself") {
+	if _, err = m.Up(t.Context(), 0, ""); nixie.CodeOf(err) != nixie.CodeInvalid ||
+		!strings.Contains(err.Error(), "behind a pooler: migrate by a URL of the server itself") {
 		t.Errorf("told %v", err)
 	}
 }
@@ -295,18 +300,19 @@ func TestPickUp(t *testing.T) {
 	adds := open(t, server.URL, postgres.Options{Schema: schema})
 	works := open(t, server.URL, postgres.Options{Schema: schema, Owner: "worker"})
 	began := make(chan time.Time)
-	w, err := worker.New(worker.Config{Source: store.NewSource(works, "q"), Queue: "q", Handler: nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error {
-		began <- time.Now()
-		return nil
-	})})
+	w, err := worker.New(worker.Config{Source: store.NewSource(works, "q"), Queue: "q",
+		Handler: nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error {
+			began <- time.Now()
+			return nil
+		})})
 	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { _ = w.Run(ctx) })
 	var took []time.Duration
-	dice := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range messages {
-		<-time.After(time.Duration(5+dice.IntN(10)) * time.Millisecond) // so that it is idle in between
+		<-time.After(time.Duration(5+rng.IntN(10)) * time.Millisecond) // so that it is idle in between
 		at := time.Now()
 		_, err := adds.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(i)})
 		must(t, err)
@@ -317,6 +323,6 @@ func TestPickUp(t *testing.T) {
 	slices.Sort(took)
 	t.Logf("pick-up of %d messages: p50 %s, p99 %s, longest %s", messages, took[messages/2], took[messages*99/100], took[messages-1])
 	if half := took[messages/2]; half > 25*time.Millisecond { // without hints it is half of what a poll takes
-		t.Errorf("half of the messages took %s or more: nobody was woken", half)
+		t.Errorf("half of the messages took %s or more: no claim was woken", half)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// While the listener hears what others tell, a look that finds nothing is repeated once a
-// second, for what was not told; without a listener every 50 ms.
+// While the listener hears notifications, the watch looks for work once a second, for what was not
+// notified; without a listener every 50 ms.
 const (
 	lookEvery = time.Second
 	askEvery  = 50 * time.Millisecond
@@ -28,7 +28,7 @@ func (s *Store) lookFor(ctx context.Context, queues []string) (sight store.Sight
 	defer s.gate.leave()
 	ctx, stop := context.WithTimeout(ctx, s.opts.AnswerWait)
 	defer stop()
-	rows, err := s.pool.Query(ctx, s.named("watch.sql"), queues, s.clockArg(), s.looks.sinceIdle())
+	rows, err := s.pool.Query(ctx, s.named("watch.sql"), queues, s.clockArg(), s.seen.sinceIdle())
 	if err != nil {
 		return sight, err
 	}

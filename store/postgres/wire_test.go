@@ -42,7 +42,8 @@ func newWire(t *testing.T) *wire {
 	}
 	dir, err := os.MkdirTemp("", "nixie-wire-") //nolint:usetesting // the name of a socket has to be short
 	must(t, err)
-	w := &wire{url: "postgres://nixie@/postgres?pool_max_conns=2&host=" + url.QueryEscape(dir), server: filepath.Join(folder, ".s.PGSQL.5432"), left: -1, asks: -1}
+	w := &wire{url: "postgres://nixie@/postgres?pool_max_conns=2&host=" + url.QueryEscape(dir),
+		server: filepath.Join(folder, ".s.PGSQL.5432"), left: -1, asks: -1}
 	w.listen, err = net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
 	must(t, err)
 	w.all.Go(w.serve)
@@ -167,7 +168,7 @@ func (w *wire) hang(c *connection) {
 	w.hung = append(w.hung, c)
 }
 
-// plan cuts after so many bytes of one direction, never for −1. Those that are mute
+// plan cuts after a number of bytes of one direction, never for −1. Those that are mute
 // end, as they do when a server notices.
 func (w *wire) plan(left int, back bool) {
 	w.mu.Lock()
@@ -179,7 +180,7 @@ func (w *wire) plan(left int, back bool) {
 	w.left, w.back, w.whole = left, back, 0
 }
 
-// passed is how many bytes passed since the plan.
+// passed counts the bytes that passed since the plan.
 func (w *wire) passed() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

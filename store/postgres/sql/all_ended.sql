@@ -4,7 +4,7 @@ coalesce(
   (
     select m.pos <= s.at or (select l.pos from @.log l where l.pos = m.pos) is not null
     from @.message m
-    where m.lane = s.n
+    where m.ordered_stream = s.n
     order by m.pos desc
     limit 1
   ),

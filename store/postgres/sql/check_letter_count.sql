@@ -6,9 +6,9 @@ select
   'counts ' || sum(n) || ' letters more than it has that are ' || status
     || ', of reason ' || reason || ', from hour ' || hour
 from (
-  select queue, status, reason, kind, hour, letters as n from @.death
+  select queue, status, reason, facet, hour, letters as n from @.death
   union all
-  select queue, status, reason, kind, hour, -1 from @.letter
+  select queue, status, reason, facet, hour, -1 from @.letter
 ) c
-group by queue, status, reason, kind, hour
+group by queue, status, reason, facet, hour
 having sum(n) <> 0

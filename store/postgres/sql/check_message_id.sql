@@ -1,7 +1,7 @@
 -- Finds what breaks the rule message-id: an ID that says a position says that of its message, and is unique.
 -- locks: none
 -- out: subject, text
-select m.id::text, 'has an ID that says another place'
+select m.id::text, 'has an ID that says another position'
 from @.message m
 where m.numbered and @.pos_of(m.id) <> m.pos
 union all

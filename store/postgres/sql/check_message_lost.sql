@@ -3,4 +3,4 @@
 -- out: subject, text
 select c.id::text, 'is neither on its way nor has it ended'
 from @.current c
-where c.lies is null or c.lies = 4 and c.pos not in (select pos from @.fresh)
+where c.location is null or c.location = 4 and c.pos not in (select pos from @.fresh)

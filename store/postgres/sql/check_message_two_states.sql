@@ -8,4 +8,4 @@ union all
 select c.id::text, 'is before all ranges and was handed out'
 from @.fresh f
 join @.current c on c.pos = f.pos
-where c.lies <> 4
+where c.location <> 4

@@ -7,7 +7,7 @@ from (
   union all
   select queue, state, case state when 3 then coalesce(nullif(reason, ''), 'unknown') else '' end, -1 from @.log
   union all
-  select queue, 2, '', -members from @.span
+  select queue, 2, '', -members from @.success_range
 ) c
 group by queue, state, reason
 having sum(n) <> 0

@@ -1,7 +1,7 @@
 -- Finds what breaks the rule row-no-message: no row is about a message that does not exist.
 -- locks: none
 -- out: subject, text
-select 'place ' || x.pos, 'is kept without its message'
+select 'position ' || x.pos, 'is kept without its message'
 from (
   select pos from @.pending
   union all

@@ -8,7 +8,7 @@ left join @.stream s on s.n = p.stream
 where p.stream is not null and (s.n is null or s.name is distinct from m.stream or s.queue <> p.queue)
   or p.stream is null and p.state = 6
 union all
-select m.pos::text, 'is in the lane of a stream that is not its own'
+select m.pos::text, 'is on the ordered path of a stream that is not its own'
 from @.stream s
-join @.message m on m.lane = s.n and m.pos > s.at
+join @.message m on m.ordered_stream = s.n and m.pos > s.at
 where s.name is distinct from m.stream or s.queue <> m.queue

@@ -1,7 +1,7 @@
--- Finds what breaks the rule stream-order: no message may go before its turn.
+-- Finds what breaks the rule stream-order: no message may be claimed before those that it has to wait for.
 -- locks: none
 -- out: subject, text
-select s.name, 'hands out a message before its turn'
+select s.name, 'hands out a message that has to wait'
 from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s
 {{join_first}}
 where exists (
@@ -12,4 +12,4 @@ where exists (
       and not p.may_pass
       and (p.pos <> first.pos or {{is_held_up}})
   )
-  or first.lane and s.turned and {{is_held_up}}
+  or first.rowless and s.has_token and {{is_held_up}}

@@ -7,15 +7,15 @@ from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s
 {{join_first}}
 where s.n not in (
     select u.stream
-    from @.turn t
-    cross join lateral unnest(t.streams, t.places) u (stream, place)
-    cross join lateral @.found(u.stream, -u.place) f
-    where u.place < 0 and f.pos is null
+    from @.token t
+    cross join lateral unnest(t.streams, t.positions) u (stream, pos)
+    cross join lateral @.resolve_token(u.stream, -u.pos) f
+    where u.pos < 0 and f.pos is null
   )
   and first.pos is not null
   and not {{is_held_up}}
   and leased.pos is null
   and (
-    first.lane and not (s.turned and exists (select from @.turned t where t.pos = first.pos))
+    first.rowless and not (s.has_token and exists (select from @.valid_token t where t.pos = first.pos))
     or exists (select from @.pending p where p.pos = first.pos and p.state = 6)
   )

@@ -6,15 +6,15 @@ from @.stream s
 {{join_leased}}
 where leased.pos is not null
   and (select count(*) from @.pending p where p.stream = s.n and p.state <> 6)
-    + (s.turned and exists ({{first_without_row}}))::int > 1
+    + (s.has_token and exists ({{first_without_row}}))::int > 1
 union all
 select
   (select s.name from @.stream s where s.n = t.stream),
-  'has a turn twice, or one that is not that of its first message'
+  'has a token twice, or one that is not that of its first message'
 from (
-  select stream, pos from @.turned
+  select stream, pos from @.valid_token
   union all
-  select lane, pos from @.member where lane is not null
+  select stream, pos from @.member where stream is not null
 ) t
 group by t.stream
 having count(*) > 1
@@ -22,5 +22,5 @@ having count(*) > 1
     select f.pos
     from @.stream s
     cross join lateral ({{first_without_row}}) f
-    where s.n = t.stream and s.turned
+    where s.n = t.stream and s.has_token
   )

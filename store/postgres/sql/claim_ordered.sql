@@ -32,13 +32,13 @@ with
 
   -- The first rows of each priority: their messages are left to claim_stream_rows.
   others as materialized (
-    select due - priority * :age::bigint as turn, place
+    select due - priority * :age::bigint as due_rank, queue_pos
     from (
       select x.*
       from generate_series(-4, 4) as pr (priority)
       cross join lateral (
         (
-          select p.due, p.priority, p.place
+          select p.due, p.priority, p.queue_pos
           from @.pending p
           where p.queue = :queue
             and p.state = 0
@@ -46,17 +46,17 @@ with
             and p.priority = pr.priority::smallint
             and p.due <= :now
             and p.stream is null
-          order by p.due, p.place
+          order by p.due, p.queue_pos
           limit :max
         )
         union all
         (
-          select p.due, p.priority, p.place
+          select p.due, p.priority, p.queue_pos
           {{in_streams}}
             and p.crashes = 0
             and p.stream is not null
             and p.priority = pr.priority::smallint
-          order by p.due, p.place
+          order by p.due, p.queue_pos
           limit :max
         )
       ) x
@@ -66,16 +66,16 @@ with
 
   -- The tokens.
   given as materialized (
-    select t.ctid as row, t.streams, t.places
-    from @.turn t
+    select t.ctid as row, t.streams, t.positions
+    from @.token t
     where t.queue = :queue and t.tx >= (select tx from at)
     union all
     select t.*
     from at
     cross join lateral unnest(at.late) l (tx)
     cross join lateral (
-      select t.ctid, t.streams, t.places
-      from @.turn t
+      select t.ctid, t.streams, t.positions
+      from @.token t
       where t.queue = :queue and t.tx = l.tx and l.tx < at.tx
       offset 0
     ) t
@@ -83,14 +83,14 @@ with
   told as materialized (
     select u.stream, u.pos
     from given g
-    cross join lateral unnest(g.streams, g.places) u (stream, pos)
+    cross join lateral unnest(g.streams, g.positions) u (stream, pos)
   ),
   found as materialized (
     select h.*, f.*
     from (select distinct stream, -pos as least from told where pos < 0) h
-    cross join lateral @.found(h.stream, h.least) f
+    cross join lateral @.resolve_token(h.stream, h.least) f
   ),
-  lane as materialized (
+  heads as materialized (
     select null::tid as row, u.stream, u.pos, m.enqueued as due, m.message, m.size
     from (
       select * from told where pos > 0
@@ -102,7 +102,7 @@ with
     cross join lateral (
       select m.enqueued, m.ctid as message, octet_length(m.body) as size
       from @.message m
-      where m.pos = u.pos and m.lane = u.stream
+      where m.pos = u.pos and m.ordered_stream = u.stream
       limit 1
     ) m
     union all
@@ -119,25 +119,25 @@ with
     ) m
   ),
 
-  -- The first by rank, up to max messages and so many bytes.
+  -- The first by rank, within the bounds of messages and bytes.
   picked as materialized (
     select *
     from (
-      select row, stream, pos, message, size, due as turn, pos as place from lane where due <= :now
+      select row, stream, pos, message, size, due as due_rank, pos as queue_pos from heads where due <= :now
       union all
-      select null, null, null, null, 0, turn, place from others
+      select null, null, null, null, 0, due_rank, queue_pos from others
     ) x
-    order by turn, place
+    order by due_rank, queue_pos
     limit :max
   ),
   taken as materialized (
     select row, stream, pos, message
     from (
-      select *, sum(size) over (order by turn, place) as sum from picked where stream is not null
+      select *, sum(size) over (order by due_rank, queue_pos) as sum from picked where stream is not null
     ) x
     where sum <= :bytes
   ),
-  rest as materialized (select * from lane l where not exists (select from taken p where p.pos = l.pos)),
+  rest as materialized (select * from heads h where not exists (select from taken p where p.pos = h.pos)),
 
   moved as (
     update @.cursor c set
@@ -155,7 +155,7 @@ with
     returning c.moves
   ),
   leased as (
-    insert into @.batch (n, queue, owner, after, last, members, remains, claimed, until, lanes, places)
+    insert into @.batch (n, queue, owner, after, last, members, remains, claimed, until, streams, positions)
     select
       :batch, :queue, :owner, min(pos), max(pos), count(*), count(*), (select now from at),
       (select now from at) + :lease, array_agg(stream), array_agg(pos)
@@ -171,7 +171,7 @@ with
     on conflict do nothing
   ),
   passed as (
-    delete from @.turn where ctid = any(array(select row from given where exists (select from moved)))
+    delete from @.token where ctid = any(array(select row from given where exists (select from moved)))
   ),
   left_ready as (
     delete from @.ready

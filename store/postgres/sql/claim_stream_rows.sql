@@ -13,10 +13,10 @@ with
   loose as materialized (
     select f.*
     from (
-      select c.pos, c.due - pr.priority * :age::bigint as turn, c.place, c.row
+      select c.pos, c.due - pr.priority * :age::bigint as due_rank, c.queue_pos, c.row
       from generate_series(-4, 4) as pr (priority)
       cross join lateral (
-        select p.pos, p.due, p.place, p.ctid as row
+        select p.pos, p.due, p.queue_pos, p.ctid as row
         from @.pending p
         where p.queue = :queue
           and p.state = 0
@@ -24,7 +24,7 @@ with
           and p.priority = pr.priority::smallint
           and p.due <= :now
           and p.stream is null
-        order by p.due, p.place
+        order by p.due, p.queue_pos
         limit :max
         for update skip locked
       ) c
@@ -32,29 +32,29 @@ with
     ) f
   ),
   next as materialized (
-    select c.pos, c.due - pr.priority * :age::bigint as turn, c.place
+    select c.pos, c.due - pr.priority * :age::bigint as due_rank, c.queue_pos
     from generate_series(-4, 4) as pr (priority)
     cross join lateral (
-      select p.pos, p.due, p.place
+      select p.pos, p.due, p.queue_pos
       {{in_streams}}
         and p.crashes = 0
         and p.stream is not null
         and p.priority = pr.priority::smallint
-      order by p.due, p.place
+      order by p.due, p.queue_pos
       limit :max
       for no key update of p, s skip locked
     ) c
   ),
   first as materialized (
     select *
-    from (select pos, turn, place from loose union all select * from next) x
-    order by turn, place
+    from (select pos, due_rank, queue_pos from loose union all select * from next) x
+    order by due_rank, queue_pos
     limit :max
   ),
   picked as materialized (
     select pos
     from (
-      select f.pos, sum(m.size) over (order by f.turn, f.place) as sum
+      select f.pos, sum(m.size) over (order by f.due_rank, f.queue_pos) as sum
       from first f
       cross join lateral (
         select octet_length(m.body) as size from @.message m where m.pos = f.pos limit 1

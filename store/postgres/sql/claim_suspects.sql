@@ -6,14 +6,14 @@
 -- in: owner — number of the process in the table owner
 -- in: until — end of the leases
 -- in: judged — whether those are claimed that are to be judged
--- in: crashes — else those with so many crashes
+-- in: crashes — else those with this number of crashes
 -- in: alone — what is noted of a group: it runs alone, as at its last run
 -- in: bytes — how many bytes of bodies at most
 -- locks: pending without a stream (skip locked), then pending and stream together (skip locked)
 -- out: delivered_message, delivered_row
 with
   loose as materialized (
-    select p.pos, p.due - p.priority * :age::bigint as turn, p.place
+    select p.pos, p.due - p.priority * :age::bigint as due_rank, p.queue_pos
     from @.pending p
     where p.queue = :queue
       and p.state = 0
@@ -27,7 +27,7 @@ with
     for update skip locked
   ),
   next as materialized (
-    select p.pos, p.due - p.priority * :age::bigint as turn, p.place
+    select p.pos, p.due - p.priority * :age::bigint as due_rank, p.queue_pos
     from @.pending p
     cross join lateral (select o.n from @.stream o where o.n = p.stream offset 0) s
     where p.queue = :queue
@@ -45,7 +45,7 @@ with
     select x.pos, row_number() over w as nth, sum(octet_length(m.body)) over w as size
     from (select * from loose union all select * from next) x
     join @.message m on m.pos = x.pos
-    window w as (order by x.turn, x.place)
+    window w as (order by x.due_rank, x.queue_pos)
   ),
   picked as materialized (select pos from sized where nth <= :max and (size <= :bytes or nth = 1))
 {{lease_row}}, alone = case when :judged then p.alone else :alone end

@@ -42,10 +42,10 @@ with recursive
     select f.*
     from fit
     cross join lateral (
-      select c.pos, c.due - pr.priority * :age::bigint as turn, c.place, c.row
+      select c.pos, c.due - pr.priority * :age::bigint as due_rank, c.queue_pos, c.row
       from generate_series(-4, 4) as pr (priority)
       cross join lateral (
-        select p.pos, p.due, p.place, p.ctid as row
+        select p.pos, p.due, p.queue_pos, p.ctid as row
         from @.pending p
         where p.queue = :queue
           and p.state = 0
@@ -53,7 +53,7 @@ with recursive
           and p.priority = pr.priority::smallint
           and p.due <= fit.now
           and p.stream is null
-        order by p.due, p.place
+        order by p.due, p.queue_pos
         limit :max
         for update skip locked
       ) c
@@ -118,7 +118,7 @@ with recursive
       from (
         select octet_length(m.body) as size, m.enqueued
         from @.message m
-        where m.queue = :queue and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below
+        where m.queue = :queue and m.by_range and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below
         order by m.tx, m.pos
         limit :max - w.taken
       ) x
@@ -128,7 +128,7 @@ with recursive
   total as materialized (select * from walk order by i desc limit 1),
   fresh as (
     select
-      f.pos, f.size, row_number() over o as ord, max(enqueued) over o as turn, max(pos) over o as place
+      f.pos, f.size, row_number() over o as ord, max(enqueued) over o as due_rank, max(pos) over o as queue_pos
     from (
       select w.i, m.*
       from walk w
@@ -136,7 +136,7 @@ with recursive
       cross join lateral (
         select m.tx, m.pos, m.enqueued, octet_length(m.body) as size
         from @.message m
-        where m.queue = :queue and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below
+        where m.queue = :queue and m.by_range and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below
         order by m.tx, m.pos
         limit w.got
       ) m
@@ -156,18 +156,18 @@ with recursive
     from (
       select
         row, message, ord,
-        sum(size) over (order by turn, place, ord) as size,
-        row_number() over (order by turn, place, ord) as nth
+        sum(size) over (order by due_rank, queue_pos, ord) as size,
+        row_number() over (order by due_rank, queue_pos, ord) as nth
       from (
-        select d.row, m.row as message, d.turn, d.place, 0 as ord, m.size
+        select d.row, m.row as message, d.due_rank, d.queue_pos, 0 as ord, m.size
         from due d
         cross join lateral (
           select m.ctid as row, octet_length(m.body) as size from @.message m where m.pos = d.pos limit 1
         ) m
         union all
-        select null, null, turn, place, ord, size from fresh
+        select null, null, due_rank, queue_pos, ord, size from fresh
       ) x
-      order by turn, place, ord
+      order by due_rank, queue_pos, ord
       limit :max
     ) y
     where (size <= :bytes or nth = 1) and (select mixed from whole)
@@ -189,7 +189,7 @@ with recursive
     cross join lateral (
       select m.tx, m.pos
       from @.message m
-      where m.queue = :queue and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below
+      where m.queue = :queue and m.by_range and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below
       order by m.tx, m.pos
       offset w.members - 1
       limit 1

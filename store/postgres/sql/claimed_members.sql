@@ -10,7 +10,7 @@ from (select * from @.batch where n between :before::bigint + 1 and :last order 
 cross join lateral (
   select *
   from @.message m
-  where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after)
+  where m.queue = b.queue and m.by_range and (m.tx, m.pos) > (b.after_tx, b.after)
   order by m.tx, m.pos
   limit b.members
 ) m

@@ -11,8 +11,8 @@
 -- out: runs, singles: the numbers of those that were completed, from 1 on
 with
 {{still_members}},
-spanned as (
-  insert into @.span (queue, after_tx, after, last_tx, last, members, ended, received)
+in_ranges as (
+  insert into @.success_range (queue, after_tx, after, last_tx, last, members, ended, received)
   select queue, first_tx, first - 1, last_tx, last, members, now, claimed from run
 ),
 logged as (
@@ -25,7 +25,7 @@ counted as materialized (
 ),
 gone as (delete from @.batch x using counted c where x.n = :batch and c.remains <= c.n),
 kept as (
-  update @.batch x set remains = x.remains - c.n, spanned = x.spanned + c.k
+  update @.batch x set remains = x.remains - c.n, in_ranges = x.in_ranges + c.k
   from counted c
   where x.n = :batch and c.remains > c.n and c.n > 0
 ),

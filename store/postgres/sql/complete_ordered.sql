@@ -22,9 +22,9 @@ with
       select s.ctid as row, s.n from @.stream s where s.n = u.n and not s.mixed limit 1
     ) s
     left join lateral (
-      select m.pos from @.message m where m.lane = s.n and m.pos > u.pos order by m.pos limit 1
+      select m.pos from @.message m where m.ordered_stream = s.n and m.pos > u.pos order by m.pos limit 1
     ) f on true
-    where (b.members = cardinality(:positions::bigint[]) or u.pos in (select unnest(places) from b))
+    where (b.members = cardinality(:positions::bigint[]) or u.pos in (select unnest(positions) from b))
       and (b.remains = b.members or (select p.pos from @.pending p where p.pos = u.pos) is null)
   ),
   done as (
@@ -43,8 +43,8 @@ with
     insert into @.counter (queue, state, reason, n)
     select b.queue, 2, '', c.n from b, counted c where c.n > 0
   ),
-  turned as (
-    insert into @.turn (queue, streams, places)
+  has_token as (
+    insert into @.token (queue, streams, positions)
     select queue, array_agg(n), array_agg(coalesce(next, -1 - pos)) from own group by queue
   ),
   noted as (

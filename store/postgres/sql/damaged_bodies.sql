@@ -2,7 +2,7 @@
 -- in: max — how many at most
 -- locks: none
 -- out: id
-select coalesce(m.id::text, 'place ' || o.pos)
+select coalesce(m.id::text, 'position ' || o.pos)
 from (
   select pos, body, hash from @.message
   union all

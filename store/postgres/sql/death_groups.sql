@@ -9,7 +9,7 @@
 -- out: key, count on the oldest and 0 on the others, died, pos, id, signature, reason
 with k as (
   select
-    {key} as key, l.kind, {hour} as part, min(l.signature) as signature, min(l.reason) as reason,
+    {key} as key, l.facet, {hour} as part, min(l.signature) as signature, min(l.reason) as reason,
     sum(letters)::bigint as n
   from {deaths}
   where {where}
@@ -22,7 +22,7 @@ cross join lateral (
   (
     select 0 as oldest, x.died, x.pos, x.id
     from @.letter x
-    where x.kind = k.kind and {within}
+    where x.facet = k.facet and {within}
     order by x.died desc, x.pos desc
     limit {examples}
   )
@@ -30,7 +30,7 @@ cross join lateral (
   (
     select 1, x.died, x.pos, x.id
     from @.letter x
-    where x.kind = k.kind and {within}
+    where x.facet = k.facet and {within}
     order by x.died, x.pos
     limit 1
   )

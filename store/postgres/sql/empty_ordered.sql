@@ -3,9 +3,9 @@
 -- locks: none; the streams are locked
 -- out: none
 update @.stream s set
-  turned = false,
+  has_token = false,
   at = greatest(
     s.at,
-    coalesce((select m.pos from @.message m where m.lane = s.n order by m.pos desc limit 1), 0)
+    coalesce((select m.pos from @.message m where m.ordered_stream = s.n order by m.pos desc limit 1), 0)
   )
 where {streams}

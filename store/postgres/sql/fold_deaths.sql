@@ -10,7 +10,7 @@ with gone as (
 insert into @.death as d ({{letter_counted_by}}, letters, kept)
 select {{letter_counted_by}}, sum(letters), true
 from gone
-group by {{letter_counted_by}}, kind
+group by {{letter_counted_by}}, facet
 having sum(letters) <> 0
-order by kind, hour
-on conflict (kind, hour) where kept do update set letters = d.letters + excluded.letters
+order by facet, hour
+on conflict (facet, hour) where kept do update set letters = d.letters + excluded.letters

@@ -1,8 +1,8 @@
 -- Removes what an owner, and owners off the list, noted of leases that are over.
 -- in: owner — number in the table owner
--- locks: stage
+-- locks: progress
 -- out: none
-delete from @.stage s
+delete from @.progress s
 where (s.owner = :owner or not exists (select from @.owner o where o.n = s.owner))
   and not exists (
     select from @.pending p where p.pos = s.pos and p.number = s.number and p.owner = s.owner

@@ -12,7 +12,7 @@ select
         select l.ended <= :before
         from @.message m
         join @.log l on l.pos = m.pos
-        where m.lane = s.n
+        where m.ordered_stream = s.n
         order by m.pos desc
         limit 1
       ),

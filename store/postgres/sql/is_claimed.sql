@@ -2,5 +2,5 @@
 exists (
   select
   from @.batch b
-  where b.queue = s.queue and b.after_tx = '0' and b.after <= f.pos and b.last >= f.pos and f.pos = any(b.places)
+  where b.queue = s.queue and b.after_tx = '0' and b.after <= f.pos and b.last >= f.pos and f.pos = any(b.positions)
 )

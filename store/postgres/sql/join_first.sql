@@ -1,10 +1,10 @@
--- Part: joins the message of stream s that goes next if nothing holds it up. lane tells that it
+-- Part: joins the message of stream s that goes next if nothing holds it up. rowless tells that it
 -- has no row.
 left join lateral (
   select *
   from (
     (
-      select p.pos, p.due, p.rank, false as lane
+      select p.pos, p.due, p.rank, false as rowless
       from @.pending p
       where s.strict and p.stream = s.n
       order by p.rank

@@ -3,6 +3,6 @@
 -- out: none
 insert into @.ready (queue, due, pos, stream)
 select t.queue, m.enqueued, m.pos, t.stream
-from @.turned t
+from @.valid_token t
 join @.message m on m.pos = t.pos
 on conflict do nothing

@@ -3,6 +3,6 @@
 -- in: positions — one of each stream
 -- locks: none
 -- out: none
-update @.stream s set at = greatest(s.at, u.pos), turned = false
+update @.stream s set at = greatest(s.at, u.pos), has_token = false
 from unnest(:streams::bigint[], :positions::bigint[]) u (n, pos)
 where s.n = u.n and s.n = any(:streams)

@@ -2,7 +2,7 @@
 -- fill: streams — which streams s, as a condition; its arguments are those of this statement
 -- locks: none; cursors, batches and streams are locked
 -- out: none
-update @.message set lane = null
+update @.message set ordered_stream = null
 where pos = any(array(
   select f.pos from @.stream s join @.follower f on f.stream = s.n where {streams}
 ))

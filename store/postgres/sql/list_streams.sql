@@ -10,7 +10,7 @@ select
   s.queue_name, s.name, s.blocked::int, s.due, s.n,
   (select count(*) from @.pending p where p.stream = s.n)
     + (select count(*) from @.follower f where f.stream = s.n)
-    + coalesce(leased.lane, false)::int,
+    + coalesce(leased.rowless, false)::int,
   (select count(*) from @.pending p where p.stream = s.n and p.may_pass),
   (select count(*) from @.letter l where l.stream = s.n),
   case

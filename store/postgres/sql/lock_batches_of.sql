@@ -6,7 +6,7 @@
 select n, remains, queue, owner, claimed, until
 from @.batch
 where n = any(array(
-  select batch from @.current where pos = any(array({{messages_with}})) and lies in (3, 6)
+  select batch from @.current where pos = any(array({{messages_with}})) and location in (3, 6)
   union
   select unnest(:batches::bigint[])
 ))

@@ -5,7 +5,7 @@
 select queue
 from @.cursor
 where queue in (
-  select queue from @.current where pos = any(array({{messages_with}})) and lies in (4, 5)
+  select queue from @.current where pos = any(array({{messages_with}})) and location in (4, 5)
 )
 order by queue
 for update

@@ -4,8 +4,8 @@
 -- out: id, succeeded
 select p.id, s.succeeded
 from @.member p
-join @.stage s on s.pos = p.pos and s.number = 1 and s.owner = p.owner
-join @.stream o on o.n = p.lane
+join @.progress s on s.pos = p.pos and s.number = 1 and s.owner = p.owner
+join @.stream o on o.n = p.stream
 where p.batch = any(:batches)
 order by o.queue, o.name
 for no key update of o skip locked

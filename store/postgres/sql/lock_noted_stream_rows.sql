@@ -4,7 +4,7 @@
 -- locks: pending and stream together, by position (skip locked)
 -- out: id, succeeded
 select m.id, s.succeeded
-from @.stage s
+from @.progress s
 join @.pending p on p.pos = s.pos and p.number = s.number and p.owner = s.owner
 join @.message m on m.pos = p.pos
 join @.stream o on o.n = p.stream

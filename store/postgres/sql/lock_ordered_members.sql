@@ -4,7 +4,7 @@
 -- out: stream, pos, queue, name of the stream
 select s.n, p.pos, s.queue, s.name
 from @.member p
-join @.stream s on s.n = p.lane
+join @.stream s on s.n = p.stream
 where p.batch = any(:batches)
 order by s.queue, s.name
 for no key update of s skip locked

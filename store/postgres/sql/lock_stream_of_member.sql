@@ -5,6 +5,6 @@
 select n
 from @.stream
 where n = any(array(
-  select in_stream from @.current where pos = any(array({{messages_with}})) and lies = 6
+  select in_stream from @.current where pos = any(array({{messages_with}})) and location = 6
 ))
 for no key update skip locked

@@ -7,7 +7,7 @@ from @.stream
 where n = any(array(
   select stream from @.pending where pos{these} and stream is not null
   union
-  select lane from @.message where pos{these} and lane is not null
+  select ordered_stream from @.message where pos{these} and ordered_stream is not null
 ))
 order by queue, name
 for no key update

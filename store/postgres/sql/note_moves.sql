@@ -3,6 +3,6 @@
 -- in: queues — numbers of their queues
 -- locks: none
 -- out: none
-update @.message m set queue = u.queue, apart = true
+update @.message m set queue = u.queue, by_range = false
 from unnest(:positions::bigint[], :queues::int[]) u (pos, queue)
 where m.pos = u.pos

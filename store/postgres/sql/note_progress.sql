@@ -5,9 +5,9 @@
 -- in: batches — that they were part of at first, or 0
 -- in: owner — number in the table owner
 -- in: succeeded — whether the messages succeeded; else they wait
--- locks: stage, by position
+-- locks: progress, by position
 -- out: none
-insert into @.stage (pos, number, batch, owner, succeeded)
+insert into @.progress (pos, number, batch, owner, succeeded)
 select pos, number, batch, :owner, :succeeded
 from (
   select distinct * from unnest(:positions::bigint[], :numbers::bigint[], :batches::bigint[]) u (pos, number, batch)

@@ -4,6 +4,6 @@
 -- out: id, succeeded
 select p.id, s.succeeded
 from @.member p
-join @.stage s on s.pos = p.pos and s.number = 1 and s.owner = p.owner
-where p.batch = any(:batches) and p.lane is null
+join @.progress s on s.pos = p.pos and s.number = 1 and s.owner = p.owner
+where p.batch = any(:batches) and p.stream is null
 order by p.pos

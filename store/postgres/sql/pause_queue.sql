@@ -1,4 +1,4 @@
--- Pauses a queue, whatever else is set meanwhile.
+-- Pauses a queue and leaves its other settings as they are now.
 -- in: queue — number of the queue
 -- in: note — why
 -- locks: queue

@@ -13,18 +13,18 @@ with
     order by l.died, l.pos
     limit {limit}
   ),
-  turns as (
+  ordered as (
     select
       pos, died, rank, revision, fingerprint,
-      min(died) over (partition by coalesce(stream, -pos)) as turn,
+      min(died) over (partition by coalesce(stream, -pos)) as first_died,
       min(pos) over (partition by coalesce(stream, -pos)) as lead
     from found
   ),
   put as (
     insert into @.item (operation, ordinal, letter, state, revision, fingerprint)
     select
-      o.n, row_number() over (order by turn, lead, rank, died, t.pos), t.pos, 'pending', revision, fingerprint
-    from turns t, @.operation o
+      o.n, row_number() over (order by first_died, lead, rank, died, t.pos), t.pos, 'pending', revision, fingerprint
+    from ordered t, @.operation o
     where o.id = {operation}
     returning 1
   )

@@ -3,7 +3,7 @@
 select
 from (
   select s.last_tx, s.last
-  from @.span s
+  from @.success_range s
   where s.queue = at.queue and (s.after_tx, s.after) < (at.tx, at.pos)
   order by s.after_tx desc, s.after desc
   limit 1

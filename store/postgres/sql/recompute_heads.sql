@@ -22,12 +22,12 @@ with
         (
           select m.pos
           from @.message m
-          where m.lane = s.n and m.pos < coalesce(f.pos, 9223372036854775807)
+          where m.ordered_stream = s.n and m.pos < coalesce(f.pos, 9223372036854775807)
           order by m.pos desc
           limit 1
         )
       ) as top,
-      greatest(s.at, f.pos - 1) as at, s.turned and f.pos is not null as turned, f.pos as lane,
+      greatest(s.at, f.pos - 1) as at, s.has_token and f.pos is not null as has_token, f.pos as head,
       q.name, q.strict
     from @.stream s
     join @.queue q on q.n = s.queue
@@ -36,13 +36,13 @@ with
   ),
   v as materialized (
     select
-      s.n, s.queue, s.name, s.strict, s.top, s.at, s.turned,
-      case when s.turned then s.lane else leased.pos end as leased,
-      first.pos as first, coalesce(first.lane, false) as lane, coalesce(first.due, 0) as due,
+      s.n, s.queue, s.name, s.strict, s.top, s.at, s.has_token,
+      case when s.has_token then s.head else leased.pos end as leased,
+      first.pos as first, coalesce(first.rowless, false) as rowless, coalesce(first.due, 0) as due,
       {{is_held_up}} as dead,
       exists (select from @.pending p where p.stream = s.n)
         or exists (select from @.letter l where l.stream = s.n)
-        or coalesce(first.lane and first.pos < s.top, false) as mixed
+        or coalesce(first.rowless and first.pos < s.top, false) as mixed
     from s
     left join lateral (
       select p.pos
@@ -57,11 +57,11 @@ with
       v.n, v.queue, v.name, v.mixed, v.top,
       v.leased is null and v.dead as blocked,
       case when v.leased is null and not v.dead then v.first end as head,
-      v.leased is null and not v.dead and v.lane and v.mixed as enters,
-      v.leased is null and v.lane and not v.mixed as turns,
-      v.turned or not v.mixed as turned,
+      v.leased is null and not v.dead and v.rowless and v.mixed as enters,
+      v.leased is null and v.rowless and not v.mixed as gets_token,
+      v.has_token or not v.mixed as has_token,
       case when v.leased is null and v.mixed then v.due else 0 end as due,
-      case when v.leased is null and not v.dead and v.lane and v.mixed then v.first else v.at end as at,
+      case when v.leased is null and not v.dead and v.rowless and v.mixed then v.first else v.at end as at,
       passer.pos as passer,
       v.strict and v.first is null and v.leased is null as ends,
       not v.strict
@@ -117,20 +117,20 @@ with
     where w.enters
   ),
   ended as (delete from @.stream s where s.n = any(array(select n from w where empty))),
-  turns as (
-    insert into @.turn (queue, streams, places)
+  given as (
+    insert into @.token (queue, streams, positions)
     select queue, array_agg(n), array_agg(case when ends then -1 - top else head end)
     from w
-    where turns or ends
+    where gets_token or ends
     group by queue
   ),
   noted as (
     update @.stream s set
-      blocked = w.blocked, due = w.due, mixed = w.mixed, turned = w.turned, at = w.at, top = w.top
+      blocked = w.blocked, due = w.due, mixed = w.mixed, has_token = w.has_token, at = w.at, top = w.top
     from w
     where s.n = w.n
       and s.n = any(array(select n from w where not empty))
-      and (s.blocked, s.due, s.mixed, s.turned, s.at, s.top)
-        is distinct from (w.blocked, w.due, w.mixed, w.turned, w.at, w.top)
+      and (s.blocked, s.due, s.mixed, s.has_token, s.at, s.top)
+        is distinct from (w.blocked, w.due, w.mixed, w.has_token, w.at, w.top)
   )
 select distinct name from w where passer is not null or head is not null and due <= :now::bigint

@@ -13,19 +13,19 @@ with
     cross join lateral (
       select m.pos, m.tx
       from @.message m
-      where m.queue = c.queue and not m.apart and (m.tx, m.pos) > (c.after_tx, c.after)
+      where m.queue = c.queue and m.by_range and (m.tx, m.pos) > (c.after_tx, c.after)
       order by m.tx, m.pos
       limit c.n
     ) m
   ),
   removed as (delete from @.message where pos = any(array(select pos from gone))),
   ended as (
-    delete from @.span s
+    delete from @.success_range s
     using cut c
     where s.queue = c.queue and s.after_tx = c.after_tx and s.after = c.after and c.n = c.members
   ),
   stays as (
-    update @.span s set members = s.members - c.n, after_tx = e.tx, after = e.pos
+    update @.success_range s set members = s.members - c.n, after_tx = e.tx, after = e.pos
     from cut c
     cross join lateral (
       select g.tx, g.pos

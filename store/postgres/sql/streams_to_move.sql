@@ -11,9 +11,9 @@ where s.n = any(array(
   from @.pending
   where pos = any(array({{messages_with}})) and stream is not null
   union
-  select lane
+  select ordered_stream
   from @.message
-  where pos = any(array({{messages_with}})) and lane is not null
+  where pos = any(array({{messages_with}})) and ordered_stream is not null
 ))
 union
 select :queue::int, stream

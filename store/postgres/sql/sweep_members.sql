@@ -5,11 +5,11 @@
 -- locks: none
 -- out: none
 insert into @.pending (
-  pos, queue, state, priority, due, place, attempts, deliveries, crashes, generation, redrives,
+  pos, queue, state, priority, due, queue_pos, attempts, deliveries, crashes, generation, redrives,
   number, owner, until, received, claimed, abandoned, rank, may_pass, gap
 )
 select
   p.pos, p.queue, 0, 0, :now, p.pos, 0, 1, 1, 1, 0,
   1, 0, 0, p.claimed, p.claimed, {{abandoner}}, 0, false, false
 from @.member p
-where p.batch = any(:batches) and p.lane is null
+where p.batch = any(:batches) and p.stream is null

@@ -13,7 +13,7 @@ with
     insert into @.pending ({{ordered_columns}}, abandoned)
     select
       6, p.pos, p.queue, 0, :now, p.pos, 0, 1, 1, 1, 0,
-      1, 0, 0, p.claimed, p.claimed, p.lane, p.pos, false, false, {{abandoner}}
+      1, 0, 0, p.claimed, p.claimed, p.stream, p.pos, false, false, {{abandoner}}
     from own p
   ),
   fewer as materialized (select batch, count(*) as n from own group by batch),

@@ -2,7 +2,7 @@
 -- in: positions — of the messages
 -- locks: none; the streams are locked
 -- out: none
-update @.stream s set turned = false
-where s.turned
-  and s.n = any(array(select lane from @.message where pos = any(:positions)))
+update @.stream s set has_token = false
+where s.has_token
+  and s.n = any(array(select ordered_stream from @.message where pos = any(:positions)))
   and (select f.pos from ({{first_without_row}}) f) = any(:positions)

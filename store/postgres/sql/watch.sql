@@ -66,7 +66,7 @@ cross join lateral (
       select 0
       where q.strict
         and exists (
-          select from @.turn t where t.queue = q.n and (t.tx >= at.tx or t.tx = any(at.late))
+          select from @.token t where t.queue = q.n and (t.tx >= at.tx or t.tx = any(at.late))
         )
     )
     union all
@@ -78,7 +78,7 @@ cross join lateral (
           exists (
             select
             from @.message m
-            where m.queue = q.n and not m.apart and (m.tx, m.pos) > (at.tx, at.pos)
+            where m.queue = q.n and m.by_range and (m.tx, m.pos) > (at.tx, at.pos)
           )
           or exists (
             select
@@ -87,7 +87,7 @@ cross join lateral (
               and exists (
                 select
                 from @.message m
-                where m.queue = q.n and not m.apart and m.tx = l.x and m.pos > l.done
+                where m.queue = q.n and m.by_range and m.tx = l.x and m.pos > l.done
               )
           )
         )

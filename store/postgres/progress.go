@@ -8,39 +8,38 @@ import (
 	"github.com/nixie-go/nixie/lease"
 )
 
-// How far holders are with what they hold is in a table that PostgreSQL keeps no log of
-// writes for. A note costs a round trip and waits for no disk. It outlives whoever wrote
-// it, and a crash of the server takes all of them: then nothing is known, and what was
-// begun does not look as if it had waited. Of what was begun nothing is noted. Place and
-// number name a lease for good, so a note is about that lease or about nothing.
+// Holders note how far they are with their leases in a table without a write-ahead log: a note
+// costs a round trip and does not wait for the disk. Notes survive the process that wrote them; a
+// crash of the server removes all. Without a note a message counts as begun. Position and number
+// name a lease for good, so a note is about that lease or about none.
 
-// errNoStage says that the stage is not noted.
-var errNoStage = errors.New("the stage of deliveries is not noted")
+// errNoProgress says that the progress is not noted.
+var errNoProgress = errors.New("the progress of deliveries is not noted")
 
 // LogProgress implements lease.ProgressLog.
-func (s *Store) LogProgress(stage lease.Progress, ds ...*nixie.Delivery) error {
+func (s *Store) LogProgress(progress lease.Progress, ds ...*nixie.Delivery) error {
 	for _, d := range ds {
-		if d.Lease.Handle.Pos == 0 || stage == lease.Succeeded && len(lease.NewSteps(d)) > 0 {
-			return errNoStage
+		if d.Lease.Handle.Pos == 0 || progress == lease.Succeeded && len(lease.NewSteps(d)) > 0 {
+			return errNoProgress
 		}
 	}
-	st := s.note(stage, ds, s.owner.self())
+	st := s.note(progress, ds, s.owner.self())
 	return s.single(context.Background(), []stmt{st})
 }
 
-// note is the statement that notes a stage of deliveries. Leases that are over, or not
-// of this owner any more, are passed by.
-func (s *Store) note(stage lease.Progress, ds []*nixie.Delivery, owner int64) stmt {
-	places := eachOf(ds, func(d *nixie.Delivery) int64 { return d.Lease.Handle.Pos })
+// note returns the statement that notes the progress of deliveries. It leaves out leases that are
+// over or of another owner by now.
+func (s *Store) note(progress lease.Progress, ds []*nixie.Delivery, owner int64) stmt {
+	positions := eachOf(ds, func(d *nixie.Delivery) int64 { return d.Lease.Handle.Pos })
 	numbers := eachOf(ds, func(d *nixie.Delivery) int64 { return d.Lease.Number })
-	if stage == lease.Begun {
-		return stmt{query: s.named("forget_begun.sql"), args: []any{places, numbers}}
+	if progress == lease.Begun {
+		return stmt{query: s.named("forget_begun.sql"), args: []any{positions, numbers}}
 	}
 	batches := eachOf(ds, func(d *nixie.Delivery) int64 { return d.Lease.Handle.Batch })
-	return stmt{query: s.named("note_progress.sql"), args: []any{places, numbers, batches, owner, stage == lease.Succeeded}}
+	return stmt{query: s.named("note_progress.sql"), args: []any{positions, numbers, batches, owner, progress == lease.Succeeded}}
 }
 
-// noteClaimed notes that what is being claimed waits.
+// noteClaimed notes that the messages that are being claimed wait.
 func (t *tx) noteClaimed(got *claims, owner int64) error {
 	if err := t.send(); err != nil || len(got.list) == 0 {
 		return err
@@ -50,9 +49,8 @@ func (t *tx) noteClaimed(got *claims, owner int64) error {
 	return nil
 }
 
-// settleNoted does with leases that are over what their holders noted: what succeeded
-// is settled so, and what waited is released. Others are about to change what is
-// locked, and it is passed by.
+// settleNoted applies to leases that are over what their holders noted: messages that succeeded are
+// completed, and those that waited are released. Rows that others have locked are skipped.
 func (t *tx) settleNoted(dead []int64) error {
 	t.locked.batches = map[int64]*batchRow{}
 	t.read(t.keepBatch, "lock_noted_batches.sql", t.now, dead)

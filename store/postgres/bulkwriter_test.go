@@ -25,10 +25,12 @@ func TestKindsOfOneCall(t *testing.T) {
 			for i, d := range ds {
 				kind := i % c.kinds
 				st := nixie.Settlement{Delivery: d, Verb: verbs[kind%3], Note: fmt.Sprint("note ", kind), Failure: &nixie.Failure{
-					FailedAt: time.Unix(int64(i)+1, 0), Class: nixie.ClassTransient, Reason: nixie.Reasons()[kind%20], Text: "text " + d.Key, Type: fmt.Sprint("type ", kind), Worker: d.Key,
+					FailedAt: time.Unix(int64(i)+1, 0), Class: nixie.ClassTransient, Reason: nixie.Reasons()[kind%20], Text: "text " +
+						d.Key, Type: fmt.Sprint("type ", kind), Worker: d.Key,
 				}}
 				if st.Verb == nixie.Bury {
-					st.Burial = &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: fmt.Sprint("signature ", kind), Fingerprint: fmt.Sprint(kind), Redrivable: kind%2 == 0}
+					st.Burial = &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen,
+						Signature: fmt.Sprint("signature ", kind), Fingerprint: fmt.Sprint(kind), Redrivable: kind%2 == 0}
 				}
 				call, told[d.Key] = append(call, st), st
 			}
@@ -40,7 +42,8 @@ func TestKindsOfOneCall(t *testing.T) {
 			must(t, err)
 			for i := range letters {
 				l, st := &letters[i], told[letters[i].Message.Key]
-				if l.Signature != st.Burial.Signature || l.Fingerprint != st.Burial.Fingerprint || l.Redrivable != st.Burial.Redrivable || l.Reason != st.Failure.Reason || l.Note != st.Note || !l.LastFailedAt.Equal(st.Failure.FailedAt) {
+				if l.Signature != st.Burial.Signature || l.Fingerprint != st.Burial.Fingerprint || l.Redrivable != st.Burial.Redrivable ||
+					l.Reason != st.Failure.Reason || l.Note != st.Note || !l.LastFailedAt.Equal(st.Failure.FailedAt) {
 					t.Errorf("letter of message %s is %+v, told %+v", l.Message.Key, l, st.Burial)
 				}
 			}
@@ -51,11 +54,13 @@ func TestKindsOfOneCall(t *testing.T) {
 				m := &messages[i]
 				st, f := told[m.Key], m.History[0]
 				ends[m.State]++
-				if len(m.History) != 1 || f.Text != st.Failure.Text || f.Reason != st.Failure.Reason || f.Type != st.Failure.Type || f.Worker != m.Key || f.Decision != st.Verb || m.LastReason != st.Failure.Reason {
+				if len(m.History) != 1 || f.Text != st.Failure.Text || f.Reason != st.Failure.Reason || f.Type != st.Failure.Type ||
+					f.Worker != m.Key || f.Decision != st.Verb || m.LastReason != st.Failure.Reason {
 					t.Errorf("message %s is %s with %+v, told %+v", m.Key, m.State, f, st.Failure)
 				}
 			}
-			if ends[nixie.Dead] != len(letters) || ends[nixie.Dead]+ends[nixie.Queued]+ends[nixie.Discarded] != c.messages || c.messages > 5 && c.kinds > 1 && len(ends) != 3 {
+			if ends[nixie.Dead] != len(letters) || ends[nixie.Dead]+ends[nixie.Queued]+ends[nixie.Discarded] != c.messages ||
+				c.messages > 5 && c.kinds > 1 && len(ends) != 3 {
 				t.Errorf("%d letters, messages are %v", len(letters), ends)
 			}
 		})

@@ -15,7 +15,7 @@ import (
 )
 
 // impatient opens a schema once more by a store that waits for locks for a moment only: what
-// it does in a test waits for nobody.
+// it does in a test waits for no other transaction.
 func impatient(t *testing.T, schema string) *postgres.Store {
 	t.Helper()
 	return open(t, server.URL, postgres.Options{Schema: schema, LockWait: 100 * time.Millisecond})
@@ -54,10 +54,10 @@ func begin(t *testing.T) pgx.Tx {
 	return tx
 }
 
-// TestAddingKeepsNobodyWaiting lets a transaction of a caller that has added to a strict
+// TestAddingMakesNoCallWait lets a transaction of a caller that has added to a strict
 // stream stay open: who is at work on that stream does all that may become of its
 // messages meanwhile, together with others, and what was added is next when it commits.
-func TestAddingKeepsNobodyWaiting(t *testing.T) {
+func TestAddingMakesNoCallWait(t *testing.T) {
 	for name, more := range map[string]struct {
 		before []string // messages of the stream
 		then   func(*postgres.Store, *nixie.Delivery) error
@@ -74,15 +74,17 @@ func TestAddingKeepsNobodyWaiting(t *testing.T) {
 		"nothing was there":        {commit: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			patient, schema := prepared(t, strict(), more.before...)
+			long, schema := prepared(t, strict(), more.before...)
 			s := impatient(t, schema)
-			_, err := patient.Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "other", Key: "other"}, nixie.Message{Queue: "q", Stream: "s2", Key: "other"})
+			_, err := long.Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "other", Key: "other"},
+				nixie.Message{Queue: "q", Stream: "s2", Key: "other"})
 			must(t, err)
 			ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 9})
 			must(t, err)
 
 			tx := begin(t)
-			_, err = patient.Tx(tx).Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s", Key: "added"}, nixie.Message{Queue: "q", Stream: "s3", Key: "other"})
+			_, err = long.Tx(tx).Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s", Key: "added"},
+				nixie.Message{Queue: "q", Stream: "s3", Key: "other"})
 			must(t, err)
 			var all []nixie.Settlement
 			for _, d := range ds {
@@ -129,7 +131,8 @@ func released(s *postgres.Store, d *nixie.Delivery) error {
 
 func buried(s *postgres.Store, d *nixie.Delivery) error {
 	burial := &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Redrivable: true}
-	return s.Settle(context.Background(), []nixie.Settlement{{Delivery: d, Verb: nixie.Bury, Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}, Burial: burial}})[0]
+	return s.Settle(context.Background(), []nixie.Settlement{{Delivery: d, Verb: nixie.Bury,
+		Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}, Burial: burial}})[0]
 }
 
 func extended(s *postgres.Store, d *nixie.Delivery) error {
@@ -160,7 +163,8 @@ func TestWhatEndsWhileItIsAddedTo(t *testing.T) {
 	for name, begins := range map[string]func(t *testing.T, s *postgres.Store, schema string, d *nixie.Delivery) (end func()){
 		"by a settlement": func(t *testing.T, s *postgres.Store, schema string, d *nixie.Delivery) func() {
 			block := begin(t) // keeps it from its end, once it has seen all that it will see
-			_, err := block.Exec(ctx, "insert into "+schema+".log (pos, queue, state, ended, received) values ($1, 0, 2, 0, 0)", d.Lease.Handle.Pos)
+			_, err := block.Exec(ctx, "insert into "+schema+".log (pos, queue, state, ended, received) values ($1, 0, 2, 0, 0)",
+				d.Lease.Handle.Pos)
 			must(t, err)
 			settled := make(chan error, 1)
 			go func() { settled <- completed(s, d) }()
@@ -221,14 +225,14 @@ func TestWhatEndsWhileItIsAddedTo(t *testing.T) {
 	}
 }
 
-// blocked asks whether anybody waits for another transaction in a schema.
+// blocked asks whether a session waits for another transaction in a schema.
 func blocked(schema string) string {
 	return "select exists (select from pg_stat_activity where wait_event = 'transactionid' and query like '%" + schema + ".%')"
 }
 
-// TestAddedBesideALetter adds to a stream with a letter in a transaction while somebody else
-// holds the stream: what was added comes once that is over.
-func TestAddedBesideALetter(t *testing.T) {
+// TestAddedToAStreamWithALetter adds to a stream with a letter in a transaction while another
+// one holds the stream: what was added comes once that is over.
+func TestAddedToAStreamWithALetter(t *testing.T) {
 	ctx := t.Context()
 	s, schema := prepared(t, nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "dead")
 	must(t, buried(s, one(t, s)))
@@ -274,9 +278,9 @@ func TestCallIsWholeOrNothing(t *testing.T) {
 	sound(t, s)
 }
 
-// TestTransactionsAddInTurn lets two transactions of callers add to one stream: the second
-// waits for the first, so that what it adds comes later.
-func TestTransactionsAddInTurn(t *testing.T) {
+// TestTransactionsAddOneAfterTheOther lets two transactions of callers add to one stream: the
+// second waits for the first, so that what it adds comes later.
+func TestTransactionsAddOneAfterTheOther(t *testing.T) {
 	ctx := t.Context()
 	s, schema := prepared(t, strict(), "done")
 	must(t, completed(s, one(t, s)))
@@ -306,8 +310,9 @@ func TestTransactionsAddInTurn(t *testing.T) {
 	}
 }
 
-// TestBatchesAreLockedInOrder settles members of a range and of a lane in one call: all
-// batches are locked in one order, so that who waits for the first holds none of the others.
+// TestBatchesAreLockedInOrder settles members of batches by range and by the ordered path in one
+// call: it locks all batches in one order, so a call that waits for the first holds none of the
+// others.
 func TestBatchesAreLockedInOrder(t *testing.T) {
 	ctx := t.Context()
 	s, schema := prepared(t, strict(), "1")

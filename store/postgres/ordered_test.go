@@ -23,8 +23,8 @@ import (
 // strict is an order without anything else.
 func strict() nixie.QueueSettings { return nixie.QueueSettings{Order: nixie.OrderStrict} }
 
-// besideALane is what may happen to a strict stream while its first message is out.
-func besideALane(ctx context.Context) map[string]func(*postgres.Store, *nixie.Delivery) error {
+// changesOfAStream lists changes of a strict stream while its first message is claimed.
+func changesOfAStream(ctx context.Context) map[string]func(*postgres.Store, *nixie.Delivery) error {
 	return map[string]func(*postgres.Store, *nixie.Delivery) error{
 		"nothing": func(*postgres.Store, *nixie.Delivery) error { return nil },
 		"marked": func(s *postgres.Store, _ *nixie.Delivery) error {
@@ -71,12 +71,12 @@ func besideALane(ctx context.Context) map[string]func(*postgres.Store, *nixie.De
 	}
 }
 
-// TestWhatComesBesideALane hands out the first message of a strict stream, does
+// TestRowsNextToAnOrderedPath hands out the first message of a strict stream, does
 // something to the stream meanwhile, and lets the holder end it: the others follow in
 // their order.
-func TestWhatComesBesideALane(t *testing.T) {
+func TestRowsNextToAnOrderedPath(t *testing.T) {
 	ctx := t.Context()
-	for name, meanwhile := range besideALane(ctx) {
+	for name, meanwhile := range changesOfAStream(ctx) {
 		t.Run(name, func(t *testing.T) {
 			list, _ := crowd(t, 1)
 			s := list[0]
@@ -115,8 +115,8 @@ func TestWhatComesBesideALane(t *testing.T) {
 	}
 }
 
-// TestCallsOfPlainAndOthers enqueues messages of one stream in one call, some of which are not plain:
-// they run in their order, whatever was in the stream before.
+// TestCallsOfPlainAndOthers enqueues messages of one stream in one call, some of which are not
+// plain: they run in their order, with or without messages in the stream before.
 func TestCallsOfPlainAndOthers(t *testing.T) {
 	for before := range 3 {
 		for plain := range 4 {
@@ -167,9 +167,9 @@ func TestCallsOfPlainAndOthers(t *testing.T) {
 }
 
 // TestStreamsThatFillAndEmpty lets some add to few streams what others end at once, so
-// that streams come and go, and whoever ends the last message of one does it beside
-// whoever adds the next, half of them in transactions of callers: none stays behind, and none
-// goes before its turn.
+// that streams come and go, and the last message of one ends while the next is added,
+// half of them in transactions of callers: no message stays behind, and none is claimed before its
+// predecessor succeeded.
 func TestStreamsThatFillAndEmpty(t *testing.T) {
 	const streams, each, producers = 3, 60, 4
 	list, _ := crowd(t, 2)
@@ -203,7 +203,11 @@ func TestStreamsThatFillAndEmpty(t *testing.T) {
 				add := func() error { _, err := list[p%2].Enqueue(ctx, ms...); return err }
 				if (p+i)%2 == 0 {
 					add = func() error {
-						return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { _, err := list[p%2].Tx(tx).Enqueue(ctx, ms...); return err })
+						return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+							_,
+								err := list[p%2].Tx(tx).Enqueue(ctx, ms...)
+							return err
+						})
 					}
 				}
 				if err := add(); err != nil {
@@ -215,9 +219,9 @@ func TestStreamsThatFillAndEmpty(t *testing.T) {
 	}
 	for c := range 2 {
 		all.Go(func() {
-			dice := rand.New(rand.NewPCG(uint64(c), 1))
+			rng := rand.New(rand.NewPCG(uint64(c), 1))
 			for ended.Load() < streams*each*producers && ctx.Err() == nil {
-				ds, err := list[c].Claim(ctx, "q", nixie.Want{Max: 1 + dice.IntN(streams)})
+				ds, err := list[c].Claim(ctx, "q", nixie.Want{Max: 1 + rng.IntN(streams)})
 				if err != nil {
 					t.Error(err)
 					stop()
@@ -256,18 +260,21 @@ func TestClaimsOfAllDrivers(t *testing.T) {
 		var before *nixie.Delivery
 		for _, url := range []string{server.URL, with(server.URL, "default_query_exec_mode=exec")} {
 			s := open(t, url, postgres.Options{Schema: schema})
-			given := nixie.Message{Queue: queue, Type: "task", Key: "k", Stream: "s", Body: []byte{0, 1, 255}, ExpiresAt: time.Unix(1<<33, 0), Headers: []nixie.Header{{Name: "a", Value: "b"}}}
+			given := nixie.Message{Queue: queue, Type: "task", Key: "k", Stream: "s", Body: []byte{0, 1, 255},
+				ExpiresAt: time.Unix(1<<33, 0), Headers: []nixie.Header{{Name: "a", Value: "b"}}}
 			_, err := plain.Enqueue(t.Context(), given)
 			must(t, err)
 			ds, err := s.Claim(t.Context(), queue, nixie.Want{Max: 9})
 			must(t, err)
-			if len(ds) != 1 || len(ds[0].Damage) > 0 || ds[0].EnqueuedAt.IsZero() || ds[0].FirstReceivedAt.Before(ds[0].EnqueuedAt) || ds[0].Lease.Number != 1 {
+			if len(ds) != 1 || len(ds[0].Damage) > 0 || ds[0].EnqueuedAt.IsZero() || ds[0].FirstReceivedAt.Before(ds[0].EnqueuedAt) ||
+				ds[0].Lease.Number != 1 {
 				t.Fatalf("claimed %+v", ds)
 			}
 			d := ds[0]
 			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0])
 			same := func(d *nixie.Delivery) string {
-				return fmt.Sprint(d.Type, d.Key, d.Stream, string(d.Body), d.Hash, d.ExpiresAt.UTC(), d.Headers, d.Attempts, d.Deliveries, d.Generation, d.State)
+				return fmt.Sprint(d.Type, d.Key, d.Stream, string(d.Body), d.Hash, d.ExpiresAt.UTC(), d.Headers, d.Attempts, d.Deliveries,
+					d.Generation, d.State)
 			}
 			if before != nil && same(d) != same(before) {
 				t.Errorf("as texts %s, else %s", same(d), same(before))
@@ -319,19 +326,19 @@ func TestIdleStreamsGo(t *testing.T) {
 	}
 }
 
-// TestChecksOfLanes spoils the row of a stream, or its turn, by hand: the store says what
+// TestChecksOfOrderedPaths spoils the row of a stream, or its token, by hand: the store says what
 // is wrong.
-func TestChecksOfLanes(t *testing.T) {
+func TestChecksOfOrderedPaths(t *testing.T) {
 	for spoil, want := range map[string]string{
-		"delete from @.turn":                                                    "stream-stuck",
-		"update @.stream set turned = false":                                    "stream-stuck",
-		"insert into @.turn select * from @.turn":                               "stream-two-leases",
-		"update @.turn set places = array[places[1] + 1]":                       "stream-two-leases",
-		"update @.stream set mixed = true":                                      "stream-mixed",
-		"update @.stream set at = at + 1 << 40":                                 "message-lost",
-		"update @.stream set queue = queue + 1":                                 "stream-lost",
-		"update @.stream set top = 1::bigint << 40":                             "stream-mixed",
-		"insert into @.ready select m.queue, 1, m.pos, m.lane from @.message m": "stream-two-leases",
+		"delete from @.token":                                                             "stream-stuck",
+		"update @.stream set has_token = false":                                           "stream-stuck",
+		"insert into @.token select * from @.token":                                       "stream-two-leases",
+		"update @.token set positions = array[positions[1] + 1]":                          "stream-two-leases",
+		"update @.stream set mixed = true":                                                "stream-mixed",
+		"update @.stream set at = at + 1 << 40":                                           "message-lost",
+		"update @.stream set queue = queue + 1":                                           "stream-lost",
+		"update @.stream set top = 1::bigint << 40":                                       "stream-mixed",
+		"insert into @.ready select m.queue, 1, m.pos, m.ordered_stream from @.message m": "stream-two-leases",
 	} {
 		list, schema := crowd(t, 1)
 		must(t, store.Configure(t.Context(), list[0], "q", strict(), "ann", ""))
@@ -351,9 +358,9 @@ func TestChecksOfLanes(t *testing.T) {
 	}
 }
 
-// TestCompleteBesideAnEnqueue adds to a stream and completes its first message in one
+// TestCompleteDuringAnEnqueue adds to a stream and completes its first message in one
 // transaction of the caller.
-func TestCompleteBesideAnEnqueue(t *testing.T) {
+func TestCompleteDuringAnEnqueue(t *testing.T) {
 	list, _ := crowd(t, 1)
 	s := list[0]
 	must(t, store.Configure(t.Context(), s, "q", strict(), "ann", ""))

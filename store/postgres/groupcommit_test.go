@@ -15,7 +15,7 @@ import (
 	"github.com/nixie-go/nixie/store/postgres"
 )
 
-// barrier keeps everybody from adding messages until its transaction ends.
+// barrier keeps all calls from adding messages until its transaction ends.
 func barrier(t *testing.T, schema string) pgx.Tx {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), server.URL)
@@ -28,15 +28,16 @@ func barrier(t *testing.T, schema string) pgx.Tx {
 	return tx
 }
 
-// stopped waits until so many transactions wait for a barrier.
+// stopped waits until n transactions wait for a barrier.
 func stopped(t *testing.T, look pgx.Tx, schema string, n int) {
 	t.Helper()
 	for have := 0; have != n; {
-		must(t, look.QueryRow(t.Context(), "select count(*) from pg_locks where relation = $1::regclass and not granted", schema+".message").Scan(&have))
+		must(t, look.QueryRow(t.Context(), "select count(*) from pg_locks where relation = $1::regclass and not granted",
+			schema+".message").Scan(&have))
 	}
 }
 
-// waiting waits until so many calls wait for the one before them.
+// waiting waits until n calls wait for the one before them.
 func waiting(s *postgres.Store, n int) {
 	for s.Waiting() != n {
 		runtime.Gosched()
@@ -98,7 +99,7 @@ func TestCallsGoTogether(t *testing.T) {
 }
 
 // TestB042_CallersThatLeaveAGroup lets callers leave while they wait for a group, whose
-// messages are not there then, and while it commits, who are told that nobody knows.
+// messages are not there then, and while it commits: these are told that the outcome is unknown.
 func TestB042_CallersThatLeaveAGroup(t *testing.T) {
 	_, schema := crowd(t, 1)
 	// One connection, that knows its statements: to learn them it would wait for a barrier, too.
@@ -216,7 +217,7 @@ func TestGroupsThatAreCut(t *testing.T) {
 			round++
 			told := make([]error, callers)
 			c.plan(at, back)
-			together(callers, func(i int) {
+			atOnce(callers, func(i int) {
 				_, told[i] = c.store.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(round, " ", i)})
 			})
 			passed = max(passed, min(c.passed(), 20*stride))

@@ -7,11 +7,11 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Members of a batch that succeed side by side are logged together, as a span: nobody
-// looks at each of them. A delivery has the number of its message in its batch, so that
-// it is known here which are neighbours. One alone is a row of log.
+// Members of a batch that succeed next to each other are logged as one success range: PostgreSQL
+// need not look at each of them. A delivery has the number of its message in the batch, which tells
+// which members are next to each other. A member that succeeds alone becomes a row of log.
 
-// settled are settlements of a call that are about one batch.
+// settled are the settlements of a call that are about one batch.
 type settled struct {
 	n       int64
 	members []part
@@ -19,15 +19,14 @@ type settled struct {
 	lone    []part   // the others
 }
 
-// part is a member of a batch: its number there, its place, and where it stands in the
-// call.
+// part is a member of a batch: its number there, its position, and the index of its settlement in
+// the call.
 type part struct {
 	nth, pos int64
 	at       int
 }
 
-// addPart adds a member to what is settled of its batch. Neighbours in a call are mostly
-// of the same.
+// addPart adds a member to the settlements of its batch. Most of a call are of the same batch.
 func addPart(list []*settled, in *nixie.LeaseHandle, at int) []*settled {
 	i := len(list) - 1
 	for i >= 0 && list[i].n != in.Batch {
@@ -41,8 +40,8 @@ func addPart(list []*settled, in *nixie.LeaseHandle, at int) []*settled {
 	return list
 }
 
-// arrange finds neighbours. It is false if one is mentioned twice.
-func (b *settled) arrange() bool {
+// findRuns finds members next to each other. It returns false if one is mentioned twice.
+func (b *settled) findRuns() bool {
 	byNumber := func(x, y part) int { return cmp.Compare(x.nth, y.nth) }
 	if !slices.IsSortedFunc(b.members, byNumber) {
 		slices.SortFunc(b.members, byNumber)
@@ -63,7 +62,7 @@ func (b *settled) arrange() bool {
 	return true
 }
 
-// bounds are the lowest and the highest place of a run.
+// bounds returns the lowest and the highest position of a run.
 func bounds(run []part) (low, high int64) {
 	low, high = run[0].pos, run[0].pos
 	for _, m := range run {
@@ -72,8 +71,8 @@ func bounds(run []part) (low, high int64) {
 	return low, high
 }
 
-// partFar lets the members of runs in which no rows would be looked for stand alone.
-func (b *settled) partFar() {
+// splitFarRuns makes single members of runs that spread too far for rows to be looked for.
+func (b *settled) splitFarRuns() {
 	b.runs = slices.DeleteFunc(b.runs, func(run []part) bool {
 		low, high := bounds(run)
 		if high-low < tooFar {
@@ -84,7 +83,8 @@ func (b *settled) partFar() {
 	})
 }
 
-// ofRanges are the statements about leases by range, whose batches are locked.
+// ofRanges returns the statements that complete members of batches by range. The batches are
+// locked.
 func (c *completing) ofRanges() (list []stmt) {
 	for _, b := range c.batches {
 		list = append(list, b.statement(c))
@@ -92,7 +92,7 @@ func (c *completing) ofRanges() (list []stmt) {
 	return list
 }
 
-// args are those of count_members and complete_members.
+// args returns the arguments of count_members and complete_members.
 func (b *settled) args(s *Store) []any {
 	k := len(b.runs)
 	first, last, low, high, sizes := make([]int64, k), make([]int64, k), make([]int64, k), make([]int64, k), make([]int64, k)
@@ -103,7 +103,7 @@ func (b *settled) args(s *Store) []any {
 	return []any{b.n, s.clockArg(), first, last, low, high, sizes, eachOf(b.lone, func(p part) int64 { return p.pos })}
 }
 
-// statement settles the members of a batch.
+// statement completes the members of a batch.
 func (b *settled) statement(c *completing) stmt {
 	return stmt{query: c.s.named("complete_members.sql"), args: b.args(c.s), each: func(r row) error {
 		var runs, lone []int64
@@ -122,6 +122,6 @@ func (b *settled) statement(c *completing) stmt {
 	}}
 }
 
-// tooFar is how far it may be from the lowest to the highest place of a run for which rows
-// are looked for; still_members.sql says it, too.
+// tooFar is the distance from the lowest to the highest position of a run from which on rows are
+// not looked for. still_members.sql has it, too.
 const tooFar = 100_000

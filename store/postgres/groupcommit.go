@@ -13,61 +13,61 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Calls with few plain messages, for queues that this process knows, are one round
-// trip: the insert looks itself whether the queues still are as they are known. Calls
-// that come while such a transaction runs share the next one, so that many producers
-// pay for few commits; there is no timer. Such a call waits for no lock of a row or a
-// queue, so none holds up those that go with it.
+// Calls with few plain messages, for queues that this process knows, are one round trip: the insert
+// itself checks that the queues still are as they are known. Calls that come while such a
+// transaction runs share the next one, so that many producers pay for few commits; there is no
+// timer. Such a call waits for no lock of a row or a queue, so none holds up the others of its
+// group.
 
 // Bounds of one transaction.
 const (
-	maxTogether     = 1000    // messages
-	maxTogetherSize = 4 << 20 // bytes of bodies
+	maxGroup     = 1000    // messages
+	maxGroupSize = 4 << 20 // bytes of bodies
 )
 
-// errAlone says that nothing was written, and that a call has to find out by itself
+// errNotInGroup says that nothing was written, and that the call has to go on by itself to learn
 // why.
-var errAlone = errors.New("this call does not go with others")
+var errNotInGroup = errors.New("this call does not go with others")
 
-// few is such a call.
-type few struct {
+// groupCall is such a call.
+type groupCall struct {
 	rows []messageRow
 	size int
 	done chan error
 }
 
-// together are the calls that wait for those before them.
-type together struct {
+// groupCommit has the calls that wait for the transaction of those before them.
+type groupCommit struct {
 	mu      sync.Mutex
-	waiting []*few
+	waiting []*groupCall
 	running bool
 }
 
-// enqueueFew takes in messages that are plain, if their queues are known.
-func (s *Store) enqueueFew(ctx context.Context, messages []nixie.Message) ([]nixie.Receipt, error) {
+// enqueueInGroup takes in plain messages if their queues are known.
+func (s *Store) enqueueInGroup(ctx context.Context, messages []nixie.Message) ([]nixie.Receipt, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.gate.leave()
-	c := &few{rows: make([]messageRow, len(messages)), done: make(chan error, 1)}
+	c := &groupCall{rows: make([]messageRow, len(messages)), done: make(chan error, 1)}
 	receipts := make([]nixie.Receipt, len(messages))
 	now := s.local()
 	for i := range messages {
 		m := &messages[i]
 		q := s.known.queue(m.Queue)
 		if q == nil {
-			return nil, errAlone
+			return nil, errNotInGroup
 		}
 		receipts[i].ID = s.ids.New(now)
-		c.rows[i] = messageRow{id: receipts[i].ID, queue: q.n, given: m}
+		c.rows[i] = messageRow{id: receipts[i].ID, queue: q.n, byRange: true, given: m}
 		c.size += len(m.Body)
 	}
 	var err error
-	if s.together.begin(c) {
+	if s.group.begin(c) {
 		err = s.insertKnown(ctx, c)
 		s.handOn()
 	} else {
-		err = s.together.wait(ctx, c)
+		err = s.group.wait(ctx, c)
 	}
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *Store) enqueueFew(ctx context.Context, messages []nixie.Message) ([]nix
 }
 
 // begin reports whether the call may go at once, alone. Otherwise it waits.
-func (g *together) begin(c *few) bool {
+func (g *groupCommit) begin(c *groupCall) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.running {
@@ -88,8 +88,8 @@ func (g *together) begin(c *few) bool {
 	return false
 }
 
-// keep copies what is the caller's, who may leave before it is sent.
-func (c *few) keep() {
+// keep copies what belongs to the caller, which may leave before it is sent.
+func (c *groupCall) keep() {
 	for i := range c.rows {
 		m := *c.rows[i].given
 		m.Body, m.Headers = bytes.Clone(m.Body), slices.Clone(m.Headers)
@@ -103,7 +103,7 @@ func (c *few) keep() {
 }
 
 // wait waits for the answer to a call.
-func (g *together) wait(ctx context.Context, c *few) error {
+func (g *groupCommit) wait(ctx context.Context, c *groupCall) error {
 	select {
 	case err := <-c.done:
 		return err
@@ -123,40 +123,41 @@ func (g *together) wait(ctx context.Context, c *few) error {
 		return err
 	default:
 	}
-	return nixie.Errorf(nixie.CodeOutcomeUnknown, "the caller left while the commit ran: look before you do it again: %w", context.Cause(ctx))
+	return nixie.Errorf(nixie.CodeOutcomeUnknown, "the caller left while the commit ran: look before you do it again: %w",
+		context.Cause(ctx))
 }
 
-// handOn lets those go who waited for the call before them.
+// handOn starts the calls that waited for the one before them.
 func (s *Store) handOn() {
-	if group := s.together.take(0); group != nil {
+	if group := s.group.take(0); group != nil {
 		s.gate.stay()
-		go s.serveTogether(group)
+		go s.serveGroups(group)
 	}
 }
 
-// serveTogether runs one transaction after the other until nobody waits.
-func (s *Store) serveTogether(group []*few) {
+// serveGroups runs one transaction after the other until no call waits.
+func (s *Store) serveGroups(group []*groupCall) {
 	defer s.gate.leave()
 	for group != nil {
 		err := s.insertKnown(context.Background(), group...)
 		for _, c := range group {
 			c.done <- err
 		}
-		group = s.together.take(len(group))
+		group = s.group.take(len(group))
 	}
 }
 
-// take takes out those who wait, as many as may go together, nil if there are none.
-// Who was answered before gets a turn to come again: otherwise each transaction would
+// take takes out the calls that wait, as many as fit one transaction, nil if there are none.
+// Callers that were just answered get the time to call again: otherwise each transaction would
 // serve half of the callers.
-func (g *together) take(answered int) (group []*few) {
-	g.letThemCome(answered)
+func (g *groupCommit) take(answered int) (group []*groupCall) {
+	g.letCallersReturn(answered)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n, messages, size := 0, 0, 0
 	for _, c := range g.waiting {
 		messages, size = messages+len(c.rows), size+c.size
-		if n > 0 && (messages > maxTogether || size > maxTogetherSize) {
+		if n > 0 && (messages > maxGroup || size > maxGroupSize) {
 			break
 		}
 		n++
@@ -170,7 +171,8 @@ func (g *together) take(answered int) (group []*few) {
 	return group
 }
 
-func (g *together) letThemCome(answered int) {
+// letCallersReturn yields until the callers that were answered wait again, or no more of them come.
+func (g *groupCommit) letCallersReturn(answered int) {
 	come := g.size()
 	all := come + answered
 	for idle := 0; come < all && idle < 3; idle++ {
@@ -181,14 +183,14 @@ func (g *together) letThemCome(answered int) {
 	}
 }
 
-func (g *together) size() int {
+func (g *groupCommit) size() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.waiting)
 }
 
 // insertKnown writes the messages of calls, all or none, in one round trip.
-func (s *Store) insertKnown(ctx context.Context, group ...*few) error {
+func (s *Store) insertKnown(ctx context.Context, group ...*groupCall) error {
 	var rows []messageRow
 	queues := map[string]*queueRow{}
 	for _, c := range group {
@@ -197,7 +199,7 @@ func (s *Store) insertKnown(ctx context.Context, group ...*few) error {
 			name := c.rows[i].given.Queue
 			if queues[name] == nil {
 				if queues[name] = s.known.queue(name); queues[name] == nil {
-					return errAlone
+					return errNotInGroup
 				}
 			}
 		}
@@ -213,7 +215,8 @@ func (s *Store) insertKnown(ctx context.Context, group ...*few) error {
 			}
 		}
 		t.run("try_queue_locks.sql", numbers)
-		args := append(plainArgs(rows), eachOf(list, func(q *queueRow) int64 { return q.n }), eachOf(list, func(q *queueRow) string { return q.text }))
+		args := append(plainArgs(rows), eachOf(list, func(q *queueRow) int64 { return q.n }),
+			eachOf(list, func(q *queueRow) string { return q.text }))
 		t.read(func(row) error { written++; return nil }, "insert_known.sql", args...)
 		for name := range queues {
 			t.wake(name)
@@ -225,11 +228,11 @@ func (s *Store) insertKnown(ctx context.Context, group ...*few) error {
 		return nil
 	case err == nil || isRace(err):
 		s.known.forget(queues)
-		return errAlone
+		return errNotInGroup
 	}
 	err = s.explain(err)
 	if code := nixie.CodeOf(err); len(group) > 1 && code != nixie.CodeUnavailable && code != nixie.CodeOutcomeUnknown {
-		return errAlone
+		return errNotInGroup
 	}
 	return err
 }
@@ -237,8 +240,7 @@ func (s *Store) insertKnown(ctx context.Context, group ...*few) error {
 // maxKnown bounds how many queues a process remembers.
 const maxKnown = 10_000
 
-// known are the queues without order that take messages in, as they were when they
-// were last read.
+// known has the queues without order that take messages in, as they were when they were last read.
 type known struct {
 	mu     sync.RWMutex
 	queues map[string]*queueRow

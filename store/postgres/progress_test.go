@@ -26,9 +26,9 @@ func noted(t *testing.T, s *postgres.Store, n int) []*nixie.Delivery {
 	return ds
 }
 
-// TestStagesEndWithTheServer lets a server crash, which forgets notes that wait for no
-// disk: what had waited is judged then, as nobody knows that it was not begun.
-func TestStagesEndWithTheServer(t *testing.T) {
+// TestProgressEndsWithTheServer lets a server crash, which forgets notes that wait for no
+// disk: what had waited is judged then, because it is not known that it was not begun.
+func TestProgressEndsWithTheServer(t *testing.T) {
 	own := testservers.OwnPostgres(t)
 	clock := storetest.NewClock()
 	s, err := postgres.Open(t.Context(), own.URL, postgres.Options{Clock: clock.Now})
@@ -55,15 +55,15 @@ func TestStagesEndWithTheServer(t *testing.T) {
 	sound(t, s)
 }
 
-// TestStagesGoWithTheirLeases lets leases end, and processes.
-func TestStagesGoWithTheirLeases(t *testing.T) {
+// TestProgressGoesWithItsLease lets leases end, and processes.
+func TestProgressGoesWithItsLease(t *testing.T) {
 	a, b, _, schema := pair(t)
 	conn, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
 	defer func() { must(t, conn.Close(t.Context())) }()
 	left := func() (n int) {
 		t.Helper()
-		must(t, conn.QueryRow(t.Context(), "select count(*) from "+schema+".stage").Scan(&n))
+		must(t, conn.QueryRow(t.Context(), "select count(*) from "+schema+".progress").Scan(&n))
 		return n
 	}
 	ds := noted(t, a, 4)
@@ -77,7 +77,7 @@ func TestStagesGoWithTheirLeases(t *testing.T) {
 	}
 	b.Beat(t.Context())
 	if n := left(); n != 4 {
-		t.Errorf("%d notes are left when another's heart has beaten, of 4", n)
+		t.Errorf("%d notes are left after a heartbeat of another process, of 4", n)
 	}
 	a.Beat(t.Context())
 	if n := left(); n < 2 || n > 3 { // those of a range go together

@@ -14,7 +14,7 @@ import (
 	"github.com/nixie-go/nixie/store/postgres"
 )
 
-// batch claims so many new messages together. Half of them come in one transaction.
+// batch claims n new messages by one call. Half of them come in one transaction.
 func batch(t *testing.T, s *postgres.Store, n int) []*nixie.Delivery {
 	t.Helper()
 	for i := range n / 2 {
@@ -53,41 +53,45 @@ func complete(t *testing.T, s *postgres.Store, ds []*nixie.Delivery, keys ...int
 	return done
 }
 
-// ended is how many rows of log and of spans there are, and how many messages the log
-// of jobs says to have succeeded.
-func ended(t *testing.T, schema string) (log, spans, jobs int) {
+// ended counts the rows of log and the success ranges, and how many messages the log of jobs
+// says to have succeeded.
+func ended(t *testing.T, schema string) (log, ranges, jobs int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
 	defer func() { must(t, conn.Close(context.Background())) }()
-	must(t, conn.QueryRow(t.Context(), fmt.Sprintf(`select (select count(*) from %[1]s.log), (select count(*) from %[1]s.span),
-		(select count(*) from %[1]s.nixie_job_log where status = 'successful' and created > now() - interval '1 day')`, schema)).Scan(&log, &spans, &jobs))
-	return log, spans, jobs
+	must(t, conn.QueryRow(t.Context(), fmt.Sprintf(`select (select count(*) from %[1]s.log), (select count(*) from %[1]s.success_range),
+		(select count(*) from %[1]s.nixie_job_log where status = 'successful' and created > now() - interval '1 day')`,
+		schema)).Scan(&log, &ranges, &jobs))
+	return log, ranges, jobs
 }
 
-// Members of a batch that succeed side by side are one row, and one alone is another;
-// what is told is what is stored, whatever of it was settled or has a row already.
-func TestNeighboursAreOneSpan(t *testing.T) {
+// Members of a batch that succeed next to each other are one row, and one alone is another.
+// Settle answers what was stored, also if some were settled or have rows already.
+func TestMembersNextToEachOtherAreOneRange(t *testing.T) {
 	list, schema := crowd(t, 1)
 	s := list[0]
 	ds := batch(t, s, 20)
 	for _, step := range []struct {
-		what      string
-		keys      []int
-		want      []int
-		log, span int
-		before    func()
+		what        string
+		keys        []int
+		want        []int
+		log, ranges int
+		before      func()
 	}{
-		{what: "neighbours in any order, and one alone", keys: []int{4, 2, 3, 7}, want: []int{4, 2, 3, 7}, log: 1, span: 1},
-		{what: "the same once more", keys: []int{4, 2, 3, 7}, log: 1, span: 1},
-		{what: "some that are done beside some that are not", keys: []int{1, 2, 3, 4, 5, 6}, want: []int{1, 5, 6}, log: 4, span: 1},
-		{what: "beside them", keys: []int{8, 9, 10}, want: []int{8, 9, 10}, log: 4, span: 2},
-		{what: "around one with a row", keys: []int{11, 12, 13}, want: []int{11, 12, 13}, log: 7, span: 2, before: func() { giveRow(t, s, ds[11]) }},
-		{what: "up to one with a row", keys: []int{15, 16, 18}, want: []int{15, 16, 18}, log: 8, span: 3, before: func() { giveRow(t, s, ds[16]) }},
-		{what: "one with a row alone", keys: []int{14}, want: []int{14}, log: 9, span: 3, before: func() { giveRow(t, s, ds[13]) }},
-		{what: "one twice", keys: []int{19, 20, 19}, want: []int{19, 20}, log: 11, span: 3},
-		{what: "one of a span alone", keys: []int{3}, log: 11, span: 3},
-		{what: "all of them", keys: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, want: []int{17}, log: 12, span: 3},
+		{what: "next to each other in any order, and one alone", keys: []int{4, 2, 3, 7}, want: []int{4, 2, 3, 7}, log: 1, ranges: 1},
+		{what: "the same once more", keys: []int{4, 2, 3, 7}, log: 1, ranges: 1},
+		{what: "some that are done and some that are not", keys: []int{1, 2, 3, 4, 5, 6}, want: []int{1, 5, 6}, log: 4, ranges: 1},
+		{what: "behind them", keys: []int{8, 9, 10}, want: []int{8, 9, 10}, log: 4, ranges: 2},
+		{what: "around one with a row", keys: []int{11, 12, 13}, want: []int{11, 12, 13}, log: 7, ranges: 2,
+			before: func() { giveRow(t, s, ds[11]) }},
+		{what: "up to one with a row", keys: []int{15, 16, 18}, want: []int{15, 16, 18}, log: 8, ranges: 3,
+			before: func() { giveRow(t, s, ds[16]) }},
+		{what: "one with a row alone", keys: []int{14}, want: []int{14}, log: 9, ranges: 3, before: func() { giveRow(t, s, ds[13]) }},
+		{what: "one twice", keys: []int{19, 20, 19}, want: []int{19, 20}, log: 11, ranges: 3},
+		{what: "one of a range alone", keys: []int{3}, log: 11, ranges: 3},
+		{what: "all of them", keys: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, want: []int{17}, log: 12,
+			ranges: 3},
 	} {
 		if step.before != nil {
 			step.before()
@@ -95,8 +99,8 @@ func TestNeighboursAreOneSpan(t *testing.T) {
 		if got := complete(t, s, ds, step.keys...); !slices.Equal(got, step.want) {
 			t.Errorf("%s: %v are told to be done, want %v", step.what, got, step.want)
 		}
-		if log, span, _ := ended(t, schema); log != step.log || span != step.span {
-			t.Errorf("%s: %d rows of log and %d of spans, want %d and %d", step.what, log, span, step.log, step.span)
+		if log, ranges, _ := ended(t, schema); log != step.log || ranges != step.ranges {
+			t.Errorf("%s: %d rows of log and %d ranges, want %d and %d", step.what, log, ranges, step.log, step.ranges)
 		}
 		sound(t, s)
 	}
@@ -106,7 +110,8 @@ func TestNeighboursAreOneSpan(t *testing.T) {
 	all, _, err := s.Messages(t.Context(), nixie.Filter{States: []nixie.State{nixie.Succeeded}}, store.Page{})
 	must(t, err)
 	for _, m := range all {
-		if m.Attempts != 1 || m.Deliveries != 1 || m.Generation != 1 || m.EndedAt.Before(m.FirstReceivedAt) || m.FirstReceivedAt.IsZero() || m.LeaseOwner != "" {
+		if m.Attempts != 1 || m.Deliveries != 1 || m.Generation != 1 || m.EndedAt.Before(m.FirstReceivedAt) || m.FirstReceivedAt.IsZero() ||
+			m.LeaseOwner != "" {
 			t.Errorf("shown as %+v", m.Message)
 		}
 	}
@@ -115,8 +120,8 @@ func TestNeighboursAreOneSpan(t *testing.T) {
 	}
 }
 
-// A lease that is over settles nobody, and whoever comes next gets what is not in a span.
-func TestSpansOutliveTheirLease(t *testing.T) {
+// A lease that is over settles nothing, and the next claim gets what is in no success range.
+func TestSuccessRangesOutliveTheirLease(t *testing.T) {
 	now := time.Now()
 	list, _ := crowdAt(t, 2, func() time.Time { return now })
 	ds := batch(t, list[0], 10)
@@ -144,9 +149,9 @@ func TestSpansOutliveTheirLease(t *testing.T) {
 	sound(t, list[1])
 }
 
-// Messages of spans are pruned like others, the oldest first, in steps that end in the
-// middle of a span.
-func TestPruningSpans(t *testing.T) {
+// Messages of success ranges are pruned like others, the oldest first, in steps that end in
+// the middle of a range.
+func TestPruningRanges(t *testing.T) {
 	now := time.Now()
 	list, schema := crowdAt(t, 1, func() time.Time { return now })
 	s := list[0]
@@ -164,7 +169,8 @@ func TestPruningSpans(t *testing.T) {
 			must(t, err)
 			met, cursor = append(met, done.Messages), done.Next
 			sound(t, s)
-			if left := len(messages(t, s)); !dry && step == 0 && (left != 23 || slices.ContainsFunc(messages(t, s), func(m store.Record) bool { return m.Key == "11" })) {
+			if left := len(messages(t, s)); !dry && step == 0 &&
+				(left != 23 || slices.ContainsFunc(messages(t, s), func(m store.Record) bool { return m.Key == "11" })) {
 				t.Errorf("%d are left after the first step", left)
 			}
 		}
@@ -172,8 +178,8 @@ func TestPruningSpans(t *testing.T) {
 			t.Errorf("dry run %v: met %v", dry, met)
 		}
 	}
-	if _, span, _ := ended(t, schema); span != 1 || len(messages(t, s)) != 10 {
-		t.Errorf("%d spans are left, and %d messages", span, len(messages(t, s)))
+	if _, ranges, _ := ended(t, schema); ranges != 1 || len(messages(t, s)) != 10 {
+		t.Errorf("%d ranges are left, and %d messages", ranges, len(messages(t, s)))
 	}
 	queues, err := s.Queues(t.Context(), store.QueueQuery{})
 	must(t, err)

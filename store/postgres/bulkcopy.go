@@ -2,9 +2,9 @@ package postgres
 
 import "slices"
 
-// copy adds the COPY of many rows, and is false if it is not for these. Columns that are
-// null in all of them are left out.
-func (s *sheet[T, K]) copy(t *tx, list []T) bool {
+// copy adds the COPY of many rows, and returns false if these rows do not go by COPY. Columns that
+// are null in all of them are left out.
+func (s *bulkWriter[T, K]) copy(t *tx, list []T) bool {
 	if !t.copies(len(list), copyOthers) {
 		return false
 	}
@@ -18,20 +18,21 @@ func (s *sheet[T, K]) copy(t *tx, list []T) bool {
 			said = append(said, c)
 		}
 	}
-	t.copyTo(s.table, &copying{columns: eachOf(said, func(c column[T]) string { return c.name }), rows: len(list), row: func(c *copying, at int) {
-		for i := range said {
-			if said[i].isNull(list[at]) {
-				c.null()
-			} else {
-				said[i].put(c, list[at])
+	t.copyTo(s.table, &copying{columns: eachOf(said, func(c column[T]) string { return c.name }), rows: len(list),
+		row: func(c *copying, at int) {
+			for i := range said {
+				if said[i].isNull(list[at]) {
+					c.null()
+				} else {
+					said[i].put(c, list[at])
+				}
 			}
-		}
-	}})
+		}})
 	return true
 }
 
-// putting writes values of a type of PostgreSQL for COPY. It is nil for those it does not
-// know: rows that have one go as arrays.
+// putting returns a function that writes values of a type of PostgreSQL for COPY, nil for types
+// that it does not know: rows with those go as arrays.
 func putting[T, V any](sql string, value func(T) V) func(*copying, T) {
 	size := map[string]int{"smallint": 2, "int": 4, "bigint": 8}[sql]
 	switch value := any(value).(type) {

@@ -14,10 +14,10 @@ import (
 	"github.com/nixie-go/nixie/store/postgres"
 )
 
-// TestIDsSayPlaces takes messages in on all ways: those that COPY writes and those whose
-// places are drawn under locks have IDs that say them, and are in no index of IDs.
+// TestIDsSayPositions takes messages in on all ways: those that COPY writes and those whose
+// positions are drawn under locks have IDs that say them, and are in no index of IDs.
 // All are found.
-func TestIDsSayPlaces(t *testing.T) {
+func TestIDsSayPositions(t *testing.T) {
 	list, schema := crowd(t, 1)
 	s := list[0]
 	must(t, store.Configure(t.Context(), s, "strict", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
@@ -51,7 +51,7 @@ func TestIDsSayPlaces(t *testing.T) {
 				t.Errorf("%d of %d are found: %v", len(got), c.n, err)
 			}
 			if n, want := numbered(t, schema, ids), map[bool]int{true: c.n}[c.numbered]; n != want {
-				t.Errorf("IDs of %d of %d say their places, want %d", n, c.n, want)
+				t.Errorf("IDs of %d of %d say their positions, want %d", n, c.n, want)
 			}
 			for i, err := range s.Amend(t.Context(), ids, store.Change{Verb: store.Cancel, Actor: "ann"}) {
 				if err != nil {
@@ -63,13 +63,14 @@ func TestIDsSayPlaces(t *testing.T) {
 	sound(t, s)
 }
 
-// numbered counts the messages among these whose IDs say their places.
+// numbered counts the messages among these whose IDs say their positions.
 func numbered(t *testing.T, schema string, ids []nixie.ID) (n int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
 	defer func() { must(t, conn.Close(t.Context())) }()
-	must(t, conn.QueryRow(t.Context(), "select count(*) from "+schema+".message where id = any($1) and numbered and "+schema+".pos_of(id) = pos", ids).Scan(&n))
+	must(t, conn.QueryRow(t.Context(),
+		"select count(*) from "+schema+".message where id = any($1) and numbered and "+schema+".pos_of(id) = pos", ids).Scan(&n))
 	return n
 }
 
@@ -99,22 +100,22 @@ func eachID(receipts []nixie.Receipt) (ids []nixie.ID) {
 	return ids
 }
 
-// TestIDsOfOthersThatSayPlaces gives messages the IDs that the store made for others, and IDs
-// that only look like them: the first are refused, and the second are nobody else's.
-func TestIDsOfOthersThatSayPlaces(t *testing.T) {
+// TestIDsOfOthersThatSayPositions gives messages the IDs that the store made for others, and IDs
+// that only look like them: the first are refused, and the second belong to no other message.
+func TestIDsOfOthersThatSayPositions(t *testing.T) {
 	list, _ := crowd(t, 1)
 	s := list[0]
 	receipts, err := s.Enqueue(t.Context(), slices.Repeat([]nixie.Message{{Queue: "q"}}, 100)...)
 	must(t, err)
 	made := receipts[42].ID
 	like := made
-	like[9] ^= 1 // the same place
+	like[9] ^= 1 // the same position
 	for _, want := range []nixie.Code{"", nixie.CodeConflict} {
 		if _, err := s.Enqueue(t.Context(), nixie.Message{ID: made, Queue: "q"}); nixie.CodeOf(err) != nixie.CodeConflict {
 			t.Errorf("a message with the ID of another: %v", err)
 		}
 		if _, err := s.Enqueue(t.Context(), nixie.Message{ID: like, Queue: "q", Key: "like"}); nixie.CodeOf(err) != want {
-			t.Errorf("a message whose ID says the place of another: %v, want %q", err, want)
+			t.Errorf("a message whose ID says the position of another: %v, want %q", err, want)
 		}
 	}
 	for id, key := range map[nixie.ID]string{made: "", like: "like"} {

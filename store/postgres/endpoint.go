@@ -18,12 +18,12 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// site is where a store is: a schema of a database of a server.
-type site struct {
-	opts   Options
-	place  string // for people, without secrets
-	config *pgxpool.Config
-	texts  map[string]string // statements of the folder sql
+// endpoint names a store: a schema of a database of a server.
+type endpoint struct {
+	opts    Options
+	address string // for people, without secrets
+	config  *pgxpool.Config
+	texts   map[string]string // statements of the folder sql
 }
 
 // The parameters of a URL that are ours.
@@ -34,23 +34,25 @@ const (
 
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
-// locate reads a URL or DSN. Nothing of it that could be a secret is in an error.
-func locate(dsn string, opts Options) (site, error) {
+// locate reads a URL or DSN. Its errors show nothing that could be a secret.
+func locate(dsn string, opts Options) (endpoint, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil || cutPassword(dsn) {
-		return site{}, nixie.Errorf(nixie.CodeInvalid, "store is no PostgreSQL URL: give one like postgres://user@host:5432/database, and characters like / : @ ? # %% in a password as %%2F and so on")
+		return endpoint{}, nixie.Errorf(nixie.CodeInvalid,
+			"store is no PostgreSQL URL: give one like postgres://user@host:5432/database, and characters like / : @ ? # %% in a password as %%2F and so on")
 	}
 	c := config.ConnConfig
 	named, listen := c.RuntimeParams[schemaParameter], cmp.Or(c.RuntimeParams[listenParameter], "on")
 	delete(c.RuntimeParams, schemaParameter)
 	delete(c.RuntimeParams, listenParameter)
 	if listen != "on" && listen != "off" {
-		return site{}, nixie.Errorf(nixie.CodeInvalid, "%s is %q: give on or off", listenParameter, listen)
+		return endpoint{}, nixie.Errorf(nixie.CodeInvalid, "%s is %q: give on or off", listenParameter, listen)
 	}
 	opts.NoListen = opts.NoListen || listen == "off"
 	for parameter := range c.RuntimeParams {
 		if strings.HasPrefix(parameter, "nixie_") {
-			return site{}, nixie.Errorf(nixie.CodeInvalid, "the store's URL has the parameter %s: known are %s and %s", parameter, schemaParameter, listenParameter)
+			return endpoint{}, nixie.Errorf(nixie.CodeInvalid, "the store's URL has the parameter %s: known are %s and %s", parameter,
+				schemaParameter, listenParameter)
 		}
 	}
 	opts.Schema = cmp.Or(opts.Schema, named, defaultSchema)
@@ -60,23 +62,23 @@ func locate(dsn string, opts Options) (site, error) {
 		opts.Owner = processName()
 	}
 	if !schemaName.MatchString(opts.Schema) {
-		return site{}, nixie.Errorf(nixie.CodeInvalid, "schema %q: use small letters, digits and _, at most 63", opts.Schema)
+		return endpoint{}, nixie.Errorf(nixie.CodeInvalid, "schema %q: use small letters, digits and _, at most 63", opts.Schema)
 	}
-	s := site{opts: opts, config: config, texts: textsOf(opts.Schema)}
-	s.place = s.url("")
+	s := endpoint{opts: opts, config: config, texts: textsOf(opts.Schema)}
+	s.address = s.url("")
 	return s, nil
 }
 
-// cutPassword reports whether a URL may be one of which a part of the password is
-// taken for something else, which would be shown: / ? or # end what is before the host.
+// cutPassword reports whether a part of the password in a URL may be taken for something else, and
+// would be shown: / ? or # end what is before the host.
 func cutPassword(dsn string) bool {
 	_, rest, isURL := strings.Cut(dsn, "://")
 	end := strings.IndexAny(rest, "/?#")
 	return isURL && end >= 0 && strings.Contains(rest[end:], "@")
 }
 
-// url is the store's URL without secrets: for a role that is named, or for none.
-func (s *site) url(role string) string {
+// url returns the URL of the store without secrets: for a role that is named, or for none.
+func (s *endpoint) url(role string) string {
 	c := s.config.ConnConfig
 	u := url.URL{Scheme: "postgres", Path: "/" + c.Database}
 	query := url.Values{}
@@ -100,28 +102,28 @@ func (s *site) url(role string) string {
 	return u.String()
 }
 
-// user is the role that this process has.
-func (s *site) user() string { return s.config.ConnConfig.User }
+// user returns the role of this process.
+func (s *endpoint) user() string { return s.config.ConnConfig.User }
 
-// command is what a role has to type to do something about the schema.
-func (s *site) command(role, words string) string {
+// command returns what a role has to type to do something about the schema.
+func (s *endpoint) command(role, words string) string {
 	return fmt.Sprintf("nixie migrate %s --store '%s'", words, s.url(role))
 }
 
 // named returns the text of a statement, which is the name of a file in the folder sql or the
 // statement itself, with the schema where it has @.
-func (s *site) named(query string) string {
+func (s *endpoint) named(query string) string {
 	if text, ok := s.texts[query]; ok {
 		return text
 	}
 	return strings.ReplaceAll(query, "@.", s.opts.Schema+".")
 }
 
-// settings of a connection that do not come from the URL.
-func (s *site) settings() map[string]string {
+// settings returns the settings of a connection that do not come from the URL.
+func (s *endpoint) settings() map[string]string {
 	return map[string]string{
 		"jit":                                 "off",                // a misjudged plan would be compiled at each claim
-		"plan_cache_mode":                     "force_generic_plan", // calls find few rows by their keys, however many the table had when a plan was made
+		"plan_cache_mode":                     "force_generic_plan", // calls find few rows by keys, also if tables grew since the plan
 		"enable_seqscan":                      "off",                // likewise
 		"work_mem":                            "32MB",               // so that no claim goes by way of the disk
 		"lock_timeout":                        millis(s.opts.LockWait),
@@ -134,7 +136,7 @@ func (s *site) settings() map[string]string {
 }
 
 // configure makes the configuration of the pool.
-func (s *site) configure() *pgxpool.Config {
+func (s *endpoint) configure() *pgxpool.Config {
 	config := s.config.Copy()
 	params := s.settings()
 	params["application_name"] = "nixie"
@@ -145,7 +147,7 @@ func (s *site) configure() *pgxpool.Config {
 		return nil
 	}
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool {
-		return p.IdleDuration > 2*lookEvery // the looks would ask twice
+		return p.IdleDuration > 2*lookEvery // each question of the watch would ask twice
 	}
 	return config
 }

@@ -1,8 +1,8 @@
--- Finds what breaks the rule span-count: a success range counts its messages, which have no rows, and overlaps no other.
+-- Finds what breaks the rule success-range-count: a success range counts its messages, which have no rows, and overlaps no other.
 -- locks: none
 -- out: subject, text
-select 'span after ' || s.after, 'is about other messages than ' || s.members || ' that succeeded and have no rows'
-from @.span s
+select 'success range after ' || s.after, 'is about other messages than ' || s.members || ' that succeeded and have no rows'
+from @.success_range s
 where s.members <> (
     select count(*)
     from @.success x
@@ -13,7 +13,7 @@ where s.members <> (
   or (s.last_tx, s.last) <> (
     select m.tx, m.pos
     from @.message m
-    where m.queue = s.queue and not m.apart and (m.tx, m.pos) > (s.after_tx, s.after)
+    where m.queue = s.queue and m.by_range and (m.tx, m.pos) > (s.after_tx, s.after)
     order by m.tx, m.pos
     offset s.members - 1
     limit 1
@@ -22,7 +22,7 @@ where s.members <> (
     select
     from (
       select o.after_tx, o.after
-      from @.span o
+      from @.success_range o
       where o.queue = s.queue and (o.after_tx, o.after) > (s.after_tx, s.after)
       order by o.after_tx, o.after
       limit 1
