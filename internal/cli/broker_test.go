@@ -84,7 +84,8 @@ func records(ts *testscript.TestScript, _ bool, args []string) {
 			for _, h := range r.Headers {
 				value := shownBytes(h.Value)
 				switch h.Name {
-				case broker.HeaderRedrivenAt, broker.HeaderTimestamp, broker.HeaderRedriveID, broker.HeaderOperation, broker.HeaderFirstFailureAt:
+				case broker.HeaderRedrivenAt, broker.HeaderTimestamp, broker.HeaderRedriveID, broker.HeaderOperation,
+					broker.HeaderFirstFailureAt:
 					value = "…"
 				}
 				line += " | " + h.Name + "=" + value

@@ -15,16 +15,19 @@ import (
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// B102: one view escaped what another did not. Here every view shows a store in
-// which each text that somebody else chose is hostile.
+// B102: one view escaped what another did not. Here every view shows a store in which each foreign
+// text is hostile.
 func TestB102_NoViewActsOnATerminal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	dead, waiting := hostileStore(t, path)
 	shown := 0
 	for _, line := range []string{
-		"dlq list", "dlq show " + dead, "dlq analyze", "dlq stats", "dlq export", "dlq redrive --all --dry-run --reason x", "dlq discard --all --dry-run --reason x",
-		"queue list", "queue stats " + odd, "queue show " + odd, "message list", "message show " + dead, "message show " + waiting, "message log " + dead,
-		"stream list " + odd, "stream show " + odd + " " + odd, "audit list", "audit export", "audit verify", "stats retries", "stats reasons", "stats backlog", "stats poison",
+		"dlq list", "dlq show " + dead, "dlq analyze", "dlq stats", "dlq export", "dlq redrive --all --dry-run --reason x",
+		"dlq discard --all --dry-run --reason x",
+		"queue list", "queue stats " + odd, "queue show " + odd, "message list", "message show " + dead, "message show " + waiting,
+		"message log " + dead,
+		"stream list " + odd, "stream show " + odd + " " + odd, "audit list", "audit export", "audit verify", "stats retries",
+		"stats reasons", "stats backlog", "stats poison",
 		"stats stalled", "check", "verify", "doctor", "prune --dry-run",
 		"dlq show " + odd, "message log " + odd, "queue show no" + odd, "dlq list --filter text:" + odd + "(",
 	} {
@@ -95,14 +98,17 @@ func hostileStore(t *testing.T, path string) (dead, waiting string) {
 	}
 	failure := func(verb nixie.Verb) *nixie.Failure {
 		return &nixie.Failure{
-			Generation: 1, Attempt: 1, StartedAt: noon, FailedAt: noon, Decision: verb, Class: nixie.ClassUnknown, Reason: nixie.Reason(odd),
-			Type: hostileText, Text: hostileText, Context: []string{hostileText}, Stack: hostileText, Step: hostileText, Worker: hostileText, Node: hostileText,
+			Generation: 1, Attempt: 1, StartedAt: noon, FailedAt: noon, Decision: verb, Class: nixie.ClassUnknown,
+			Reason: nixie.Reason(odd),
+			Type:   hostileText, Text: hostileText, Context: []string{hostileText}, Stack: hostileText, Step: hostileText,
+			Worker: hostileText, Node: hostileText,
 			LogLocation: hostileText, Steps: []string{odd}, Attachments: []nixie.Attachment{{Name: hostileText, Data: []byte(hostileText)}},
 		}
 	}
 	dead = enqueue()
 	check(st.Settle(ctx, []nixie.Settlement{{Delivery: claim(), Verb: nixie.Bury, Failure: failure(nixie.Bury), Burial: &nixie.Burial{
-		Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: hostileText, Fingerprint: odd, Redrivable: true, Rule: hostileText,
+		Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: hostileText, Fingerprint: odd, Redrivable: true,
+		Rule: hostileText,
 	}}})...)
 	letters, _, err := st.Letters(ctx, nixie.Filter{}, store.Page{})
 	check(err)
@@ -111,12 +117,14 @@ func hostileStore(t *testing.T, path string) (dead, waiting string) {
 	}
 	hostile.Stream, hostile.DedupeKey = "", ""
 	enqueue()
-	check(st.Settle(ctx, []nixie.Settlement{{Delivery: claim(), Verb: nixie.Discard, Failure: failure(nixie.Discard), Note: hostileText}})...)
+	check(st.Settle(ctx, []nixie.Settlement{{Delivery: claim(), Verb: nixie.Discard, Failure: failure(nixie.Discard),
+		Note: hostileText}})...)
 	waiting = enqueue()
 	check(st.Settle(ctx, []nixie.Settlement{{Delivery: claim(), Verb: nixie.Retry, Delay: time.Hour, Failure: failure(nixie.Retry)}})...)
 	hostile.Stream = odd
 	enqueue()
-	check(store.Configure(ctx, st, odd, nixie.QueueSettings{Order: nixie.OrderStrict, Paused: true, PausedNote: hostileText, Closed: true, ClosedNote: hostileText}, hostileText, hostileText))
+	check(store.Configure(ctx, st, odd, nixie.QueueSettings{Order: nixie.OrderStrict, Paused: true, PausedNote: hostileText, Closed: true,
+		ClosedNote: hostileText}, hostileText, hostileText))
 	check(st.Close())
 	return dead, waiting
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
-// idleRecords is how many records these tests have on the topic "in".
+// idleRecords counts the records that these tests put on the topic "in".
 const idleRecords = 9
 
-// consumed is what nixie consume -o json prints, as far as tests look.
+// consumed has the part of the output of nixie consume -o json that tests need.
 type consumed struct {
 	Succeeded, Left int
 }
@@ -42,7 +42,7 @@ func group(t *testing.T, seed string) string {
 }
 
 // consume runs nixie consume --idle, which has to end with the code.
-func (d *desk) consume(code int, url, idle string, args ...string) (c consumed, errs string) {
+func (d *workspace) consume(code int, url, idle string, args ...string) (c consumed, errs string) {
 	d.t.Helper()
 	r := d.nixie(code, append([]string{"consume", url, "-g", "g", "--idle", idle, "-o", "json"}, args...)...)
 	if err := json.Unmarshal([]byte(r.out), &c); err != nil {
@@ -55,7 +55,7 @@ func (d *desk) consume(code int, url, idle string, args ...string) (c consumed, 
 // seconds: its records are waited for, however short the idle time is.
 func TestIdleWaitsForAMemberThatVanished(t *testing.T) {
 	t.Parallel()
-	url, d := group(t, testservers.FakeKafka(t, "in", "in.dlq")), newDesk(t)
+	url, d := group(t, testservers.FakeKafka(t, "in", "in.dlq")), newWorkspace(t)
 	dead := d.running(1, "consume", url, "-g", "g", "--", "sh", "-c", "echo >> ledger; sleep 1000")
 	if err := dead.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -70,15 +70,16 @@ func TestIdleWaitsForAMemberThatVanished(t *testing.T) {
 	}
 }
 
-// What a member has that lives, and does not finish it, is left to it, and said.
+// Records that a live member holds and does not finish are left to it, and counted.
 func TestIdleNamesWhatOthersHave(t *testing.T) {
 	t.Parallel()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "in", "in.dlq"), kfake.GroupMinSessionTimeout(time.Second), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "in", "in.dlq"), kfake.GroupMinSessionTimeout(time.Second),
+		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
-	url, d := group(t, cluster.ListenAddrs()[0]), newDesk(t)
+	url, d := group(t, cluster.ListenAddrs()[0]), newWorkspace(t)
 	other := d.running(1, "consume", url, "-g", "g", "--", "sh", "-c", "echo >> ledger; sleep 1000")
 	defer func() {
 		_ = other.Process.Kill()
@@ -96,7 +97,7 @@ func TestIdleWaitsForRetries(t *testing.T) {
 	for name, args := range map[string][]string{"in hand": {"--backoff", "2s"}, "on a stage": {"--create", "--retry", "2s"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, d := group(t, testservers.FakeKafka(t, "in", "in.dlq")), newDesk(t)
+			url, d := group(t, testservers.FakeKafka(t, "in", "in.dlq")), newWorkspace(t)
 			args = append(args, "--", "sh", "-c", `[ "$NIXIE_ATTEMPT" = 2 ]`)
 			if got, errs := d.consume(0, url, "300ms", args...); got.Succeeded != idleRecords {
 				t.Errorf("%+v\n%s", got, errs)
@@ -108,7 +109,8 @@ func TestIdleWaitsForRetries(t *testing.T) {
 // That the group was not told of the end is no failure of what was done.
 func TestALeaveThatFailsIsAWarning(t *testing.T) {
 	t.Parallel()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "in", "in.dlq"), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "in", "in.dlq"),
+		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +121,9 @@ func TestALeaveThatFailsIsAWarning(t *testing.T) {
 		answer.ErrorCode = kerr.GroupAuthorizationFailed.Code
 		return answer, nil, true
 	})
-	url, d := group(t, cluster.ListenAddrs()[0]), newDesk(t)
-	if got, errs := d.consume(0, url, "300ms", "--", "true"); got.Succeeded != idleRecords || !strings.Contains(errs, "was not told that this member leaves") {
+	url, d := group(t, cluster.ListenAddrs()[0]), newWorkspace(t)
+	if got, errs := d.consume(0, url, "300ms", "--", "true"); got.Succeeded != idleRecords ||
+		!strings.Contains(errs, "was not told that this member leaves") {
 		t.Errorf("%+v\n%s", got, errs)
 	}
 }

@@ -23,7 +23,8 @@ type adopting struct {
 
 func newDLQAdopt(g *globals) *cobra.Command {
 	a := &adopting{importing: importing{globals: g}}
-	cmd := g.command(g.described("dlq adopt", oneArg("broker URL")), func(ctx context.Context, args []string) error { return a.run(ctx, args[0]) })
+	cmd := g.command(g.described("dlq adopt", oneArg("broker URL")),
+		func(ctx context.Context, args []string) error { return a.run(ctx, args[0]) })
 	fs := cmd.Flags()
 	fs.StringVar(&a.queue, "queue", "", "queue of all letters (default the topic where each one died)")
 	fs.StringVar(&a.reason, "reason", "", "why; recorded with every letter (default the name of the topic)")
@@ -78,7 +79,9 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 		for i := range records {
 			r := &records[i]
 			if source, waits := broker.IsRetry(r); waits {
-				return usagef("%s is a topic of retries of %s: its consumers try these records again, and those that die lie on the topic of its letters, such as %s-dlt; adopt that one, or send them back without an office: nixie dlq redrive --from URL",
+				return usagef("%s is a topic of retries of %s: its consumers try these records again, and those that die lie on the "+
+					"topic of its letters, such as %s-dlt; adopt that one, or send them back without an office: "+
+					"nixie dlq redrive --from URL",
 					r.Channel, orDash(source), orDash(source))
 			}
 			err = errors.Join(err, a.add(ctx, letterfile.Record{

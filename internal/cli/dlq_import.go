@@ -49,7 +49,8 @@ const (
 
 func newDLQImport(g *globals) *cobra.Command {
 	m := &importing{globals: g}
-	cmd := g.command(g.described("dlq import", oneArg("file or folder")), func(ctx context.Context, args []string) error { return m.run(ctx, args[0]) })
+	cmd := g.command(g.described("dlq import", oneArg("file or folder")),
+		func(ctx context.Context, args []string) error { return m.run(ctx, args[0]) })
 	fs := cmd.Flags()
 	fs.StringVar(&m.format, "format", string(items.Auto), "auto, json, jsonl or csv")
 	fs.StringVar(&m.queue, "queue", "", "queue of all letters (default what each one names)")

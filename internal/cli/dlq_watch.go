@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,7 +108,8 @@ func (w *watch) print(n *office.News) error {
 	}
 	for i := range n.Letters {
 		l := &n.Letters[i]
-		if _, err := fmt.Fprintf(w.Out, "%s  %s  %s  %s  %s  %s\n", clock(l.DiedAt), mark, l.ID, escapeLine(l.Queue), escapeLine(orDash(l.Key)), escapeLine(n.Signature)); err != nil {
+		if _, err := fmt.Fprintf(w.Out, "%s  %s  %s  %s  %s  %s\n", clock(l.DiedAt), mark, l.ID, escapeLine(l.Queue),
+			escapeLine(orDash(l.Key)), escapeLine(n.Signature)); err != nil {
 			return err
 		}
 		mark = "more"
@@ -131,5 +131,5 @@ func (w *watch) sound(ctx context.Context, n *office.News) error {
 	return w.alarm.run(ctx, note, nil,
 		command.Field{Name: "NIXIE_GROUP", Value: n.Fingerprint}, command.Field{Name: "NIXIE_SIGNATURE", Value: n.Signature},
 		command.Field{Name: "NIXIE_REASON", Value: string(n.Reason)}, command.Field{Name: "NIXIE_QUEUE", Value: first.Queue},
-		command.Field{Name: "NIXIE_LETTER", Value: first.ID.String()}, command.Field{Name: "NIXIE_COUNT", Value: strconv.FormatInt(n.Added, 10)})
+		command.Field{Name: "NIXIE_LETTER", Value: first.ID.String()}, command.Field{Name: "NIXIE_COUNT", Value: numeral(n.Added)})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// documentHead is what docs/cli.md says before the commands.
+// documentHead begins docs/cli.md.
 const documentHead = `# The command line
 
 <!-- written from the program: go test ./internal/cli -run TestDocument -update -->

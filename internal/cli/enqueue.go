@@ -40,7 +40,8 @@ const (
 
 func newEnqueue(g *globals) *cobra.Command {
 	f := &enqueueFlags{globals: g}
-	cmd := f.command(g.described("enqueue", arguments(1, 2, "wants a queue and at most one file, has %[2]d arguments: see %[1]s --help")), f.run)
+	args := arguments(1, 2, "wants a queue and at most one file, has %[2]d arguments: see %[1]s --help")
+	cmd := f.command(g.described("enqueue", args), f.run)
 	fs := cmd.Flags()
 	f.flags = fs
 	fs.BoolVar(&f.lines, "jsonl", false, "each line of FILE is a message")

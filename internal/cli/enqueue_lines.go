@@ -74,7 +74,8 @@ func (b *lineBatch) standing() string {
 	}
 	s := fmt.Sprintf("the lines up to %d are in the queue (%d added, %d there already), and none after it\n", b.last, b.added, b.duplicate)
 	if b.keyless > 0 {
-		return s + fmt.Sprintf("go on with the rest, as in: tail -n +%d FILE; %s of those before have no dedupe_key and would be added twice",
+		return s + fmt.Sprintf("go on with the rest, as in: tail -n +%d FILE; "+
+			"%s of those before have no dedupe_key and would be added twice",
 			b.last+1, plural(int64(b.keyless), "line"))
 	}
 	return s + "the whole file can be given again: by their dedupe_key the lines that are there are not added twice"
@@ -112,7 +113,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 		line = append(line, part...)
 		switch {
 		case len(line) > maxLine:
-			return nil, nixie.Errorf(nixie.CodeLimit, "the line has more than %d bytes: store the body elsewhere and enqueue a reference", maxLine)
+			return nil, nixie.Errorf(nixie.CodeLimit, "the line has more than %d bytes: store the body elsewhere and enqueue a reference",
+				maxLine)
 		case err == nil || errors.Is(err, io.EOF):
 			return line, err
 		case !errors.Is(err, bufio.ErrBufferFull):

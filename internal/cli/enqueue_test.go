@@ -57,7 +57,8 @@ func TestEnqueueLinesTellsHowFarItCame(t *testing.T) {
 			advice = "the whole file can be given again: by their dedupe_key the lines that are there are not added twice\n"
 			rest = manyLines(lines, 0, true)
 		}
-		want := "nixie: line 2100: want a JSON object: unexpected EOF\nthe lines up to 2000 are in the queue (2000 added, 0 there already), and none after it\n" + advice
+		want := "nixie: line 2100: want a JSON object: unexpected EOF\nthe lines up to 2000 are in the queue (2000 added, 0 there " +
+			"already), and none after it\n" + advice
 		if code != ExitFailure || said != want {
 			t.Errorf("exit code %d, said\n%s\nwant\n%s", code, said, want)
 		}
@@ -88,7 +89,7 @@ func ready(t *testing.T, path string) int64 {
 	return queues[0].Ready
 }
 
-// That nobody reads the receipts does not stop the messages.
+// Messages are enqueued also when the reader of the receipts has gone.
 func TestEnqueueLinesWithoutReader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	code, said := enqueueLines(t.Context(), path, strings.NewReader(manyLines(1500, 0, false)), gone{})
@@ -97,7 +98,7 @@ func TestEnqueueLinesWithoutReader(t *testing.T) {
 	}
 }
 
-// counting calls back once so many lines were written.
+// counting calls back once left lines were written.
 type counting struct {
 	left int
 	then func()
@@ -114,7 +115,7 @@ func (c *counting) Write(p []byte) (int, error) {
 func TestEnqueueLinesInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	in, feed := io.Pipe()
-	defer feed.Close() //nolint:errcheck // nobody reads any more
+	defer feed.Close() //nolint:errcheck // the reader has ended
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	go io.WriteString(feed, manyLines(linesBatch+1, 0, true)) //nolint:errcheck // what is not read is not missed
@@ -128,7 +129,8 @@ func TestEnqueueLineTooLong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	long := io.MultiReader(strings.NewReader("{}\n{\"body\":\""), &endless{left: maxLine + 1})
 	code, said := enqueueLines(t.Context(), path, long, io.Discard)
-	if code != ExitFailure || !strings.Contains(said, "line 2: the line has more than 33554432 bytes") || !strings.Contains(said, "nothing of the file is in the queue") {
+	if code != ExitFailure || !strings.Contains(said, "line 2: the line has more than 33554432 bytes") ||
+		!strings.Contains(said, "nothing of the file is in the queue") {
 		t.Errorf("exit code %d, %q", code, said)
 	}
 }
@@ -146,10 +148,10 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Whatever stands in a line, it becomes a message that can be enqueued or an
-// error.
+// Every line becomes a message that can be enqueued, or an error.
 func FuzzDraft(f *testing.F) {
-	for _, line := range []string{`{}`, `{"body":{"a":1},"headers":{"a":"b"}}`, `{"headers":[{"name":"a","value":"b"}]}`, `{"body":"x","delay":"1s"}`, `{"headers":{"a":1}}`, "{\xff}", `{"priority":9}`, `{"body":null}`} {
+	for _, line := range []string{`{}`, `{"body":{"a":1},"headers":{"a":"b"}}`, `{"headers":[{"name":"a","value":"b"}]}`,
+		`{"body":"x","delay":"1s"}`, `{"headers":{"a":1}}`, "{\xff}", `{"priority":9}`, `{"body":null}`} {
 		f.Add([]byte(line))
 	}
 	flags := nixie.Message{Queue: "q", Headers: []nixie.Header{{Name: "h", Value: "v"}}}
@@ -164,8 +166,8 @@ func FuzzDraft(f *testing.F) {
 	})
 }
 
-// A store keeps when a message is due with some and not with others, by how it keeps
-// the message. Whoever reads that sees one form: null for all that need not wait.
+// Stores keep the due time of some messages only. Readers see one form: null for every message that
+// need not wait.
 func TestNotBeforeHasOneForm(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{`{}`, `"not_before":null`},

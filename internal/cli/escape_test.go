@@ -11,7 +11,8 @@ import (
 func TestEscape(t *testing.T) {
 	for from, want := range map[string]string{
 		"": "", "plain ü 漢\n\tx": "plain ü 漢\n\tx", "\x1b[2J": `\x1b[2J`, "a\rb": `a\rb`, "\x7f": `\x7f`, "\u009b1m": `\u009b1m`,
-		"\xff\xc3": `\xff\xc3`, "\u202eevil": `\u202eevil`, "\u2028": `\u2028`, "\ufeff": `\ufeff`, "\U000e0041": `\U000e0041`, "\x00": `\x00`, "\ufffd": "\ufffd",
+		"\xff\xc3": `\xff\xc3`, "\u202eevil": `\u202eevil`, "\u2028": `\u2028`, "\ufeff": `\ufeff`, "\U000e0041": `\U000e0041`,
+		"\x00": `\x00`, "\ufffd": "\ufffd",
 	} {
 		if got := escape(from); got != want {
 			t.Errorf("%q: %q, want %q", from, got, want)
@@ -47,7 +48,8 @@ func FuzzEscape(f *testing.F) {
 
 // Quoted words come out of a shell as they went in.
 func TestQuote(t *testing.T) {
-	words := []string{"", "plain", "two words", "it's", `a\b`, "a\nb\n", "\t", "\x1b[2J\x07", "\xff\xfe", "\u202e'\\", "ü", "$HOME", "`x`", "{line}", "*", "~", "#", "!x", "-n", "a=b", "\x01\x31"}
+	words := []string{"", "plain", "two words", "it's", `a\b`, "a\nb\n", "\t", "\x1b[2J\x07", "\xff\xfe", "\u202e'\\", "ü", "$HOME", "`x`",
+		"{line}", "*", "~", "#", "!x", "-n", "a=b", "\x01\x31"}
 	script := ""
 	for _, w := range words {
 		q := quote(w)
@@ -81,7 +83,7 @@ func FuzzQuote(f *testing.F) {
 	})
 }
 
-// unquote is what a shell makes of a quoted word.
+// unquote reads a quoted word as a shell does.
 func unquote(t *testing.T, q string) string {
 	inner, dollar := strings.CutPrefix(q, "$'")
 	if !dollar {

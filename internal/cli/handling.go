@@ -50,8 +50,8 @@ func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
 	fs.IntVarP(&h.parallel, "parallel", "p", runtime.NumCPU(), "commands at once")
 	fs.DurationVar(&h.timeout, "timeout", 0, "limit of one execution; 0 is none")
 	h.policy.register(fs, otherwise)
-	fs.StringVar(&h.breaker, "breaker", "", "pause when commands fail in a row: failures,successes,open_for,half_open_max such as 5,3,30s,3, "+
-		"or default, or none (default that of the profile)")
+	fs.StringVar(&h.breaker, "breaker", "", "pause when commands fail in a row: "+
+		"failures,successes,open_for,half_open_max such as 5,3,30s,3, or default, or none (default that of the profile)")
 	fs.StringVar(&h.onFailure, "on-item-failure", string(runner.ToOffice),
 		"what happens to an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
 	fs.IntSliceVar(&h.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
@@ -144,7 +144,7 @@ func (h *handling) drive(ctx context.Context, r *runner.Runner, shown *progress,
 	return err
 }
 
-// interrupted turns the error of a command that was interrupted into its exit code.
+// interrupted gives the error of an interrupted command its exit code.
 func (h *handling) interrupted(ctx context.Context, err error) error {
 	var code exit
 	if err == nil || errors.As(err, &code) || ctx.Err() == nil {

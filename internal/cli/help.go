@@ -50,10 +50,12 @@ func readHelp() map[string]helpText {
 				shared[head] = strings.TrimSpace(body)
 				continue
 			}
-			path := strings.TrimSpace(commandPath.FindString(head))
+			path := strings.TrimSpace(commandPath.FindString(head)) // with "nixie"
+			name := path[strings.LastIndex(path, " ")+1:]
 			text, example, _ := strings.Cut(strings.TrimRight(body, "\n"), "For example:\n")
 			short, long, _ := strings.Cut(strings.TrimRight(text, "\n"), "\n\n")
-			texts[strings.TrimPrefix(strings.TrimPrefix(path, "nixie"), " ")] = helpText{head[max(strings.LastIndex(path, " ")+1, 0):], short, long, example}
+			use := name + strings.TrimPrefix(head, path)
+			texts[strings.TrimPrefix(path[len("nixie"):], " ")] = helpText{use, short, long, example}
 		}
 	}
 	for path, text := range texts {

@@ -14,7 +14,8 @@ import (
 
 // startBroker starts a broker in this process for a script: kafka start [NAME…].
 func startBroker(ts *testscript.TestScript, topics []string) {
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, topics...), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, topics...),
+		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
 	ts.Check(err)
 	ts.Defer(cluster.Close)
 	ts.Setenv("KAFKA", cluster.ListenAddrs()[0])

@@ -196,7 +196,8 @@ func (l *letterBulk) plan(p *office.Plan) plan {
 func (l *letterBulk) pick(ctx context.Context, o *office.Office, work *office.OperationRequest) error {
 	for _, h := range l.wanted {
 		if broker.Ours(h.name) {
-			return usagef("--header %s: a letter of the office has the headers of its sender; what it died of is chosen by --filter", h.name)
+			return usagef("--header %s: a letter of the office has the headers of its sender; what it died of is chosen by --filter",
+				h.name)
 		}
 	}
 	ids, err := l.choice.pick(ctx, o, work.EffectiveFilter(), func(letter *nixie.Letter) bool {

@@ -54,7 +54,8 @@ func TestR29_InterruptedOnTheCommandLine(t *testing.T) {
 	}
 	where := "sqlite://" + path
 	still := func() time.Time { return noon } // one letter goes, and the next is never due
-	code, out, errs := run(ctx, still, cancel, "dlq", "redrive", "--all", "--force", "--reason", "fixed", "--yes", "--rate", "500", "--store", where, "-o", "json")
+	code, out, errs := run(ctx, still, cancel, "dlq", "redrive", "--all", "--force", "--reason", "fixed", "--yes", "--rate", "500",
+		"--store", where, "-o", "json")
 	var v office.OperationResult
 	if err := json.Unmarshal([]byte(out), &v); err != nil {
 		t.Fatalf("%v in %s", err, out)
@@ -67,7 +68,8 @@ func TestR29_InterruptedOnTheCommandLine(t *testing.T) {
 		t.Fatalf("no command to go on with: %s", errs)
 	}
 	args := strings.Fields(next[1])
-	if code, out, errs := run(t.Context(), time.Now, func() {}, args...); code != ExitOK || !strings.Contains(out, "5 of 5 letters redriven") {
+	if code, out, errs := run(t.Context(), time.Now, func() {}, args...); code != ExitOK ||
+		!strings.Contains(out, "5 of 5 letters redriven") {
 		t.Errorf("%v: exit code %d, %s%s", args, code, out, errs)
 	}
 }
@@ -93,8 +95,10 @@ func TestStoppedOnTheCommandLine(t *testing.T) {
 			ds, err := st.Claim(t.Context(), queue, nixie.Want{Max: 10})
 			check(err)
 			for _, d := range ds {
-				f := &nixie.Failure{Generation: d.Generation, Attempt: d.Attempts, StartedAt: tick, FailedAt: tick, Class: nixie.ClassTransient, Reason: nixie.ReasonDependency, Text: "still down"}
-				b := &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "down", Fingerprint: "v1-0", Redrivable: true}
+				f := &nixie.Failure{Generation: d.Generation, Attempt: d.Attempts, StartedAt: tick, FailedAt: tick,
+					Class: nixie.ClassTransient, Reason: nixie.ReasonDependency, Text: "still down"}
+				b := &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "down", Fingerprint: "v1-0",
+					Redrivable: true}
 				check(errors.Join(st.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: b}})...))
 			}
 		}
@@ -102,7 +106,8 @@ func TestStoppedOnTheCommandLine(t *testing.T) {
 	run := func(then func(), args ...string) (code int, out, errs string) {
 		var o bytes.Buffer
 		e := &watched{then: then}
-		s := Streams{In: strings.NewReader(""), Out: &o, Err: e, ErrTTY: true, Env: func(string) string { return "" }, Now: func() time.Time { return tick }}
+		s := Streams{In: strings.NewReader(""), Out: &o, Err: e, ErrTTY: true, Env: func(string) string { return "" },
+			Now: func() time.Time { return tick }}
 		root := newRoot(s)
 		root.SetArgs(args)
 		root.SetOut(&o)
@@ -110,11 +115,13 @@ func TestStoppedOnTheCommandLine(t *testing.T) {
 		code = exitCode(s, root.ExecuteContext(t.Context()))
 		return code, o.String(), e.String()
 	}
-	code, out, errs := run(die, "dlq", "redrive", "--all", "--force", "--reason", "fixed", "--yes", "--rate", "1", "--stop-after", "2", "--store", where)
+	code, out, errs := run(die, "dlq", "redrive", "--all", "--force", "--reason", "fixed", "--yes", "--rate", "1", "--stop-after", "2",
+		"--store", where)
 	if code != ExitPartly || !strings.Contains(out, "2 of 5 letters redriven, 3 to go") || !strings.Contains(out, "by now 2 died again") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}
-	for _, want := range []string{"of 2 that it moved 2 died again, the limit is 2", "nixie dlq analyze --filter operation:", "3 of 5 letters to go; go on with"} {
+	for _, want := range []string{"of 2 that it moved 2 died again, the limit is 2", "nixie dlq analyze --filter operation:",
+		"3 of 5 letters to go; go on with"} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("%q is not said: %s", want, errs)
 		}
@@ -133,7 +140,8 @@ func TestStoppedOnTheCommandLine(t *testing.T) {
 }
 
 func TestParseStop(t *testing.T) {
-	for text, want := range map[string]redrive.Stop{"10%": {Share: 0.1}, "0.5%": {Share: 0.005}, "25": {After: 25, Share: -1}, "none": {Share: -1}} {
+	for text, want := range map[string]redrive.Stop{"10%": {Share: 0.1}, "0.5%": {Share: 0.005}, "25": {After: 25, Share: -1},
+		"none": {Share: -1}} {
 		if got, err := parseStop(text); err != nil || got != want {
 			t.Errorf("%q is %+v, %v; want %+v", text, got, err, want)
 		}

@@ -32,7 +32,8 @@ func (c *letterFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&c.where, "where", "", `choose by an expression over the item too, such as 'item.priority > 5 && failure_count < 3'`)
 	if c.of != nil {
 		c.of.register(fs)
-		fs.BoolVar(&c.of.eligible, "eligible", false, "only letters that may be retried as they are: redrivable, and in no need of a review")
+		fs.BoolVar(&c.of.eligible, "eligible", false,
+			"only letters that may be retried as they are: redrivable, and in no need of a review")
 	}
 }
 
@@ -80,7 +81,9 @@ const maxPicked = 10_000
 
 // pick returns the letters of a filter, latest death first, for which --where and the rest hold.
 // When there are none it returns an ID that no letter has, because an empty list would choose all.
-func (c *letterFlags) pick(ctx context.Context, o *office.Office, f nixie.Filter, rest func(*nixie.Letter) bool) (ids []nixie.ID, err error) {
+func (c *letterFlags) pick(
+	ctx context.Context, o *office.Office, f nixie.Filter, rest func(*nixie.Letter) bool,
+) (ids []nixie.ID, err error) {
 	looked := int64(0)
 	for l, err := range o.AllLetters(ctx, f, c.expr != nil) {
 		if err != nil {
@@ -169,8 +172,8 @@ func (j *jobLetters) ids(ctx context.Context, o *office.Office, args []string) (
 			return nil, err
 		}
 		if len(found) == 0 {
-			return nil, nixie.Errorf(nixie.CodeNotFound, "job %s has no letter of item %q: nixie map dlq list --job %[1]s lists what there is",
-				j.job, arg)
+			return nil, nixie.Errorf(nixie.CodeNotFound,
+				"job %s has no letter of item %q: nixie map dlq list --job %[1]s lists what there is", j.job, arg)
 		}
 		ids[i] = found[0].ID.String()
 	}

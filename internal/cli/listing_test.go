@@ -15,7 +15,7 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// inner gives its members to whatever embeds it.
+// inner gives its members to the struct that embeds it.
 type inner struct {
 	At office.Timestamp `json:"at"`
 }
@@ -47,23 +47,30 @@ func sampleColumns() []column[sample] {
 func samples() []sample {
 	age := int64(7)
 	at := inner{office.Timestamp{Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
-	return []sample{{Name: "=日本", N: -3, Age: &age, inner: at, Done: true, List: []string{"a", "b"}, Hidden: "x", note: "one"}, {Name: "b,\"c\"\nd", N: 10, note: "two"}}
+	return []sample{{Name: "=日本", N: -3, Age: &age, inner: at, Done: true, List: []string{"a", "b"}, Hidden: "x", note: "one"},
+		{Name: "b,\"c\"\nd", N: 10, note: "two"}}
 }
 
 // One declaration, five formats.
 func TestListingInEveryForm(t *testing.T) {
 	for format, want := range map[string]string{
-		asTable: "NAME       N  AT                    DONE  NOTE\n=日本     -3  2026-05-04T12:00:00Z  yes   one\nb,\"c\"\\nd  10                        no    two\n",
-		asWide:  "NAME       N  AGE S  AT                    DONE  NOTE\n=日本     -3      7  2026-05-04T12:00:00Z  yes   one\nb,\"c\"\\nd  10                               no    two\n",
-		asJSONL: `{"name":"=日本","n":-3,"age_s":7,"at":"2026-05-04T12:00:00Z","done":true,"list":["a","b"]}` + "\n" + `{"name":"b,\"c\"\nd","n":10,"age_s":null,"at":null,"done":false}` + "\n",
-		asJSON:  "[\n" + `{"name":"=日本","n":-3,"age_s":7,"at":"2026-05-04T12:00:00Z","done":true,"list":["a","b"]}` + ",\n" + `{"name":"b,\"c\"\nd","n":10,"age_s":null,"at":null,"done":false}` + "\n]\n",
-		asCSV:   "name,n,age_s,at,done,list\n'=日本,-3,7,2026-05-04T12:00:00Z,true,\"[\"\"a\"\",\"\"b\"\"]\"\n\"b,\"\"c\"\"\nd\",10,,,false,\n",
+		asTable: "NAME       N  AT                    DONE  NOTE\n=日本     -3  2026-05-04T12:00:00Z  yes   one\nb,\"c\"\\nd  10          " +
+			"              no    two\n",
+		asWide: "NAME       N  AGE S  AT                    DONE  NOTE\n=日本     -3      7  2026-05-04T12:00:00Z  yes   " +
+			"one\nb,\"c\"\\nd  10                               no    two\n",
+		asJSONL: `{"name":"=日本","n":-3,"age_s":7,"at":"2026-05-04T12:00:00Z","done":true,"list":["a","b"]}` + "\n" +
+			`{"name":"b,\"c\"\nd","n":10,"age_s":null,"at":null,"done":false}` + "\n",
+		asJSON: "[\n" + `{"name":"=日本","n":-3,"age_s":7,"at":"2026-05-04T12:00:00Z","done":true,"list":["a","b"]}` + ",\n" +
+			`{"name":"b,\"c\"\nd","n":10,"age_s":null,"at":null,"done":false}` + "\n]\n",
+		asCSV: "name,n,age_s,at,done,list\n'=日本,-3,7,2026-05-04T12:00:00Z,true,\"[\"\"a\"\",\"\"b\"\"]\"\n\"b,\"\"c\"\"\n" +
+			"d\",10,,,false,\n",
 	} {
 		if got := printSamples(t, &globals{output: format}, samples()...); got != want {
 			t.Errorf("-o %s:\n%s\nwant\n%s", format, got, want)
 		}
 	}
-	for format, want := range map[string]string{asTable: "", asWide: "", asJSONL: "", asJSON: "[]\n", asCSV: "name,n,age_s,at,done,list\n"} {
+	for format, want := range map[string]string{asTable: "", asWide: "", asJSONL: "", asJSON: "[]\n",
+		asCSV: "name,n,age_s,at,done,list\n"} {
 		if got := printSamples(t, &globals{output: format}); got != want {
 			t.Errorf("-o %s of nothing: %q, want %q", format, got, want)
 		}
@@ -89,7 +96,7 @@ func printSamples(t *testing.T, g *globals, list ...sample) string {
 	return out.String()
 }
 
-// Colours are for a terminal, unless somebody says otherwise.
+// Colours are for a terminal, unless --color or the environment decides otherwise.
 func TestColours(t *testing.T) {
 	for _, tc := range []struct {
 		color   string
@@ -97,7 +104,8 @@ func TestColours(t *testing.T) {
 		env     string // that is set
 		colours bool
 	}{
-		{"", true, "", true}, {"", false, "", false}, {colorAuto, true, "NO_COLOR=1", false}, {colorAuto, true, "TERM=dumb", false}, {colorAuto, true, "TERM=xterm", true},
+		{"", true, "", true}, {"", false, "", false}, {colorAuto, true, "NO_COLOR=1", false}, {colorAuto, true, "TERM=dumb", false},
+		{colorAuto, true, "TERM=xterm", true},
 		{colorAlways, false, "NO_COLOR=1", true}, {colorNever, true, "", false},
 	} {
 		name, value, _ := strings.Cut(tc.env, "=")
@@ -126,7 +134,7 @@ func uncoloured(t *testing.T, s string) string {
 	return strings.ReplaceAll(s, "\x1b[0m", "")
 }
 
-// gone is a pipe that nobody reads any more.
+// gone is a pipe whose reader has gone.
 type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, &writeError{syscall.EPIPE} }
@@ -139,7 +147,8 @@ func (e *writeError) Unwrap() error { return e.error }
 func TestClosedPipeEndsSilently(t *testing.T) {
 	for _, format := range formats() {
 		var errs bytes.Buffer
-		if code := Main([]string{"policy", "profiles", "-o", format}, Streams{Out: gone{}, Err: &errs, Env: func(string) string { return "" }, Now: time.Now}); code != ExitOK || errs.Len() > 0 {
+		if code := Main([]string{"policy", "profiles", "-o", format},
+			Streams{Out: gone{}, Err: &errs, Env: func(string) string { return "" }, Now: time.Now}); code != ExitOK || errs.Len() > 0 {
 			t.Errorf("-o %s: exit code %d, %q", format, code, errs.String())
 		}
 	}
@@ -190,7 +199,8 @@ func FuzzCSV(f *testing.F) {
 func TestTableFits(t *testing.T) {
 	for _, width := range []int{0, 200, 60, 40, 20} {
 		var out bytes.Buffer
-		table := newTable(&out, width, true, heading{text: "KEY", flex: true}, heading{text: "N", right: true}, heading{text: "TEXT", flex: true})
+		table := newTable(&out, width, true, heading{text: "KEY", flex: true}, heading{text: "N", right: true},
+			heading{text: "TEXT", flex: true})
 		for _, row := range [][]string{{"日本語の注文番号", "1", strings.Repeat("x", 80)}, {"e\u0301\u202e\x1b[31m", "100", "short"}} {
 			if err := table.add(cell{row[0], red}, cell{text: row[1]}, cell{row[2], faint}); err != nil {
 				t.Fatal(err)
@@ -213,7 +223,8 @@ func TestTableFits(t *testing.T) {
 
 func TestNeutral(t *testing.T) {
 	for cell, want := range map[string]string{
-		"": "", "plain": "plain", "=1+1": "'=1+1", "+x": "'+x", "-x": "'-x", "@x": "'@x", "\tx": "'\tx", "\rx": "'\rx", "\nx": "'\nx", "＝1": "'＝1", "＠x": "'＠x", "＋": "'＋", "-5": "-5", "+1e3": "+1e3", "a=b": "a=b",
+		"": "", "plain": "plain", "=1+1": "'=1+1", "+x": "'+x", "-x": "'-x", "@x": "'@x", "\tx": "'\tx", "\rx": "'\rx", "\nx": "'\nx",
+		"＝1": "'＝1", "＠x": "'＠x", "＋": "'＋", "-5": "-5", "+1e3": "+1e3", "a=b": "a=b",
 	} {
 		if got := neutral(cell); got != want {
 			t.Errorf("%q became %q, want %q", cell, got, want)
@@ -221,7 +232,7 @@ func TestNeutral(t *testing.T) {
 	}
 }
 
-// Whatever bytes come, JSON stays the same value and never acts on a terminal.
+// For every input JSON stays the same value and never acts on a terminal.
 func FuzzEncode(f *testing.F) {
 	for _, s := range []string{"", "plain", "\x1b]0;x\x07", "\u202e\u2028\u009b", "\U000e0001", "\xff", "\"\\<>&"} {
 		f.Add(s)

@@ -93,7 +93,8 @@ func newMapKept(g *globals) *cobra.Command {
 	var name jobFlag
 	return g.command(g.described("map kept"), func(context.Context, []string) error {
 		return listed(g, "", []column[worktree.Kept]{
-			{name: "item", kind: flex}, {name: "lease"}, {name: "path", kind: flex}, {name: "branch", show: asWide, kind: flex}, {name: "start", show: asWide},
+			{name: "item", kind: flex}, {name: "lease"}, {name: "path", kind: flex}, {name: "branch", show: asWide, kind: flex},
+			{name: "start", show: asWide},
 		})(worktree.KeptOf(g.worktrees(), name.job))
 	}, &name)
 }
@@ -103,7 +104,8 @@ func newMapOpen(g *globals) *cobra.Command {
 	return g.command(g.described("map open", cobra.ExactArgs(1)), func(_ context.Context, args []string) error {
 		kept, found, err := g.keptOf(name.job, args[0])
 		if err == nil && !found {
-			err = nixie.Errorf(nixie.CodeNotFound, "no worktree of item %s was kept: nixie map kept --job %s lists those that were", args[0], name.job)
+			err = nixie.Errorf(nixie.CodeNotFound, "no worktree of item %s was kept: nixie map kept --job %s lists those that were",
+				args[0], name.job)
 		}
 		return one(g, func(w io.Writer, k *worktree.Kept) { fmt.Fprintf(w, "cd %s\n", quote(k.Path)) })(kept, err)
 	}, &name)

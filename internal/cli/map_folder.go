@@ -31,7 +31,8 @@ func (m *mapRun) mirrorTo(ctx context.Context, folder string, st store.Store) (e
 		return nil, err
 	}
 	to, err := letterfile.OpenMirror(letterfile.MirrorOptions{
-		Folder: folder, Job: m.mapFlags.job, Office: o, Actor: config.Actor(m.Env), Mask: masking.letter, Known: m.mirrorKnown, Clock: m.Now,
+		Folder: folder, Job: m.mapFlags.job, Office: o, Actor: config.Actor(m.Env), Mask: masking.letter, Known: m.mirrorKnown,
+		Clock: m.Now,
 	})
 	if err != nil {
 		return nil, err

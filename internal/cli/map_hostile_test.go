@@ -20,7 +20,7 @@ import (
 // in each worktree and outside.
 func TestR56_MapOfHostileItems(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.repository(1)
 	d.write("repo/canary", "alive\n")
 	d.write("repo/take", `#!/bin/sh
@@ -65,7 +65,7 @@ printf %s "$1" > "got-$2"
 
 // hostileItems writes a list of items of which each has a hostile field, and where it can be
 // one a hostile ID.
-func (d *desk) hostileItems() (values []string) {
+func (d *workspace) hostileItems() (values []string) {
 	d.t.Helper()
 	var list strings.Builder
 	for _, value := range hostile.Values(d.path("touched")) {
@@ -90,8 +90,8 @@ func (d *desk) hostileItems() (values []string) {
 	return values
 }
 
-// outside lists the files of the desk that are none of Nixie's or git's.
-func (d *desk) outside() string {
+// outside lists the files of the workspace that are none of Nixie's or git's.
+func (d *workspace) outside() string {
 	d.t.Helper()
 	var names []string
 	err := filepath.WalkDir(d.dir, func(path string, e os.DirEntry, err error) error {

@@ -23,7 +23,7 @@ func TestR55_MapKilledAtAnyMoment(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		parallel := 2 + rng.IntN(63)
 		items := parallel + 8
-		d := newDesk(t)
+		d := newWorkspace(t)
 		d.repository(items)
 		script := `echo "$0" >> ` + d.path("ledger") + `; case $0 in *7) echo broken >&2; exit 3 ;; *) ` + change + ` ;; esac`
 		args := mapRun([]string{"-p", fmt.Sprint(parallel), "--max-attempts", "1", "--max-crashes", "9"}, script)
@@ -57,7 +57,7 @@ func TestR55_MapKilledAtAnyMoment(t *testing.T) {
 
 // nothingWithoutOwner looks for what killed runs left: of the dead items the worktrees are
 // there and their branches, and of others nothing.
-func (d *desk) nothingWithoutOwner(dead []string, parallel int) {
+func (d *workspace) nothingWithoutOwner(dead []string, parallel int) {
 	d.t.Helper()
 	d.noProcess()
 	kept := strings.Fields(d.nixie(0, "map", "kept", "--job", "j", "-o", "csv").out)

@@ -38,7 +38,7 @@ func TestMapOfAGoModule(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		trees := make([]string, 2)
 		for i, kills := range []int{0, 3} {
-			d := newDesk(t)
+			d := newWorkspace(t)
 			d.module(files)
 			for range kills {
 				d.killAfter(2+rng.IntN(files/4), d.formatting())
@@ -53,8 +53,8 @@ func TestMapOfAGoModule(t *testing.T) {
 	})
 }
 
-// module makes a Go module of so many files that are not formatted, and their list.
-func (d *desk) module(files int) {
+// module makes a Go module of files that are not formatted, and a list of them.
+func (d *workspace) module(files int) {
 	d.t.Helper()
 	d.repository(1)
 	d.write("repo/go.mod", "module example\n\ngo 1.26\n")
@@ -82,13 +82,15 @@ func (d *desk) module(files int) {
 }
 
 // formatting is the command that formats the module.
-func (d *desk) formatting() []string {
-	return []string{"map", "run", "files.txt", "--repo", "repo", "--job", "j", "-p", "8", "--no-output", "--max-attempts", "1", "--max-crashes", "9",
-		"--timeout", "5s", "--commit-required", "--step", "exec: " + d.path("format.sh") + " {line}", "--validate", `shell: ! grep -q BAD "$NIXIE_FIELD_LINE"`}
+func (d *workspace) formatting() []string {
+	return []string{"map", "run", "files.txt", "--repo", "repo", "--job", "j", "-p", "8", "--no-output", "--max-attempts", "1",
+		"--max-crashes", "9",
+		"--timeout", "5s", "--commit-required", "--step", "exec: " + d.path("format.sh") +
+			" {line}", "--validate", `shell: ! grep -q BAD "$NIXIE_FIELD_LINE"`}
 }
 
 // formatted goes on to the end, fixes what is dead, and returns the tree that is merged.
-func (d *desk) formatted(files int) string {
+func (d *workspace) formatted(files int) string {
 	d.t.Helper()
 	base := d.git("rev-parse", "HEAD")
 	if said := d.nixie(5, d.formatting()...); !strings.Contains(said.err, fmt.Sprintf("%d succeeded, %d dead", files, len(failsAs))) {
@@ -99,7 +101,8 @@ func (d *desk) formatted(files int) string {
 	}
 	d.failed()
 	d.write("fixed", "")
-	if said := d.nixie(0, "map", "dlq", "retry", "--force", "--reason", "fixed", "--yes"); !strings.Contains(said.err, fmt.Sprintf("%d succeeded", files+len(failsAs))) {
+	if said := d.nixie(0, "map", "dlq", "retry", "--force", "--reason", "fixed", "--yes"); !strings.Contains(said.err,
+		fmt.Sprintf("%d succeeded", files+len(failsAs))) {
 		d.t.Fatal(said.err)
 	}
 	if said := d.nixie(1, "map", "dlq", "list").err; !strings.Contains(said, "no job has dead letters") {
@@ -117,7 +120,7 @@ func (d *desk) formatted(files int) string {
 }
 
 // failed checks that every letter says as what its item failed, and where.
-func (d *desk) failed() {
+func (d *workspace) failed() {
 	d.t.Helper()
 	items := json.NewDecoder(strings.NewReader(d.nixie(0, "map", "dlq", "export", "--layout", "mapreduce", "--format", "jsonl").out))
 	found := 0

@@ -145,7 +145,8 @@ func newMapCancel(g *globals) *cobra.Command {
 			return err
 		}
 		return g.object(mapCanceled{name.job, reason.text}, func(w io.Writer) {
-			fmt.Fprintf(w, "job %s begins no more attempts; nixie map resume --job %s goes on with it\n", escapeLine(name.job), quote(name.job))
+			fmt.Fprintf(w, "job %s begins no more attempts; nixie map resume --job %s goes on with it\n", escapeLine(name.job),
+				quote(name.job))
 		})
 	}, &name, &reason)
 }

@@ -45,7 +45,8 @@ func (m *mapRun) command() *cobra.Command {
 		"instead of COMMAND: 'exec: PROGRAM ARG…', 'shell: SCRIPT' or 'agent: PROGRAM ARG…'; again for the next")
 	fs.StringVar(&m.validate, "validate", "", "a step that has to succeed on what the others committed, before it is merged")
 	fs.BoolVar(&m.required, "commit-required", false, "an item of which nothing is committed has failed")
-	fs.StringArrayVar(&m.checkout, "checkout", nil, "folder that attempts see, with the files of the folders above it; again for more (default everything)")
+	fs.StringArrayVar(&m.checkout, "checkout", nil,
+		"folder that attempts see, with the files of the folders above it; again for more (default everything)")
 	fs.StringVar(&m.mirror, "mirror", "", "itemdir:FOLDER, which has a file for each item that is dead, as MapReduce keeps them")
 	fs.BoolVar(&m.merge, "merge", false, "merge the branch of the job in the end, also when items died")
 	fs.BoolVar(&m.failOnDead, "fail-on-dead", false, "with --merge: not when items died")

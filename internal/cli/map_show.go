@@ -28,7 +28,9 @@ type mapShown struct {
 
 func newMapShow(g *globals) *cobra.Command {
 	var name jobFlag
-	return g.command(g.described("map show"), func(ctx context.Context, _ []string) error { return one(g, g.printMap)(g.mapShown(ctx, name.job)) }, &name)
+	return g.command(g.described("map show"), func(ctx context.Context, _ []string) error {
+		return one(g, g.printMap)(g.mapShown(ctx, name.job))
+	}, &name)
 }
 
 // mapShown looks up a job. A job that was killed before it took an item in has no queue.

@@ -11,9 +11,10 @@ import (
 )
 
 // repository makes one with files to change, and a list of them.
-func (d *desk) repository(files int) {
+func (d *workspace) repository(files int) {
 	d.t.Helper()
-	d.env = append(d.env, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=ann", "GIT_AUTHOR_EMAIL=ann@desk", "GIT_COMMITTER_NAME=ann", "GIT_COMMITTER_EMAIL=ann@desk")
+	d.env = append(d.env, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=ann", "GIT_AUTHOR_EMAIL=ann@desk", "GIT_COMMITTER_NAME=ann",
+		"GIT_COMMITTER_EMAIL=ann@desk")
 	if err := os.Mkdir(d.path("repo"), 0o755); err != nil {
 		d.t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func (d *desk) repository(files int) {
 }
 
 // git runs the user's git in the repository.
-func (d *desk) git(args ...string) string {
+func (d *workspace) git(args ...string) string {
 	d.t.Helper()
 	cmd := d.command("git", args...)
 	cmd.Dir = d.path("repo")
@@ -53,7 +54,7 @@ func mapRun(flags []string, script string) []string {
 // it is asked for.
 func TestMapOfAllFailures(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.repository(6)
 	script := `case "$0" in
 f1) if [ -e ` + d.path("fixed") + ` ]; then ` + change + `; else echo broken >&2; exit 3; fi;;
@@ -78,7 +79,8 @@ f5) git checkout -q -b mine main && echo other > shared && git add -A && git com
 		}
 	}
 	show := d.nixie(0, "dlq", "show", "f2").out
-	if !strings.Contains(show, "files changed and not committed: 1") || !strings.Contains(show, "worktree_path") || !strings.Contains(show, " M f2") {
+	if !strings.Contains(show, "files changed and not committed: 1") || !strings.Contains(show, "worktree_path") ||
+		!strings.Contains(show, " M f2") {
 		t.Errorf("shown: %s", show)
 	}
 	if kept := d.nixie(0, "map", "kept", "--job", "j").out; !strings.Contains(kept, "f1") || !strings.Contains(kept, "f2") {
@@ -87,7 +89,8 @@ f5) git checkout -q -b mine main && echo other > shared && git add -A && git com
 	d.write("fixed", "")
 	d.nixie(0, "dlq", "redrive", "--filter", "key:f1,f2,f4", "--force", "--reason", "fixed", "--yes")
 	d.nixie(5, args...)
-	if kept := d.nixie(0, "map", "kept", "--job", "j", "-o", "csv").out; strings.Count(kept, "\n") != 2 || !strings.Contains(kept, "\nf5,") {
+	if kept := d.nixie(0, "map", "kept", "--job", "j", "-o", "csv").out; strings.Count(kept, "\n") != 2 ||
+		!strings.Contains(kept, "\nf5,") {
 		t.Errorf("kept of what is merged: %s", kept)
 	}
 	d.nixie(0, "map", "merge", "--repo", "repo", "--job", "j")
@@ -110,11 +113,12 @@ f5) git checkout -q -b mine main && echo other > shared && git add -A && git com
 // checked out is as it was until the end.
 func TestR57_MapConflict(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.repository(2)
 	before := d.git("rev-parse", "main")
 	// Both begin at the same commit: the one waits for the other.
-	script := `touch ` + d.path("begun-") + `$0; until [ -e ` + d.path("begun-f0") + ` -a -e ` + d.path("begun-f1") + ` ]; do sleep 0.01; done
+	script := `touch ` + d.path("begun-") + `$0; until [ -e ` + d.path("begun-f0") + ` -a -e ` + d.path("begun-f1") +
+		` ]; do sleep 0.01; done
 git -C ` + d.path("repo") + ` rev-parse main >> ` + d.path("seen") + `; echo "$0" > shared && git add -A && git commit -qm "$0"`
 	d.nixie(5, mapRun([]string{"-p", "2", "--max-attempts", "1", "--merge"}, script)...)
 	if said := d.nixie(0, "dlq", "analyze").out; !strings.Contains(said, "1 × merge-conflict") {
@@ -137,7 +141,7 @@ git -C ` + d.path("repo") + ` rev-parse main >> ` + d.path("seen") + `; echo "$0
 // What cannot be done is said before anything is enqueued or made.
 func TestMapRefused(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.repository(1)
 	for _, tc := range []struct {
 		code int

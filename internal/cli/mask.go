@@ -21,7 +21,8 @@ type maskFlags struct {
 }
 
 func (f *maskFlags) register(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.patterns, "mask", nil, "hide what matches this regular expression, or its groups, in failures too; may be repeated")
+	fs.StringArrayVar(&f.patterns, "mask", nil,
+		"hide what matches this regular expression, or its groups, in failures too; may be repeated")
 	fs.BoolVar(&f.off, "no-mask", false, "record and show secrets in failures as they are")
 }
 

@@ -30,13 +30,15 @@ func makeSecrets(ts *testscript.TestScript, _ bool, _ []string) {
 		{
 			[]nixie.Header{{Name: "authorization", Value: "Bearer hunter2abc"}, {Name: "request-id", Value: "r-1"}},
 			`{"api_key":"hunter2def","amount":20}`,
-			nixie.Failure{Text: "login " + leak, Context: []string{"pay", leak}, Attachments: []nixie.Attachment{{Name: "stderr", Data: []byte(leak)}}},
+			nixie.Failure{Text: "login " + leak, Context: []string{"pay", leak},
+				Attachments: []nixie.Attachment{{Name: "stderr", Data: []byte(leak)}}},
 		},
 		{nil, `{"amount":30}`, nixie.Failure{Text: "no route"}},
 	} {
 		id, err := nixie.ParseID(fmt.Sprintf("01970000-0000-7000-8000-%012d", i+1))
 		ts.Check(err)
-		_, err = st.Enqueue(ctx, nixie.Message{ID: id, Queue: "payments", Key: fmt.Sprintf("pay-%d", i+1), Body: []byte(c.body), Headers: c.headers})
+		_, err = st.Enqueue(ctx, nixie.Message{ID: id, Queue: "payments", Key: fmt.Sprintf("pay-%d", i+1), Body: []byte(c.body),
+			Headers: c.headers})
 		ts.Check(err)
 		ds, err := st.Claim(ctx, "payments", nixie.Want{Max: 1})
 		ts.Check(err)
@@ -44,7 +46,8 @@ func makeSecrets(ts *testscript.TestScript, _ bool, _ []string) {
 		f.Class, f.Reason, f.Generation, f.Attempt, f.Decision = nixie.ClassUnknown, nixie.ReasonHandler, 1, 1, nixie.Bury
 		f.StartedAt, f.FailedAt = noon, noon
 		ts.Check(errors.Join(st.Settle(ctx, []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Bury, Failure: &f, Burial: &nixie.Burial{
-			Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "handler: " + f.Text, Fingerprint: "v1-000000000000000d", Redrivable: true, Rule: "reason:handler",
+			Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "handler: " + f.Text, Fingerprint: "v1-000000000000000d",
+			Redrivable: true, Rule: "reason:handler",
 		}}})...))
 	}
 	ts.Check(st.Close())

@@ -43,7 +43,8 @@ func messageColumns(now time.Time) []column[office.MessageView] {
 	return []column[v]{
 		{name: "id"}, {name: "key", kind: flex}, {name: "queue", kind: flex}, {name: "type", show: asWide, kind: flex},
 		{name: "stream", show: asWide, kind: flex},
-		{name: "state", cell: func(m *v) string { return string(m.State) + damaged(m.Damage) }, paint: func(m *v) ink { return stateInk(m.State) }},
+		{name: "state", cell: func(m *v) string { return string(m.State) + damaged(m.Damage) },
+			paint: func(m *v) ink { return stateInk(m.State) }},
 		{name: "attempts"}, {name: "redrives", show: asWide}, {name: "priority", show: asWide},
 		{name: "age", cell: func(m *v) string { return age(now.Sub(m.EnqueuedAt.Time)) }},
 		{name: "lease_owner", show: asWide, kind: flex}, {name: "last_failure", kind: flex},
@@ -84,7 +85,8 @@ func (g *globals) printMessage(w io.Writer, r *store.Record, masking *masking) {
 	at := func(t time.Time) string { return strings.TrimPrefix(moment(t), "-") }
 	var f facts
 	f.add("message", r.ID.String(), "state", string(r.State)+damaged(r.Damage), "key", r.Key, "queue", r.Queue, "type", r.Type,
-		"stream", r.Stream+marks(r), "dedupe key", r.DedupeKey, "counts", countsOfMessage(&r.Message), "steps done", strings.Join(r.Steps, ", "),
+		"stream", r.Stream+marks(r), "dedupe key", r.DedupeKey, "counts", countsOfMessage(&r.Message),
+		"steps done", strings.Join(r.Steps, ", "),
 		"enqueued", at(r.EnqueuedAt), "not before", at(r.NotBefore), "expires", at(r.ExpiresAt), "received", at(r.FirstReceivedAt),
 		"ended", at(r.EndedAt))
 	if r.LeaseOwner != "" {
@@ -124,6 +126,8 @@ func marks(r *store.Record) string {
 func newMessageLog(g *globals) *cobra.Command {
 	return g.inOffice(g.described("message log", oneArg("ID")), func(ctx context.Context, o *office.Office, args []string) error {
 		_, entries, err := o.Log(ctx, args[0])
-		return listed(g, "", []column[office.LogEntry]{{name: "at"}, {name: "what"}, {name: "actor"}, {name: "detail", kind: flex}})(entries, err)
+		return listed(g, "", []column[office.LogEntry]{
+			{name: "at"}, {name: "what"}, {name: "actor"}, {name: "detail", kind: flex},
+		})(entries, err)
 	})
 }

@@ -16,19 +16,19 @@ import (
 
 const causes = 200
 
-// mountain is a store with many letters of causes groups, over 30 days.
-type mountain struct {
-	*desk
-	n     int
-	began time.Time // of the 30 days
-	now   time.Time
-	store *sqlite.Store
-	clerk *office.Office
+// million is a store with many letters of causes groups, from 30 days.
+type million struct {
+	*workspace
+	n      int
+	began  time.Time // of the 30 days
+	now    time.Time
+	store  *sqlite.Store
+	office *office.Office
 }
 
-// kind is what the letters of a group share: they come from one place in the code
-// of one queue's handler.
-func (m *mountain) kind(g int) nixie.Letter {
+// kind returns the fields that all letters of a group share: one line in the handler of one queue
+// made them.
+func (m *million) kind(g int) nixie.Letter {
 	reasons, classes := nixie.Reasons(), nixie.Classes()
 	return nixie.Letter{
 		Message: nixie.Message{Queue: fmt.Sprint("queue-", g%5), Type: fmt.Sprint("type-", g%7)},
@@ -40,7 +40,7 @@ func (m *mountain) kind(g int) nixie.Letter {
 }
 
 // letter is the i-th to die. A few causes make most of the letters.
-func (m *mountain) letter(i int) nixie.Letter {
+func (m *million) letter(i int) nixie.Letter {
 	g := i % causes * (i % 7) / 7
 	l := m.kind(g)
 	at := m.began.Add(time.Duration(i) * (30 * 24 * time.Hour / time.Duration(m.n)))
@@ -57,25 +57,27 @@ func (m *mountain) letter(i int) nixie.Letter {
 	case i%50 == 0:
 		l.Status = nixie.StatusQuarantined
 	}
-	text := fmt.Sprintf("store.(*client).Call%d: dial tcp 10.%d.%d.7:5432: order %d of customer %x was refused by node %d after 3 tries: connection reset by peer (request %08x-%04x)", g, i%250, i%31, i, i*7919, i%97, i*40503, i%65536)
+	text := fmt.Sprintf("store.(*client).Call%d: dial tcp 10.%d.%d.7:5432: order %d of customer %x was refused by node %d after 3 "+
+		"tries: connection reset by peer (request %08x-%04x)", g, i%250, i%31, i, i*7919, i%97, i*40503, i%65536)
 	if i%(m.n/10) == 7 {
 		text += "; the replica had Fallen Behind"
 	}
-	l.History = []nixie.Failure{{Generation: 1, Attempt: 1, StartedAt: l.FirstFailedAt, FailedAt: at, Class: l.Class, Reason: l.Reason, Type: "*net.OpError", Text: text, Worker: "host:1"}}
+	l.History = []nixie.Failure{{Generation: 1, Attempt: 1, StartedAt: l.FirstFailedAt, FailedAt: at, Class: l.Class, Reason: l.Reason,
+		Type: "*net.OpError", Text: text, Worker: "host:1"}}
 	return l
 }
 
-func newMountain(t *testing.T, n int) *mountain {
+func newMountain(t *testing.T, n int) *million {
 	t.Helper()
 	now := time.Now().UTC().Round(0)
-	m := &mountain{desk: newDesk(t), n: n, began: now.Add(-30 * 24 * time.Hour), now: now}
+	m := &million{workspace: newWorkspace(t), n: n, began: now.Add(-30 * 24 * time.Hour), now: now}
 	var err error
 	m.store, err = sqlite.Open(m.path("nixie.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = m.store.Close() })
-	if m.clerk, err = office.New(office.Config{Store: m.store, Actor: "tester", Clock: time.Now}); err != nil {
+	if m.office, err = office.New(office.Config{Store: m.store, Actor: "tester", Clock: time.Now}); err != nil {
 		t.Fatal(err)
 	}
 	m.fill()
@@ -83,7 +85,7 @@ func newMountain(t *testing.T, n int) *mountain {
 }
 
 // fill buries the letters by the thousand, and settles some of them.
-func (m *mountain) fill() {
+func (m *million) fill() {
 	const step = 1000
 	began := cpuOf(syscall.RUSAGE_SELF)
 	for lo := 0; lo < m.n; lo += step {
@@ -111,5 +113,6 @@ func (m *mountain) fill() {
 		}
 	}
 	took := cpuOf(syscall.RUSAGE_SELF) - began
-	m.t.Logf("%d letters buried and a fifth of them moved on: %.1f s of processor time, %.0f µs each", m.n, took.Seconds(), took.Seconds()*1e6/float64(m.n))
+	m.t.Logf("%d letters buried and a fifth of them moved on: %.1f s of processor time, %.0f µs each", m.n, took.Seconds(),
+		took.Seconds()*1e6/float64(m.n))
 }

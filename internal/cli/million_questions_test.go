@@ -22,35 +22,38 @@ type question struct {
 }
 
 // questions are all of them.
-func (m *mountain) questions() []question {
+func (m *million) questions() []question {
 	return slices.Concat(m.pages(), m.searches(), m.groups(), m.numbers())
 }
 
 // filters are the choices that pages and groups are asked with, in the language
 // of people.
-func (m *mountain) filters() []string {
+func (m *million) filters() []string {
 	day := func(d int) string { return m.began.AddDate(0, 0, d).Format(time.DateOnly) }
 	one := m.kind(7)
 	return []string{
-		"", "status:open,review,quarantined,redriving", "queue:queue-3", "queue:none", "reason:timeout", "reason:" + string(one.Reason), "type:type-6", "status:quarantined", "status:resolved", "class:permanent", "cause:poison",
+		"", "status:open,review,quarantined,redriving", "queue:queue-3", "queue:none", "reason:timeout", "reason:" + string(one.Reason),
+		"type:type-6", "status:quarantined", "status:resolved", "class:permanent", "cause:poison",
 		"fingerprint:" + one.Fingerprint, "signature:Call7:", "signature:refused", "redrivable:no", "needs_review:yes",
 		"died:" + day(12), "died:<" + day(2), "died:>=" + day(3) + " died:<" + day(28), "age:<1h",
-		"queue:queue-3 reason:" + string(m.kind(13).Reason) + " status:open", "queue:queue-2 type:type-0 status:open,review died:<" + day(3), "status:discarded queue:queue-4 died:" + day(20),
+		"queue:queue-3 reason:" + string(m.kind(13).Reason) + " status:open", "queue:queue-2 type:type-0 status:open,review died:<" +
+			day(3), "status:discarded queue:queue-4 died:" + day(20),
 	}
 }
 
 // narrow are choices that counters know nothing of.
-func (m *mountain) narrow() []string {
+func (m *million) narrow() []string {
 	day := func(d int) string { return m.began.AddDate(0, 0, d).Format(time.DateOnly) }
 	return []string{
-		"stream:customer-100", "stream:nobody", "key:order-" + strconv.Itoa(m.n/2), "key:nothing",
+		"stream:customer-100", "stream:none", "key:order-" + strconv.Itoa(m.n/2), "key:nothing",
 		"first_failed:" + day(12), "first_failed:<" + day(0), "last_failed:" + day(12), "last_failed:>" + day(40),
-		"text:refused", "text:\"FALLEN behind\"", "text:\"was never said\"", "text:\"order " + strconv.Itoa(m.n/3) + " of\"", "queue:queue-3 text:\"fallen behind\"", "text:zq",
+		"text:refused", "text:\"FALLEN behind\"", "text:\"was never said\"", "text:\"order " + strconv.Itoa(m.n/3) + " of\"",
+		"queue:queue-3 text:\"fallen behind\"", "text:zq",
 		"attempts:3", "attempts:>9", "deliveries:>5", "redrives:>0", "redrives:>3", "crashes:>0",
 	}
 }
 
-func (m *mountain) parse(text string) nixie.Filter {
+func (m *million) parse(text string) nixie.Filter {
 	m.t.Helper()
 	f, err := filter.Parse(text, time.Now())
 	if err != nil {
@@ -60,26 +63,27 @@ func (m *mountain) parse(text string) nixie.Filter {
 }
 
 // page is a question for the page after some others.
-func (m *mountain) page(name string, f nixie.Filter, cursor string) question {
+func (m *million) page(name string, f nixie.Filter, cursor string) question {
 	return question{name: name, ask: func(ctx context.Context) error {
 		_, _, err := m.store.Letters(ctx, f, store.Page{Cursor: cursor})
 		return err
 	}}
 }
 
-func (m *mountain) pages() (list []question) {
+func (m *million) pages() (list []question) {
 	for _, text := range m.filters() {
 		list = append(list, m.page("page "+text, m.parse(text), ""))
 	}
 	f := office.Unresolved(nixie.Filter{})
 	for _, at := range []int{m.n / 2, m.n - 60} {
-		list = append(list, m.page(fmt.Sprintf("page after %d", at), nixie.Filter{}, m.cursor(at)), m.page(fmt.Sprintf("page after %d, unresolved", at), f, m.cursor(at)))
+		list = append(list, m.page(fmt.Sprintf("page after %d", at), nixie.Filter{}, m.cursor(at)),
+			m.page(fmt.Sprintf("page after %d, unresolved", at), f, m.cursor(at)))
 	}
 	return list
 }
 
-// cursor is that of the page after so many letters.
-func (m *mountain) cursor(after int) string {
+// cursor returns the cursor of the page after a number of letters.
+func (m *million) cursor(after int) string {
 	m.t.Helper()
 	f := nixie.Filter{Died: nixie.Times{Before: m.letter(m.n - after).DiedAt}}
 	_, cursor, err := m.store.Letters(m.t.Context(), f, store.Page{Limit: 1})
@@ -89,13 +93,13 @@ func (m *mountain) cursor(after int) string {
 	return cursor
 }
 
-func (m *mountain) searches() (list []question) {
+func (m *million) searches() (list []question) {
 	for _, text := range m.narrow() {
 		list = append(list, m.page("page "+text, m.parse(text), ""))
 	}
 	return append(list,
 		question{name: "letter by key", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Letter(ctx, fmt.Sprint("order-", m.n/3))
+			_, err := m.office.Letter(ctx, fmt.Sprint("order-", m.n/3))
 			return err
 		}},
 		question{name: "a whole page with bodies", ask: func(ctx context.Context) error {
@@ -104,7 +108,7 @@ func (m *mountain) searches() (list []question) {
 		}})
 }
 
-func (m *mountain) groups() (list []question) {
+func (m *million) groups() (list []question) {
 	ask := func(text string, by store.GroupBy) {
 		f := m.parse(text)
 		list = append(list, question{name: fmt.Sprintf("groups by %s %s", by, text), ask: func(ctx context.Context) error {
@@ -113,7 +117,8 @@ func (m *mountain) groups() (list []question) {
 		}})
 	}
 	for _, by := range []store.GroupBy{
-		store.ByFingerprint, store.ByReason, store.ByClass, store.ByType, store.ByQueue, store.ByStatus, store.ByHour, store.ByRedrivable, store.ByAttempts, store.ByReview,
+		store.ByFingerprint, store.ByReason, store.ByClass, store.ByType, store.ByQueue, store.ByStatus, store.ByHour, store.ByRedrivable,
+		store.ByAttempts, store.ByReview,
 	} {
 		ask("", by)
 	}
@@ -128,38 +133,40 @@ func (m *mountain) groups() (list []question) {
 	return list
 }
 
-func (m *mountain) numbers() []question {
+func (m *million) numbers() []question {
 	return []question{
 		{name: "counts by everything", ask: func(ctx context.Context) error {
-			_, _, err := m.store.Count(ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByFingerprint, store.ByReason, store.ByClass, store.ByType, store.ByQueue, store.ByStatus, store.ByHour, store.ByRedrivable, store.ByReview, store.ByAttempts}, Scan: store.ScanRecent})
+			_, _, err := m.store.Count(ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByFingerprint, store.ByReason,
+				store.ByClass, store.ByType, store.ByQueue, store.ByStatus, store.ByHour, store.ByRedrivable, store.ByReview,
+				store.ByAttempts}, Scan: store.ScanRecent})
 			return err
 		}},
 		{name: "queues", ask: func(ctx context.Context) error { _, err := m.store.Queues(ctx, store.QueueQuery{}); return err }},
 		{name: "office: stats", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Stats(ctx, nixie.Filter{}, store.ScanRecent)
+			_, err := m.office.Stats(ctx, nixie.Filter{}, store.ScanRecent)
 			return err
 		}},
 		{name: "office: stats of a queue", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Stats(ctx, m.parse("queue:queue-3"), store.ScanRecent)
+			_, err := m.office.Stats(ctx, m.parse("queue:queue-3"), store.ScanRecent)
 			return err
 		}},
 		{name: "office: analyze", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Analyze(ctx, office.Unresolved(nixie.Filter{}), store.ScanRecent)
+			_, err := m.office.Analyze(ctx, office.Unresolved(nixie.Filter{}), store.ScanRecent)
 			return err
 		}},
 		{name: "office: analyze a text", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Analyze(ctx, office.Unresolved(m.parse("text:refused")), store.ScanRecent)
+			_, err := m.office.Analyze(ctx, office.Unresolved(m.parse("text:refused")), store.ScanRecent)
 			return err
 		}},
 		{name: "office: stats of deliveries", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Stats(ctx, m.parse("deliveries:>5"), store.ScanRecent)
+			_, err := m.office.Stats(ctx, m.parse("deliveries:>5"), store.ScanRecent)
 			return err
 		}},
 		{name: "office: analyze the last day", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Analyze(ctx, office.Unresolved(m.parse("age:<1d")), store.ScanRecent)
+			_, err := m.office.Analyze(ctx, office.Unresolved(m.parse("age:<1d")), store.ScanRecent)
 			return err
 		}},
-		{name: "office: reasons", ask: func(ctx context.Context) error { _, err := m.clerk.Reasons(ctx, nil); return err }},
-		{name: "office: retries", ask: func(ctx context.Context) error { _, err := m.clerk.Retries(ctx, nil); return err }},
+		{name: "office: reasons", ask: func(ctx context.Context) error { _, err := m.office.Reasons(ctx, nil); return err }},
+		{name: "office: retries", ask: func(ctx context.Context) error { _, err := m.office.Retries(ctx, nil); return err }},
 	}
 }

@@ -35,7 +35,7 @@ const (
 	unmeasurable   = 10 * time.Millisecond // as little says nothing of growth
 )
 
-// rounds is how often a question is asked.
+// rounds limits how often a question is asked.
 const rounds = 15
 
 // TestShow4AMillionLetters asks everything that an operator can ask of a store
@@ -62,7 +62,8 @@ func TestShow4AMillionLetters(t *testing.T) {
 	}
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
-	t.Logf("this process: %d MiB resident at most before the questions, %d MiB after, heap from the system %d MiB", resting>>20, resident()>>20, mem.HeapSys>>20)
+	t.Logf("this process: %d MiB resident at most before the questions, %d MiB after, heap from the system %d MiB", resting>>20,
+		resident()>>20, mem.HeapSys>>20)
 	many.right()
 	for _, args := range [][]string{
 		{"dlq", "list"}, {"dlq", "list", "--filter", "queue:queue-3 text:fallen"}, {"dlq", "show", "order-7"},
@@ -78,7 +79,8 @@ func TestShow4AMillionLetters(t *testing.T) {
 			t.Errorf("%s has %d MiB more resident than with %d letters, want at most %d", j.name, more>>20, few.n, mostMore>>20)
 		}
 	}
-	for _, args := range [][]string{{"dlq", "list", "--all", "--filter", "text:fallen"}, {"dlq", "analyze", "--all", "--filter", "text:fallen"}} {
+	for _, args := range [][]string{{"dlq", "list", "--all", "--filter", "text:fallen"},
+		{"dlq", "analyze", "--all", "--filter", "text:fallen"}} {
 		many.light(args) // takes its time
 	}
 }
@@ -91,8 +93,8 @@ type trial struct {
 	most      time.Duration        // 0: mostGrowth times what it costs of few
 }
 
-// run asks in turns until the least of the costs fit, or often enough to know that
-// they do not.
+// run asks the two stores alternately until the least costs fit, or often enough to know that they
+// do not.
 func (j *trial) run() {
 	j.t.Helper()
 	least, before := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
@@ -118,8 +120,8 @@ func (j *trial) run() {
 	}
 }
 
-// asking is what an answer costs this process.
-func (m *mountain) asking(q question) func() time.Duration {
+// asking measures the cost of an answer in this process.
+func (m *million) asking(q question) func() time.Duration {
 	return func() time.Duration {
 		began := cpuOf(syscall.RUSAGE_SELF)
 		if err := q.ask(m.t.Context()); err != nil {
@@ -129,10 +131,10 @@ func (m *mountain) asking(q question) func() time.Duration {
 	}
 }
 
-// running is what it costs to run nixie as a person does.
-func (m *mountain) running(args []string) func() time.Duration {
+// running measures the cost of a nixie process.
+func (m *million) running(args []string) func() time.Duration {
 	return func() time.Duration {
-		cmd := m.desk.command("nixie", args...)
+		cmd := m.workspace.command("nixie", args...)
 		if got := m.finish(cmd); got.code != 0 {
 			m.t.Fatalf("nixie %q: exit %d\n%s", args, got.code, got.err)
 		}
@@ -141,9 +143,9 @@ func (m *mountain) running(args []string) func() time.Duration {
 }
 
 // weight is the most memory that nixie has in use.
-func (m *mountain) weight(args []string) int64 {
+func (m *million) weight(args []string) int64 {
 	m.t.Helper()
-	got := m.finish(m.desk.command("weighed", args...))
+	got := m.finish(m.workspace.command("weighed", args...))
 	lines := strings.Split(strings.TrimSpace(got.err), "\n")
 	n, err := strconv.ParseInt(lines[len(lines)-1], 10, 64)
 	if err != nil || got.code != 0 {
@@ -153,7 +155,7 @@ func (m *mountain) weight(args []string) int64 {
 }
 
 // light is the most memory that nixie has in use, which has a bound.
-func (m *mountain) light(args []string) int64 {
+func (m *million) light(args []string) int64 {
 	m.t.Helper()
 	used := m.weight(args)
 	m.t.Logf("%-72s %d MiB resident at most", "nixie "+strings.Join(args, " "), used>>20)
@@ -165,10 +167,10 @@ func (m *mountain) light(args []string) int64 {
 
 // right looks at some answers: a search that goes on from page to page finds all,
 // and groups have all letters.
-func (m *mountain) right() {
+func (m *million) right() {
 	m.t.Helper()
 	found := 0
-	for l, err := range m.clerk.AllLetters(m.t.Context(), m.parse(`text:"fallen BEHIND"`), false) {
+	for l, err := range m.office.AllLetters(m.t.Context(), m.parse(`text:"fallen BEHIND"`), false) {
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -182,7 +184,8 @@ func (m *mountain) right() {
 	}
 	m.honest()
 	for _, by := range []store.GroupBy{store.ByFingerprint, store.ByHour, store.ByAttempts} {
-		groups, _, err := m.store.Count(m.t.Context(), nixie.Filter{}, store.Counting{By: []store.GroupBy{by}, Scan: store.ScanRecent, Described: true})
+		groups, _, err := m.store.Count(m.t.Context(), nixie.Filter{},
+			store.Counting{By: []store.GroupBy{by}, Scan: store.ScanRecent, Described: true})
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -197,10 +200,11 @@ func (m *mountain) right() {
 }
 
 // honest compares counts of a text among the newest letters, and of all.
-func (m *mountain) honest() {
+func (m *million) honest() {
 	m.t.Helper()
 	count := func(look store.Scan) (n int64, looked store.Coverage) {
-		groups, looked, err := m.store.Count(m.t.Context(), m.parse("text:fallen"), store.Counting{By: []store.GroupBy{store.ByFingerprint}, Scan: look, Described: true})
+		groups, looked, err := m.store.Count(m.t.Context(), m.parse("text:fallen"),
+			store.Counting{By: []store.GroupBy{store.ByFingerprint}, Scan: look, Described: true})
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -222,19 +226,22 @@ func (m *mountain) honest() {
 	if n != want || looked.All() || looked.Of != int64(m.n) {
 		m.t.Errorf("of the newest letters %d have a text, want %d; it says that it looked at %+v of %d", n, want, looked, m.n)
 	}
-	said := m.finish(m.desk.command("nixie", "dlq", "analyze", "--filter", "text:fallen status:open,review,quarantined,redriving,discarded,resolved", "-o", "json"))
-	if want := fmt.Sprintf("about the newest %d of %d letters that may match: --all looks at each\n", looked.Newest, m.n); said.err != want || !strings.Contains(said.out, `"looked_at": {`) {
+	said := m.finish(m.workspace.command("nixie", "dlq", "analyze", "--filter",
+		"text:fallen status:open,review,quarantined,redriving,discarded,resolved", "-o", "json"))
+	if want := fmt.Sprintf("about the newest %d of %d letters that may match: --all looks at each\n", looked.Newest,
+		m.n); said.err != want || !strings.Contains(said.out, `"looked_at": {`) {
 		m.t.Errorf("nixie says %q and %.60q, want %q", said.err, said.out, want)
 	}
-	switch said := m.finish(m.desk.command("nixie", "dlq", "list", "--filter", "text:\"was never said\"")); {
+	switch said := m.finish(m.workspace.command("nixie", "dlq", "list", "--filter", "text:\"was never said\"")); {
 	case said.code == 0 && said.err == "no letters\n" && said.out == "": // it looked at all
-	case said.code == 5 && strings.Contains(said.out, "looked at the newest ") && strings.Contains(said.out, ", 0 match; there may be more: --cursor "):
+	case said.code == 5 && strings.Contains(said.out, "looked at the newest ") &&
+		strings.Contains(said.out, ", 0 match; there may be more: --cursor "):
 	default:
 		m.t.Errorf("nixie says %q and %q of a search that finds nothing, exit code %d", said.out, said.err, said.code)
 	}
 }
 
-// cpuOf is what this process, or its children, used of the processors.
+// cpuOf returns the processor time of this process, or of its children.
 func cpuOf(who int) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(who, &u); err != nil {

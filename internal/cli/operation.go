@@ -26,7 +26,9 @@ func newOperationList(g *globals) *cobra.Command {
 			{name: "event"}, {name: "actor", kind: flex},
 			{name: "selected"}, {name: "done"}, {name: "skipped"}, {name: "failed", show: asWide}, {name: "pending"},
 			{name: "reason", kind: flex}, {name: "filter", kind: flex, show: asWide}, {name: "destination", kind: flex, show: asWide},
-		}, office.ViewOperation, o.AllOperations(ctx), func(p store.Page) ([]store.Operation, string, error) { return o.Operations(ctx, p) })
+		}, office.ViewOperation, o.AllOperations(ctx), func(p store.Page) ([]store.Operation, string, error) {
+			return o.Operations(ctx, p)
+		})
 	}, &page)
 }
 

@@ -59,7 +59,8 @@ func (f *outputFlags) printer(g *globals, mask app.Mask) (*printer, error) {
 		return nil, nil
 	}
 	p := &printer{
-		outputFlags: *f, out: sink{g.Out, g.OutTTY, g.OutTTY}, err: sink{g.Err, true, g.ErrTTY}, mask: mask, writing: make(chan struct{}, 1),
+		outputFlags: *f, out: sink{g.Out, g.OutTTY, g.OutTTY}, err: sink{g.Err, true, g.ErrTTY}, mask: mask,
+		writing: make(chan struct{}, 1),
 	}
 	if !g.forPeople() {
 		p.out = p.err

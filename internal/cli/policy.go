@@ -49,7 +49,8 @@ func (g *globals) showPolicy(p *policy.Policy, err error) error {
 func limits() []policy.Row {
 	n := strconv.Itoa
 	return []policy.Row{
-		{Name: "dedupe_scope", Value: string(nixie.DedupeActive), Meaning: "how long a dedupe key is held, unless the queue says otherwise"},
+		{Name: "dedupe_scope", Value: string(nixie.DedupeActive),
+			Meaning: "how long a dedupe key is held, unless the queue says otherwise"},
 		{Name: "min_lease", Value: nixie.MinLease.String(), Meaning: "shortest claim that can be asked for"},
 		{Name: "max_lease", Value: nixie.MaxLease.String(), Meaning: "longest claim that can be asked for"},
 		{Name: "body", Value: n(nixie.MaxBody), Meaning: "bytes of a body"},
@@ -69,7 +70,9 @@ func newPolicyProfiles(g *globals) *cobra.Command {
 	return g.command(g.described("policy profiles"), func(context.Context, []string) error {
 		return rows(g, "", []column[profileView]{
 			{name: "name"}, {name: "max_attempts"}, {name: "max_deliveries", show: asWide}, {name: "max_redrives", show: asWide},
-			{name: "on_exhausted", show: asWide}, {name: "backoff"}, {name: "in_place", show: asWide}, {name: "on_duplicate", show: asWide},
+			{name: "on_exhausted", show: asWide}, {name: "backoff"},
+			{name: "in_claim", show: asWide, cell: func(v *profileView) string { return v.InClaim }},
+			{name: "on_duplicate", show: asWide},
 			{name: "breaker", show: asWide}, {name: "about", kind: flex},
 		}, func(yield func(profileView, error) bool) {
 			for _, name := range policy.Profiles() {

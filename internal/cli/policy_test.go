@@ -120,7 +120,7 @@ func TestSimulateThrowsTheDiceOfAnID(t *testing.T) {
 		exact = exact && s.WaitMS == s.MostMS
 	}
 	if exact {
-		t.Error("no dice were thrown")
+		t.Error("the ID gave no jitter")
 	}
 }
 
@@ -135,7 +135,8 @@ func TestProfilesListsThemAll(t *testing.T) {
 			t.Errorf("profile %d is not %s: %s", i+1, name, out)
 		}
 	}
-	if q := views[3]; q.InClaim != "5 runs within 2m, 100ms ×2 up to 30s, 0s to 50ms more as jitter" || q.OnDuplicate != "error" || q.MaxAttempts != 1 {
+	if q := views[3]; q.InClaim != "5 runs within 2m, 100ms ×2 up to 30s, 0s to 50ms more as jitter" || q.OnDuplicate != "error" ||
+		q.MaxAttempts != 1 {
 		t.Errorf("pgqueuer is %+v", q)
 	}
 	if w := views[4]; w.InClaim != "10 extensions" || w.OnDuplicate != "existing" || w.Breaker != "none" {

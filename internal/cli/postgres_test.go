@@ -14,9 +14,8 @@ import (
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
-// onPostgres names, for each script, a database of its own whose owner is called
-// boss. There is a role app, too, which may do nothing. SERVER is where the server
-// is.
+// onPostgres returns, for each script, the URL of a database of its own with the owner boss. A role
+// app has no rights. SERVER is the address of the server.
 func onPostgres(t *testing.T) func(*testscript.Env) (string, error) {
 	server := testservers.OwnPostgres(t)
 	u, err := url.Parse(server.URL)
@@ -52,7 +51,7 @@ func asRoot(t *testing.T, url string, statements ...string) {
 }
 
 // runSQL runs a script on the database of the store, as its owner:
-// sql TEXT, where the text - is what a command printed.
+// sql TEXT, where the text - stands for the output of the last command.
 func runSQL(ts *testscript.TestScript, _ bool, args []string) {
 	c, err := pgx.Connect(context.Background(), ts.Getenv("AS_BOSS"))
 	ts.Check(err)
@@ -72,8 +71,9 @@ func TestStoriesOnPostgres(t *testing.T) {
 // TestSameStoriesOnPostgres runs stories of the other stores there: what a person
 // sees is the same, to the letter.
 func TestSameStoriesOnPostgres(t *testing.T) {
-	place := onPostgres(t)
-	for _, names := range []string{"R20_*", "R24_*", "R26_*", "R32_*", "R59_an*", "R59_[cp]*", "R59_dlq_[hi]*", "R59_queue_verbs", "R59_show", "R59_stats", "R59_stream", "[adehilpqw]*"} {
-		scriptsOn(t, names, place)
+	url := onPostgres(t)
+	for _, names := range []string{"R20_*", "R24_*", "R26_*", "R32_*", "R59_an*", "R59_[cp]*", "R59_dlq_[hi]*", "R59_queue_verbs",
+		"R59_show", "R59_stats", "R59_stream", "[adehilpqw]*"} {
+		scriptsOn(t, names, url)
 	}
 }

@@ -100,7 +100,8 @@ func (r *randomOffice) fill(seed uint64) {
 		var resolutions []store.Resolution
 		for _, l := range list {
 			if r.IntN(3) == 0 { // some are refused
-				resolutions = append(resolutions, store.Resolution{Letter: l.ID, Event: events[r.IntN(len(events))], Actor: "bob", Reason: "r", Force: true})
+				resolutions = append(resolutions, store.Resolution{Letter: l.ID, Event: events[r.IntN(len(events))], Actor: "bob",
+					Reason: "r", Force: true})
 			}
 		}
 		r.st.Resolve(ctx, resolutions)
@@ -134,7 +135,8 @@ func (r *randomOffice) die(queue string, n int) {
 			settlements = append(settlements, r.dying(d))
 		}
 		r.ok(errors.Join(r.st.Settle(ctx, settlements)...))
-		letters, _, err := r.st.Letters(ctx, nixie.Filter{Queues: []string{queue}, Statuses: []nixie.Status{nixie.StatusOpen}}, store.Page{Limit: 3})
+		letters, _, err := r.st.Letters(ctx, nixie.Filter{Queues: []string{queue}, Statuses: []nixie.Status{nixie.StatusOpen}},
+			store.Page{Limit: 3})
 		r.ok(err)
 		var back []store.Resolution
 		for _, l := range letters {
@@ -150,9 +152,11 @@ func (r *randomOffice) dying(d *nixie.Delivery) nixie.Settlement {
 	reason := []nixie.Reason{nixie.ReasonTimeout, nixie.ReasonAuth}[r.IntN(2)]
 	return nixie.Settlement{
 		Delivery: d, Verb: nixie.Bury,
-		Failure: &nixie.Failure{Generation: d.Generation, Attempt: 1, StartedAt: now, FailedAt: now, Class: nixie.ClassTransient, Reason: reason, Text: "it"},
+		Failure: &nixie.Failure{Generation: d.Generation, Attempt: 1, StartedAt: now, FailedAt: now, Class: nixie.ClassTransient,
+			Reason: reason, Text: "it"},
 		Burial: &nixie.Burial{
-			Cause: nixie.CauseExhausted, Status: []nixie.Status{nixie.StatusOpen, nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}[r.IntN(4)],
+			Cause: nixie.CauseExhausted, Status: []nixie.Status{nixie.StatusOpen, nixie.StatusOpen, nixie.StatusReview,
+				nixie.StatusQuarantined}[r.IntN(4)],
 			Signature: string(reason), Fingerprint: "v1-" + string(reason), Redrivable: r.IntN(4) > 0, NeedsReview: r.IntN(4) == 0,
 		},
 	}
@@ -163,7 +167,8 @@ func (r *randomOffice) compare(seed uint64) office.Plan {
 	ctx := r.Context()
 	o, err := office.New(office.Config{Store: r.st, Actor: "ann"})
 	r.ok(err)
-	events := []store.Event{store.OnRedrive, store.OnRedrive, store.OnRedrive, store.OnDiscard, store.OnHold, store.OnUnhold, store.OnRestore, store.OnPurge, store.OnRequalify, store.OnNote}
+	events := []store.Event{store.OnRedrive, store.OnRedrive, store.OnRedrive, store.OnDiscard, store.OnHold, store.OnUnhold,
+		store.OnRestore, store.OnPurge, store.OnRequalify, store.OnNote}
 	w := office.OperationRequest{
 		Event: events[r.IntN(len(events))], Filter: nixie.Filter{Queues: r.queues}, Reason: "r", Force: r.IntN(3) == 0,
 		Max: []int{0, 0, 4}[r.IntN(3)], MaxRedrives: []int{0, 1, -1}[r.IntN(3)], Batch: 1 + r.IntN(4),

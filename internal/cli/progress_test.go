@@ -13,7 +13,8 @@ func TestProgressLines(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	var out strings.Builder
 	at := runner.Counts{Total: 100}
-	p := newProgress(Streams{Err: &out, Env: func(string) string { return "" }, Now: func() time.Time { return now }}, func() runner.Counts { return at }, false)
+	p := newProgress(Streams{Err: &out, Env: func(string) string { return "" }, Now: func() time.Time { return now }},
+		func() runner.Counts { return at }, false)
 	p.end() // the lines below are ours, not those of its clock
 	p.show()
 	now = now.Add(10 * time.Second)
@@ -21,7 +22,8 @@ func TestProgressLines(t *testing.T) {
 	p.show()
 	at = runner.Counts{Total: 100, Ended: 100, Dead: 5, Retried: 3, Succeeded: 95}
 	p.show()
-	want := "0/100 done, 0 dead, 0 retried, 0/s\n20/100 done, 5 dead, 3 retried, 2/s, about 40s left\n100/100 done, 5 dead, 3 retried, 10/s\n"
+	want := "0/100 done, 0 dead, 0 retried, 0/s\n20/100 done, 5 dead, 3 retried, 2/s, about 40s left\n100/100 done, 5 dead, 3 retried, " +
+		"10/s\n"
 	if out.String() != want {
 		t.Errorf("got %q\nwant %q", out.String(), want)
 	}
@@ -31,7 +33,8 @@ func TestProgressLines(t *testing.T) {
 func TestProgressWithoutEnd(t *testing.T) {
 	var out strings.Builder
 	at := runner.Counts{Total: 100}
-	p := newProgress(Streams{Err: &out, ErrTTY: true, Env: func(string) string { return "" }, Now: time.Now}, func() runner.Counts { return at }, true)
+	p := newProgress(Streams{Err: &out, ErrTTY: true, Env: func(string) string { return "" }, Now: time.Now},
+		func() runner.Counts { return at }, true)
 	p.end()
 	p.show()
 	p.show()

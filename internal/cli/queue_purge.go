@@ -66,7 +66,8 @@ func newQueueDrain(g *globals) *cobra.Command {
 }
 
 func printDrain(w io.Writer, v *office.DrainView) {
-	fmt.Fprintf(w, "%s: %s, %d ready, %d blocked, %d scheduled, %d leased\n", escapeLine(v.Queue), either(v.Drained, "drained", "not empty"),
+	fmt.Fprintf(w, "%s: %s, %d ready, %d blocked, %d scheduled, %d leased\n", escapeLine(v.Queue),
+		either(v.Drained, "drained", "not empty"),
 		v.Ready, v.Blocked, v.Scheduled, v.Leased)
 }
 

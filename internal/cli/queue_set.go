@@ -42,7 +42,8 @@ func (g *globals) switching(
 
 func newQueueSet(g *globals) *cobra.Command {
 	var reason reasonFlag
-	return g.command(g.described("queue set", arguments(2, math.MaxInt, "wants a queue and settings NAME=VALUE: see %[1]s --help")), func(ctx context.Context, args []string) error {
+	args := arguments(2, math.MaxInt, "wants a queue and settings NAME=VALUE: see %[1]s --help")
+	return g.command(g.described("queue set", args), func(ctx context.Context, args []string) error {
 		edit, err := office.ParseSettings(args[1:])
 		if err != nil {
 			return err
@@ -68,7 +69,8 @@ func printSettings(w io.Writer, v *office.SettingsView) {
 	var f facts
 	f.add("queue", v.Queue, "paused", yesNo(v.Paused)+note(v.PausedNote), "closed", yesNo(v.Closed)+note(v.ClosedNote))
 	for _, s := range [...]struct{ name, value string }{
-		{"lease", v.Lease}, {"dedupe", string(v.Dedupe)}, {"order", string(v.Order)}, {"dead-head", string(v.DeadHead)}, {"priority-age", v.PriorityAge},
+		{"lease", v.Lease}, {"dedupe", string(v.Dedupe)}, {"order", string(v.Order)}, {"dead-head", string(v.DeadHead)},
+		{"priority-age", v.PriorityAge},
 		{"retention", v.Retention}, {"letter-retention", v.LetterRetention}, {"audit-retention", v.AuditRetention},
 	} {
 		f.add(s.name, s.value+note(either(slices.Contains(v.Defaults, s.name), "default", "set")))

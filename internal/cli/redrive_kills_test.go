@@ -45,21 +45,21 @@ func TestRedriveKilledOnARealBroker(t *testing.T) {
 	}
 }
 
-// killedRecords is how many letters a redrive has that is killed.
+// killedRecords counts the letters of a redrive that is killed.
 const killedRecords = 900
 
 func redriveKilled(t *testing.T, k *topics, seed uint64) (kills int) {
 	const records = killedRecords
 	kills = 4
-	dice := rand.New(rand.NewPCG(seed, 3))
-	d := newDesk(t)
+	rng := rand.New(rand.NewPCG(seed, 3))
+	d := newWorkspace(t)
 	args := []string{"dlq", "redrive", "--from", k.url(k.in + ".dlq"), "--all", "--rate", "3000", "--yes"}
 	if seed%2 == 0 {
 		d.nixie(0, "dlq", "adopt", k.url(k.in+".dlq"))
 		args = []string{"dlq", "redrive", "--all", "--reason", "fixed", "--to", k.url(""), "--rate", "3000", "--yes"}
 	}
 	for range kills {
-		k.killAfter(d, dice.IntN(records/kills), args)
+		k.killAfter(d, rng.IntN(records/kills), args)
 	}
 	d.nixie(0, args...)
 	ids := map[string]string{}
@@ -103,9 +103,10 @@ func newTopics(t *testing.T, seed, in string) *topics {
 	defer to.Close()
 	list := make([]broker.Publication, killedRecords)
 	for i := range list {
-		list[i] = broker.Publication{Channel: in + ".dlq", Key: fmt.Append(nil, i), Value: fmt.Append(nil, "value ", i), Headers: []broker.RecordHeader{
-			{Name: broker.HeaderTopic, Value: []byte(in)}, {Name: broker.HeaderFailureReason, Value: []byte("permanent_error")},
-		}}
+		list[i] = broker.Publication{Channel: in + ".dlq", Key: fmt.Append(nil, i), Value: fmt.Append(nil, "value ", i),
+			Headers: []broker.RecordHeader{
+				{Name: broker.HeaderTopic, Value: []byte(in)}, {Name: broker.HeaderFailureReason, Value: []byte("permanent_error")},
+			}}
 	}
 	for _, err := range to.Publish(t.Context(), list)() {
 		if err != nil {
@@ -126,7 +127,7 @@ func (k *topics) read() *kafka.Reader {
 	return r
 }
 
-// there is what lies on the topic that records are redriven to.
+// there returns the records of the topic that records are redriven to.
 func (k *topics) there() (all []broker.Record) {
 	k.Helper()
 	from := k.read()
@@ -143,8 +144,8 @@ func (k *topics) there() (all []broker.Record) {
 	}
 }
 
-// killAfter starts a redrive and kills it once so many more records are there.
-func (k *topics) killAfter(d *desk, more int, args []string) {
+// killAfter starts a redrive and kills it once more records are there.
+func (k *topics) killAfter(d *workspace, more int, args []string) {
 	k.Helper()
 	count := func() int64 {
 		from := k.read()
@@ -159,7 +160,7 @@ func (k *topics) killAfter(d *desk, more int, args []string) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // killed is what it should be
+		_ = cmd.Wait() // it has been killed
 	}()
 	ctx, cancel := context.WithTimeout(k.Context(), time.Minute)
 	defer cancel()

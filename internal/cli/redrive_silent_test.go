@@ -23,12 +23,13 @@ func TestRedriveToASilentBroker(t *testing.T) {
 	for _, from := range []string{"topic", "office"} {
 		t.Run(from, func(t *testing.T) {
 			t.Parallel()
-			cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "in", "in.dlq"), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+			cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "in", "in.dlq"),
+				kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(cluster.Close)
-			d, k := newDesk(t), newTopics(t, cluster.ListenAddrs()[0], "in")
+			d, k := newWorkspace(t), newTopics(t, cluster.ListenAddrs()[0], "in")
 			args := []string{"dlq", "redrive", "--from", k.url("in.dlq"), "--all", "--yes"}
 			if from == "office" {
 				d.nixie(0, "dlq", "adopt", k.url("in.dlq"))
@@ -49,14 +50,17 @@ func TestRedriveToASilentBroker(t *testing.T) {
 				t.Fatal("nothing is sent")
 			}
 			d.signal(cmd, os.Interrupt)
-			said := regexp.MustCompile(`nixie: no answer of the broker yet for (\d+) records; waiting for 10s at most, interrupt again to end now`)
+			said := regexp.MustCompile(`nixie: no answer of the broker yet for (\d+) records; ` +
+				`waiting for 10s at most, interrupt again to end now`)
 			if !within(9*time.Second, func() bool { return said.MatchString(d.read("err")) }) {
 				t.Fatalf("it says nothing: %s", d.read("err"))
 			}
 			begun := time.Now()
 			d.signal(cmd, os.Interrupt)
 			code, sent := ended(t, cmd), said.FindStringSubmatch(d.read("err"))[1]
-			if code != 130 || time.Since(begun) > 8*time.Second || !strings.Contains(d.read("err"), sent+" of those sent have no answer, and may be there: they are sent again under the same x-redrive-id\n") {
+			if code != 130 || time.Since(begun) > 8*time.Second ||
+				!strings.Contains(d.read("err"), sent+" of those sent have no answer, and may be there: they are sent again under the "+
+					"same x-redrive-id\n") {
 				t.Errorf("exit %d after %s: %s%s", code, time.Since(begun), d.read("out"), d.read("err"))
 			}
 			mute.Store(false)

@@ -225,7 +225,8 @@ func (t *redriveTarget) destined(ctx context.Context, o *office.Office, work *of
 	}
 	for i := range letters {
 		if from := letters[i].Message.Origin; from != nil && from.System == "kafka" {
-			return usagef("letter %s came from topic %s: --to kafka://HOST sends it back there, --to queue puts it into queue %s of the store",
+			return usagef("letter %s came from topic %s: --to kafka://HOST sends it back there, "+
+				"--to queue puts it into queue %s of the store",
 				letters[i].ID, from.Channel, letters[i].Message.Queue)
 		}
 	}

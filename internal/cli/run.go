@@ -52,7 +52,8 @@ func newRun(g *globals) *cobra.Command {
 func (f *runFlags) registerList(fs *pflag.FlagSet) {
 	f.flags = fs
 	f.register(fs, "the job, or of profile nixie")
-	fs.StringVar(&f.idField, "id-field", items.DefaultIDField, "field that holds the id of an item; items without one are named by their content")
+	fs.StringVar(&f.idField, "id-field", items.DefaultIDField,
+		"field that holds the id of an item; items without one are named by their content")
 	fs.StringVar(&f.job, "job", "", "name of the job (default from the absolute path of ITEMS; standard input needs it)")
 	fs.BoolVar(&f.skipBad, "skip-bad", false, "dead-letter unreadable items instead of refusing the list")
 	fs.StringVar(&f.jsonPath, "json-path", "", "where the items are in a JSON document, such as $.data.orders")
@@ -162,7 +163,8 @@ func (f *runFlags) listOptions(list string, choice *items.Selection) items.Optio
 		fmt.Fprintln(f.Err, "nixie: reading items from the terminal; end them with Ctrl-D")
 	}
 	return items.Options{
-		Path: list, Stdin: f.In, Format: items.Format(f.format), JSONPath: f.jsonPath, IDField: f.idField, SkipBad: f.skipBad, Select: choice,
+		Path: list, Stdin: f.In, Format: items.Format(f.format), JSONPath: f.jsonPath, IDField: f.idField, SkipBad: f.skipBad,
+		Select: choice,
 	}
 }
 
@@ -183,7 +185,8 @@ func checkFields(r *runner.Runner, list *items.Reader) error {
 	} else if len(known) > 0 {
 		has = strings.Join(known, ", ")
 	}
-	return usagef("the first item has no field for {%s}%s\nit has %s; what only some items have is in their environment, as NIXIE_FIELD_<NAME>",
+	return usagef("the first item has no field for {%s}%s\n"+
+		"it has %s; what only some items have is in their environment, as NIXIE_FIELD_<NAME>",
 		field, hint, has)
 }
 

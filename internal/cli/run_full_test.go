@@ -12,7 +12,7 @@ import (
 
 // crowded starts a job on a small disk that the command of item b fills, and waits
 // until the job has said so.
-func (d *desk) crowded() *exec.Cmd {
+func (d *workspace) crowded() *exec.Cmd {
 	d.t.Helper()
 	d.mount("full", "size=80m")
 	d.write("a.txt", "a\nb\nc\nd\n")
@@ -29,7 +29,7 @@ func (d *desk) crowded() *exec.Cmd {
 }
 
 // makeRoom removes what fills the disk.
-func (d *desk) makeRoom() {
+func (d *workspace) makeRoom() {
 	d.t.Helper()
 	if err := os.Remove(d.path("full/filler")); err != nil {
 		d.t.Fatal(err)
@@ -40,7 +40,7 @@ func (d *desk) makeRoom() {
 // has said so: it goes on by itself, and nothing is lost or done twice.
 func TestRunGoesOnWhenThereIsRoom(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	cmd := d.crowded()
 	d.nixie(0, "queue", "list") // readers go on
 	d.makeRoom()
@@ -57,7 +57,7 @@ func TestRunGoesOnWhenThereIsRoom(t *testing.T) {
 // once there is some.
 func TestRunKilledOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	cmd := d.crowded()
 	d.signal(cmd, os.Kill)
 	ended(t, cmd)
@@ -79,7 +79,7 @@ func TestRunEndsWhenItsStoreIsTakenAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t)
+			d := newWorkspace(t)
 			d.write("a.txt", "a\nb\nc\nd\n")
 			d.write("work", "#!/bin/sh\n[ $1 != b ] || { "+take+"; }\n")
 			d.env = append(d.env, "NIXIE_STORE=sqlite://"+d.path("s.db"))

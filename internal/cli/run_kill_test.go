@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// kindOf is what a webhook is about. Those of a host that is gone come late in
+// kindOf returns the subject of a webhook. Those of a host that is gone come late in
 // the list, after the kills: a kill during the last attempt of one would make
 // it poison.
 func kindOf(i int) string {
@@ -28,12 +28,13 @@ func kindOf(i int) string {
 }
 
 // webhooks writes n JSON webhooks of 1 to 30 KB, some of which fail.
-func (d *desk) webhooks(n int) {
+func (d *workspace) webhooks(n int) {
 	d.t.Helper()
-	dice := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(1, 2))
 	var list strings.Builder
 	for i := range n {
-		line, err := json.Marshal(map[string]any{"id": fmt.Sprintf("wh-%03d", i), "kind": kindOf(i), "payload": strings.Repeat("x", 1000+dice.IntN(29_000))})
+		line, err := json.Marshal(map[string]any{"id": fmt.Sprintf("wh-%03d", i), "kind": kindOf(i),
+			"payload": strings.Repeat("x", 1000+rng.IntN(29_000))})
 		if err != nil {
 			d.t.Fatal(err)
 		}
@@ -54,7 +55,7 @@ echo "$NIXIE_ITEM_ID" >> delivered
 }
 
 // start starts a command in a process group of its own.
-func (d *desk) start(name string, args ...string) *exec.Cmd {
+func (d *workspace) start(name string, args ...string) *exec.Cmd {
 	d.t.Helper()
 	cmd := d.command(name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -66,7 +67,7 @@ func (d *desk) start(name string, args ...string) *exec.Cmd {
 
 // killThreeTimes starts a run, kills it with -9 in the middle and looks at what
 // is left, three times.
-func (d *desk) killThreeTimes(args []string) {
+func (d *workspace) killThreeTimes(args []string) {
 	d.t.Helper()
 	for range 3 {
 		d.killAfter(60, args)
@@ -76,7 +77,7 @@ func (d *desk) killThreeTimes(args []string) {
 
 // ranTwice counts executions of webhooks beyond those that a job without kills
 // has.
-func (d *desk) ranTwice(items, attempts int) (twice int) {
+func (d *workspace) ranTwice(items, attempts int) (twice int) {
 	d.t.Helper()
 	ran := times(d.ledger("ledger"))
 	for i := range items {
@@ -98,9 +99,10 @@ func (d *desk) ranTwice(items, attempts int) (twice int) {
 func TestShow2KilledThreeTimes(t *testing.T) {
 	t.Parallel()
 	const items, parallel, attempts = 329, 4, 3
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.webhooks(items)
-	args := []string{"run", "webhooks.jsonl", "--job", "hooks", "-p", fmt.Sprint(parallel), "--backoff", "10ms", "--max-attempts", fmt.Sprint(attempts), "-o", "json", "--", "./deliver", "{kind}"}
+	args := []string{"run", "webhooks.jsonl", "--job", "hooks", "-p", fmt.Sprint(parallel), "--backoff", "10ms", "--max-attempts",
+		fmt.Sprint(attempts), "-o", "json", "--", "./deliver", "{kind}"}
 	d.killThreeTimes(args)
 	s := d.summary(d.nixie(5, args...))
 	const gone, wrong = 15, 15 // see kindOf
@@ -122,7 +124,8 @@ func TestShow2KilledThreeTimes(t *testing.T) {
 			t.Errorf("letter %s: %d failures, body of %d bytes", l.Key, len(whole.History), len(whole.Message.Body))
 		}
 		for _, f := range whole.History {
-			if f.Reason != "lease-expired" && (f.Message != "connect: host gone" || len(f.Attachments) != 1 || f.Attachments[0].Text != "connect: host gone\n") {
+			if f.Reason != "lease-expired" && (f.Message != "connect: host gone" || len(f.Attachments) != 1 ||
+				f.Attachments[0].Text != "connect: host gone\n") {
 				t.Errorf("letter %s: failure %+v", l.Key, f)
 			}
 		}
@@ -170,7 +173,7 @@ func TestShow3PoisonCommand(t *testing.T) {
 
 func poisonCommand(t *testing.T, items, parallel, most int) {
 	const killer = "250"
-	d := newDesk(t)
+	d := newWorkspace(t)
 	var list strings.Builder
 	for i := range items {
 		fmt.Fprintf(&list, "%d\n", i)
@@ -180,7 +183,8 @@ func poisonCommand(t *testing.T, items, parallel, most int) {
 echo "$1" >> ledger
 [ "$1" != 250 ] || kill -9 -"$(cat group)"
 `)
-	args := []string{"run", "items.txt", "--job", "poison", "-p", fmt.Sprint(parallel), "--max-attempts", "1", "-o", "json", "--", "./work", "{line}"}
+	args := []string{"run", "items.txt", "--job", "poison", "-p", fmt.Sprint(parallel), "--max-attempts", "1", "-o", "json", "--", "./work",
+		"{line}"}
 	killed := 0
 	var last string
 	for ; killed <= most; killed++ {
@@ -220,10 +224,10 @@ echo "$1" >> ledger
 
 // Ten kills of a runner that has 32 healthy items in hand, at moments of all kinds:
 // none is a letter, with a single attempt allowed, and from the first kill to the end it
-// takes no more than half as long again as a run that nobody kills, and a second a kill.
+// takes no more than half as long again as a run without kills, and a second a kill.
 func TestTenKillsOfTheRunner(t *testing.T) {
 	const items, parallel, kills = 329, 32, 10
-	d := newDesk(t)
+	d := newWorkspace(t)
 	var list strings.Builder
 	for i := range items {
 		fmt.Fprintf(&list, "%d\n", i)
@@ -231,17 +235,18 @@ func TestTenKillsOfTheRunner(t *testing.T) {
 	d.write("items.txt", list.String())
 	d.write("work", "#!/bin/sh\necho \"$1\" >> ledger\nexec sleep 0.3\n")
 	args := func(job string) []string {
-		return []string{"run", "items.txt", "--job", job, "-p", fmt.Sprint(parallel), "--max-attempts", "1", "-o", "json", "--", "./work", "{line}"}
+		return []string{"run", "items.txt", "--job", job, "-p", fmt.Sprint(parallel), "--max-attempts", "1", "-o", "json", "--", "./work",
+			"{line}"}
 	}
 	start := time.Now()
 	d.nixie(0, args("undisturbed")...)
 	undisturbed := time.Since(start)
 	d.write("ledger", "")
 
-	dice := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(1, 2))
 	var first time.Time
 	for range kills {
-		d.killAfter(1+dice.IntN(2*parallel), args("killed"))
+		d.killAfter(1+rng.IntN(2*parallel), args("killed"))
 		if first.IsZero() {
 			first = time.Now()
 		}
@@ -268,7 +273,8 @@ func TestTenKillsOfTheRunner(t *testing.T) {
 		t.Errorf("from the first kill to the end it took %s, at most %s may be", took, most)
 	}
 	d.verify()
-	t.Logf("undisturbed %s; from the first of %d kills to the end %s, %d runs more", undisturbed.Round(time.Millisecond), kills, took.Round(time.Millisecond), again)
+	t.Logf("undisturbed %s; from the first of %d kills to the end %s, %d runs more", undisturbed.Round(time.Millisecond), kills,
+		took.Round(time.Millisecond), again)
 }
 
 // Two runs of a job and a redrive at once on one file, while another program
@@ -276,7 +282,7 @@ func TestTenKillsOfTheRunner(t *testing.T) {
 func TestShow4AllAtOnce(t *testing.T) {
 	t.Parallel()
 	const items, added, failing = 200, 60, 20
-	d := newDesk(t)
+	d := newWorkspace(t)
 	var list strings.Builder
 	for i := range items {
 		fmt.Fprintf(&list, "{\"id\":\"item-%d\",\"fail\":%v}\n", i, i < failing)
@@ -286,7 +292,8 @@ func TestShow4AllAtOnce(t *testing.T) {
 echo "$NIXIE_ITEM_ID" >> ledger
 [ "$1" != true ] || [ -e fixed ] || exit 1
 `)
-	args := []string{"run", "items.jsonl", "--job", "shared", "-p", "2", "--backoff", "0", "--max-attempts", "1", "-o", "json", "--", "sh", "-c", `./work "$NIXIE_FIELD_FAIL"`}
+	args := []string{"run", "items.jsonl", "--job", "shared", "-p", "2", "--backoff", "0", "--max-attempts", "1", "-o", "json", "--", "sh",
+		"-c", `./work "$NIXIE_FIELD_FAIL"`}
 	d.nixie(5, args...)
 	if n := len(d.letters("")); n != failing {
 		t.Fatalf("%d letters, want %d", n, failing)
@@ -318,7 +325,7 @@ echo "$NIXIE_ITEM_ID" >> ledger
 		}
 	}
 	d.verify()
-	s := d.summary(d.nixie(0, args...)) // whatever came at the very end
+	s := d.summary(d.nixie(0, args...)) // for items that came at the very end
 	if s.Items != 2*items+added || s.Succeeded != s.Items || s.Dead != 0 || s.Unfinished != 0 {
 		t.Errorf("summary %+v", s)
 	}

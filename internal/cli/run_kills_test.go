@@ -17,19 +17,20 @@ import (
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	proof.Run(t, "run-kills", func(t *testing.T, seed uint64) int {
-		const items, kills, apart = 500, 3, 100
+		const items, kills, between = 500, 3, 100
 		rng := rand.New(rand.NewPCG(seed, 0))
 		parallel := 1 + rng.IntN(4)
-		d := newDesk(t)
+		d := newWorkspace(t)
 		var list []byte
 		for i := range items {
 			list = fmt.Appendf(list, "%d\n", i)
 		}
 		d.write("items.txt", string(list))
 		d.write("work", "#!/bin/sh\necho \"$1\" >> ledger\n")
-		args := []string{"run", "items.txt", "--job", "quick", "-p", fmt.Sprint(parallel), "--max-attempts", "1", "-o", "json", "--", "./work", "{line}"}
+		args := []string{"run", "items.txt", "--job", "quick", "-p", fmt.Sprint(parallel), "--max-attempts", "1", "-o", "json", "--",
+			"./work", "{line}"}
 		for kill := range kills {
-			d.killAfter(rng.IntN(apart), args)
+			d.killAfter(rng.IntN(between), args)
 			d.verify()
 			if left := d.letters(""); len(left) > 0 {
 				t.Errorf("%d are dead after %d kills of %d at a time", len(left), kill+1, parallel)
@@ -53,8 +54,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	})
 }
 
-// killAfter starts a run and kills it with -9 once so many more commands have run.
-func (d *desk) killAfter(more int, args []string) {
+// killAfter starts a run and kills it with -9 once more commands have run.
+func (d *workspace) killAfter(more int, args []string) {
 	d.t.Helper()
 	begun := len(d.ledger("ledger"))
 	runner := d.start("nixie", args...)

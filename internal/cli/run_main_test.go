@@ -60,31 +60,32 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// desk is a folder with a store of its own, in which nixie is run.
-type desk struct {
+// workspace is a folder with a store of its own, in which nixie is run.
+type workspace struct {
 	t   *testing.T
 	dir string
 	env []string
 }
 
-func newDesk(t *testing.T) *desk {
+func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
 	dir := t.TempDir()
-	return &desk{t, dir, append(os.Environ(),
-		"NIXIE_STORE=sqlite://"+filepath.Join(dir, "nixie.db"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "HOME="+dir, "NO_COLOR=1", "NIXIE_ACTOR=tester",
+	return &workspace{t, dir, append(os.Environ(),
+		"NIXIE_STORE=sqlite://"+filepath.Join(dir, "nixie.db"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "HOME="+dir, "NO_COLOR=1",
+		"NIXIE_ACTOR=tester",
 		"GORACE=atexit_sleep_ms=0")}
 }
 
-func (d *desk) path(name string) string { return filepath.Join(d.dir, name) }
+func (d *workspace) path(name string) string { return filepath.Join(d.dir, name) }
 
-func (d *desk) write(name, text string) {
+func (d *workspace) write(name, text string) {
 	d.t.Helper()
 	if err := os.WriteFile(d.path(name), []byte(text), 0o700); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *desk) read(name string) string {
+func (d *workspace) read(name string) string {
 	d.t.Helper()
 	data, err := os.ReadFile(d.path(name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -93,19 +94,19 @@ func (d *desk) read(name string) string {
 	return string(data)
 }
 
-func (d *desk) command(name string, args ...string) *exec.Cmd {
+func (d *workspace) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(d.t.Context(), name, args...)
 	cmd.Dir, cmd.Env = d.dir, d.env
 	return cmd
 }
 
-// done is how a process ended.
+// done has the end of a process.
 type done struct {
 	code     int
 	out, err string
 }
 
-func (d *desk) finish(cmd *exec.Cmd) done {
+func (d *workspace) finish(cmd *exec.Cmd) done {
 	d.t.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -118,12 +119,12 @@ func (d *desk) finish(cmd *exec.Cmd) done {
 }
 
 // nixie runs a command line that has to end with the code.
-func (d *desk) nixie(code int, args ...string) done {
+func (d *workspace) nixie(code int, args ...string) done {
 	d.t.Helper()
 	return d.nixieIn("", code, args...)
 }
 
-func (d *desk) nixieIn(stdin string, code int, args ...string) done {
+func (d *workspace) nixieIn(stdin string, code int, args ...string) done {
 	d.t.Helper()
 	cmd := d.command("nixie", args...)
 	cmd.Stdin = strings.NewReader(stdin)
@@ -134,7 +135,7 @@ func (d *desk) nixieIn(stdin string, code int, args ...string) done {
 	return r
 }
 
-// summary is what nixie run -o json prints, and nothing else.
+// summary is the JSON of nixie run; other fields are refused.
 type summary struct {
 	Job        string `json:"job"`
 	Items      int    `json:"items"`
@@ -152,7 +153,7 @@ type summary struct {
 	} `json:"groups"`
 }
 
-func (d *desk) summary(r done) summary {
+func (d *workspace) summary(r done) summary {
 	d.t.Helper()
 	var s summary
 	decoder := json.NewDecoder(strings.NewReader(r.out))
@@ -164,13 +165,13 @@ func (d *desk) summary(r done) summary {
 }
 
 // run is nixie run with -o json and without waiting; command stands behind --.
-func (d *desk) run(code int, args ...string) summary {
+func (d *workspace) run(code int, args ...string) summary {
 	d.t.Helper()
 	return d.summary(d.nixie(code, append([]string{"run", "-o", "json", "--backoff", "0"}, args...)...))
 }
 
 // ledger is the lines of a file that commands append to.
-func (d *desk) ledger(name string) []string {
+func (d *workspace) ledger(name string) []string {
 	d.t.Helper()
 	return strings.Split(strings.TrimSuffix(d.read(name), "\n"), "\n")
 }
@@ -217,7 +218,7 @@ type letter struct {
 	} `json:"history"`
 }
 
-func (d *desk) letter(id string) letter {
+func (d *workspace) letter(id string) letter {
 	d.t.Helper()
 	r := d.nixie(0, "dlq", "show", id, "-o", "json")
 	var l letter
@@ -227,7 +228,7 @@ func (d *desk) letter(id string) letter {
 	return l
 }
 
-func (d *desk) letters(filter string) []letter {
+func (d *workspace) letters(filter string) []letter {
 	d.t.Helper()
 	args := []string{"dlq", "list", "-o", "jsonl", "--limit", "0"}
 	if filter != "" {
@@ -236,7 +237,7 @@ func (d *desk) letters(filter string) []letter {
 	return d.decodeLetters(d.nixie(0, args...))
 }
 
-func (d *desk) decodeLetters(r done) []letter {
+func (d *workspace) decodeLetters(r done) []letter {
 	d.t.Helper()
 	var all []letter
 	for decoder := json.NewDecoder(strings.NewReader(r.out)); decoder.More(); {
@@ -250,16 +251,16 @@ func (d *desk) decodeLetters(r done) []letter {
 }
 
 // verify fails the test when the store breaks an invariant.
-func (d *desk) verify() {
+func (d *workspace) verify() {
 	d.t.Helper()
 	if r := d.finish(d.command("nixie", "verify", "-o", "json")); r.code != 0 {
 		d.t.Fatalf("verify: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 }
 
-// processes lists the live processes, zombies apart, whose environment has this
-// desk's folder.
-func (d *desk) processes() []string {
+// processes lists the live processes, without zombies, whose environment has the folder of this
+// workspace.
+func (d *workspace) processes() []string {
 	d.t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -284,7 +285,7 @@ func (d *desk) processes() []string {
 }
 
 // noProcess waits a little for the last process to go.
-func (d *desk) noProcess() {
+func (d *workspace) noProcess() {
 	d.t.Helper()
 	var left []string
 	if !within(10*time.Second, func() bool { left = d.processes(); return len(left) == 0 }) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// runLeaks are what commands print before they fail; each has the secret once.
+// runLeaks are texts that commands print before they fail; each has the secret once.
 func runLeaks() []string {
 	return []string{
 		"dial postgres://app:Tr0ub4dor@db/x: refused",
@@ -26,7 +26,7 @@ func runLeaks() []string {
 // with its secrets; nor does a custom command get them.
 func TestR24_RunHidesSecrets(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	var list strings.Builder
 	for i, text := range runLeaks() {
 		fmt.Fprintf(&list, "{\"id\":\"n%d\"}\n", i)
@@ -40,7 +40,8 @@ func TestR24_RunHidesSecrets(t *testing.T) {
 	shown := d.nixie(5, append(args, "--mask", `cust-(\w+)`, "--", "./handle", "{id}")...)
 	output := shown.out + shown.err + d.read("asked")
 	for _, more := range [][]string{
-		{"dlq", "list", "-o", "wide"}, {"dlq", "list", "-o", "json"}, {"dlq", "analyze"}, {"dlq", "export", "--unmask"}, {"dlq", "stats"}, {"message", "list", "-o", "wide"},
+		{"dlq", "list", "-o", "wide"}, {"dlq", "list", "-o", "json"}, {"dlq", "analyze"}, {"dlq", "export", "--unmask"}, {"dlq", "stats"},
+		{"message", "list", "-o", "wide"},
 		{"dlq", "show", "n3", "--unmask"}, {"message", "show", "n0", "--unmask", "-o", "json"}, {"message", "log", "n1"},
 	} {
 		r := d.nixie(0, more...)
@@ -60,7 +61,7 @@ func TestR24_RunHidesSecrets(t *testing.T) {
 // --no-mask keeps texts as they are.
 func TestR24_RunUnmasked(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("items.txt", "1\n")
 	r := d.nixie(5, "run", "items.txt", "--max-attempts", "1", "--no-mask", "--", "sh", "-c", "echo PASSWORD=Tr0ub4dor >&2; exit 3")
 	if !strings.Contains(r.err, "\nPASSWORD=Tr0ub4dor\n") || !strings.Contains(d.storeFiles(), "Tr0ub4dor") {
@@ -73,7 +74,7 @@ func TestR24_RunUnmasked(t *testing.T) {
 }
 
 // storeFiles is everything that the store has on disk.
-func (d *desk) storeFiles() string {
+func (d *workspace) storeFiles() string {
 	d.t.Helper()
 	names, err := filepath.Glob(d.path("nixie.db*"))
 	if err != nil || len(names) == 0 {

@@ -19,7 +19,7 @@ import (
 func TestRunOutputThatIsReadLate(t *testing.T) {
 	t.Parallel()
 	for _, exit := range []int{0, 3} {
-		d := newDesk(t)
+		d := newWorkspace(t)
 		d.write("items.txt", "a\n")
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -50,8 +50,8 @@ func TestRunOutputThatIsReadLate(t *testing.T) {
 	}
 }
 
-// leaseEnd is when the lease of a message ends; zero if it has none.
-func (d *desk) leaseEnd(key string) time.Time {
+// leaseEnd returns the end of the lease of a message; zero if it has none.
+func (d *workspace) leaseEnd(key string) time.Time {
 	d.t.Helper()
 	var m struct {
 		End *time.Time `json:"lease_expires_at"`
@@ -65,17 +65,17 @@ func (d *desk) leaseEnd(key string) time.Time {
 	return *m.End
 }
 
-// Output that nobody reads does not hold up the end of a run: the second interrupt
+// Output without a reader does not hold up the end of a run: the second interrupt
 // leaves it, says whose it was, and the item that had succeeded is done.
-func TestRunOutputThatNobodyReads(t *testing.T) {
+func TestRunOutputThatIsNotRead(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("items.txt", "a\nb\nc\n")
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close() //nolint:errcheck // nobody reads it
+	defer r.Close() //nolint:errcheck // it is never read
 	defer w.Close() //nolint:errcheck // likewise
 	errs, err := os.Create(d.path("err"))
 	if err != nil {

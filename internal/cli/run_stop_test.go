@@ -20,7 +20,7 @@ import (
 
 // running starts nixie run and waits until its commands have written n lines to
 // the ledger.
-func (d *desk) running(n int, args ...string) *exec.Cmd {
+func (d *workspace) running(n int, args ...string) *exec.Cmd {
 	d.t.Helper()
 	cmd := d.command("nixie", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -41,7 +41,7 @@ func (d *desk) running(n int, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (d *desk) signal(cmd *exec.Cmd, s os.Signal) {
+func (d *workspace) signal(cmd *exec.Cmd, s os.Signal) {
 	d.t.Helper()
 	if err := cmd.Process.Signal(s); err != nil {
 		d.t.Fatal(err)
@@ -67,7 +67,7 @@ func TestRunFirstInterrupt(t *testing.T) {
 }
 
 func firstInterrupt(t *testing.T, sig os.Signal) {
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("items.txt", "a\nb\nc\nd\ne\nf\n")
 	cmd := d.running(2, "run", "items.txt", "-p", "2", "--job", "j", "-o", "json", "--", "sh", "-c",
 		`echo "$1" >> ledger; until [ -e go ]; do sleep 0.01; done; echo "$1" >> finished`, "sh", "{line}")
@@ -97,9 +97,10 @@ func firstInterrupt(t *testing.T, sig os.Signal) {
 // a crash. Commands do not outlive it, and it costs no attempt.
 func TestRunQuit(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("items.txt", "a\nb\nc\n")
-	cmd := d.running(2, "run", "items.txt", "-p", "2", "--job", "j", "--max-attempts", "1", "--", "sh", "-c", `echo "$1" >> ledger; sleep 1000`, "sh", "{line}")
+	cmd := d.running(2, "run", "items.txt", "-p", "2", "--job", "j", "--max-attempts", "1", "--", "sh", "-c",
+		`echo "$1" >> ledger; sleep 1000`, "sh", "{line}")
 	d.signal(cmd, syscall.SIGQUIT)
 	if code := ended(t, cmd); code != 2 || !strings.Contains(d.read("err"), "SIGQUIT") || !strings.Contains(d.read("err"), "goroutine ") {
 		t.Fatalf("exit %d\n%s", code, d.read("err"))
@@ -115,7 +116,7 @@ func TestRunQuit(t *testing.T) {
 // grandchildren. Their items are released: the attempt does not count.
 func TestRunSecondInterrupt(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("items.txt", "a\nb\nc\n")
 	cmd := d.running(2, "run", "items.txt", "-p", "2", "--job", "j", "-o", "json", "--", "sh", "-c",
 		`trap '' TERM; (trap '' TERM; sleep 1000) & echo "$1" >> ledger; sleep 1000 & wait; sleep 1000`, "sh", "{line}")
@@ -138,7 +139,7 @@ func TestRunSecondInterrupt(t *testing.T) {
 // An interrupt ends the waiting for a list that does not come.
 func TestRunInterruptedList(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	if err := syscall.Mkfifo(d.path("fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestRunInterruptedList(t *testing.T) {
 	}
 }
 
-// unread is how many bytes of a pipe nobody has read yet.
+// unread counts the bytes in a pipe.
 func unread(t *testing.T, pipe *os.File) int {
 	t.Helper()
 	n, err := unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ)
@@ -187,7 +188,7 @@ func TestRunProgressBar(t *testing.T) {
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("script is not installed: there is no terminal to look at")
 	}
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("items.txt", strings.Repeat("x\n", 40))
 	cmd := d.command("script", "-qec", "nixie run items.txt -p 2 --job j -- sleep 0.02", "/dev/null")
 	cmd.Env = append(d.env, "TERM=xterm", "COLUMNS=80")
@@ -208,7 +209,8 @@ func TestRunProgressBar(t *testing.T) {
 	cmd = d.command("script", "-qec", "nixie run items.txt -p 2 --job said -- ./print", "/dev/null")
 	cmd.Env = append(d.env, "TERM=xterm", "COLUMNS=80")
 	r = d.finish(cmd)
-	if n := len(regexp.MustCompile(`(?m)(^|\r|\x1b\[2K)said\\x1b\[2J and no end\r\n`).FindAllString(r.out, -1)); n != 40 || strings.Contains(r.out, "\x1b[2J") {
+	if n := len(regexp.MustCompile(`(?m)(^|\r|\x1b\[2K)said\\x1b\[2J and no end\r\n`).FindAllString(r.out, -1)); n != 40 ||
+		strings.Contains(r.out, "\x1b[2J") {
 		t.Errorf("%d of 40 outputs are whole in %q", n, r.out)
 	}
 	cmd = d.command("script", "-qec", "nixie run items.txt -p 2 --job k -- true", "/dev/null")
@@ -220,10 +222,10 @@ func TestRunProgressBar(t *testing.T) {
 
 // A run that is frozen for longer than its lease loses its item to another one,
 // whose outcome counts: the late one changes nothing. The other run cannot end a
-// command whose owner lives, and says so.
+// command whose owner is alive, and says so.
 func TestRunFrozenPastItsLease(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("items.txt", "a\n")
 	d.write("work", "#!/bin/sh\necho $NIXIE_LEASE >> ledger\nuntil [ -e go ]; do sleep 0.02; done\necho done >&2\n")
 	line := []string{"run", "items.txt", "--job", "j", "--lease", "500ms", "--backoff", "0", "-o", "json", "--", "./work"}
@@ -236,10 +238,11 @@ func TestRunFrozenPastItsLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !within(25*time.Second, func() bool { return len(d.ledger("ledger")) == 2 }) {
-		t.Fatalf("nobody takes over: %s", &errs)
+		t.Fatalf("the other run does not take over: %s", &errs)
 	}
 	d.write("go", "")
-	if code := ended(t, other); code != 0 || !strings.Contains(errs.String(), "could not be ended, so an item may run twice at once; they see a lower NIXIE_LEASE") {
+	if code := ended(t, other); code != 0 || !strings.Contains(errs.String(),
+		"could not be ended, so an item may run twice at once; they see a lower NIXIE_LEASE") {
 		t.Errorf("exit %d: %s", code, &errs)
 	}
 	if s := d.summary(done{out: out.String()}); s.Succeeded != 1 || s.Attempts != 1 {

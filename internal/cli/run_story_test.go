@@ -16,13 +16,13 @@ func TestRunScripts(t *testing.T) {
 	runScripts(t, func(env *testscript.Env) string { return "sqlite://" + filepath.Join(env.WorkDir, "s.db") })
 }
 
-// runScripts runs them on stores that place names.
-func runScripts(t *testing.T, place func(*testscript.Env) string) {
+// runScripts runs them on the stores of the URLs.
+func runScripts(t *testing.T, url func(*testscript.Env) string) {
 	t.Helper()
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "run"), RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("NIXIE_STORE", place(env))
+			env.Setenv("NIXIE_STORE", url(env))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			return nil
 		},
@@ -45,16 +45,18 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 // What every exit code of a command leads to.
 func TestRunExitCodes(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("codes.txt", "0\n1\n3\n65\n69\n75\n137\nkill\n")
 	s := d.run(5, "codes.txt", "--job", "codes", "--max-attempts", "2", "--permanent-exit", "3,4", "--", "sh", "-c",
 		`echo "$1" >> ledger; echo "code $1" >&2; echo >&2; [ "$1" = kill ] && kill -9 $$; exit "$1"`, "sh", "{line}")
-	if s.Job != "codes" || s.Items != 8 || s.Succeeded != 1 || s.Dead != 7 || s.Discarded != 0 || s.Unfinished != 0 || s.Attempts != 13 || len(s.Groups) != 7 {
+	if s.Job != "codes" || s.Items != 8 || s.Succeeded != 1 || s.Dead != 7 || s.Discarded != 0 || s.Unfinished != 0 || s.Attempts != 13 ||
+		len(s.Groups) != 7 {
 		t.Errorf("summary %+v", s)
 	}
 	want := map[string]string{
 		"1": "unknown command-failed 2 exhausted", "3": "permanent command-failed 1 permanent", "65": "permanent validation 1 permanent",
-		"69": "transient dependency 2 exhausted", "75": "transient handler 2 exhausted", "137": "transient resource 2 exhausted", "kill": "transient resource 2 exhausted",
+		"69": "transient dependency 2 exhausted", "75": "transient handler 2 exhausted", "137": "transient resource 2 exhausted",
+		"kill": "transient resource 2 exhausted",
 	}
 	for _, l := range d.letters("") {
 		l := d.letter(l.ID)
@@ -86,7 +88,7 @@ func TestRunExitCodes(t *testing.T) {
 // What is written to $NIXIE_VERDICT beats the exit code.
 func TestRunVerdicts(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("items.jsonl", strings.Join([]string{
 		`{"id":"complete","v":"{\"outcome\":\"complete\"}","exit":9}`,
 		`{"id":"discard","v":"{\"outcome\":\"discard\",\"reason\":\"not ours\"}","exit":0}`,
@@ -96,7 +98,8 @@ func TestRunVerdicts(t *testing.T) {
 		`{"id":"broken","v":"{\"outcome\":","exit":0}`,
 		`{"id":"unknown-field","v":"{\"outcome\":\"complete\",\"x\":1}","exit":0}`,
 	}, "\n"))
-	s := d.run(5, "items.jsonl", "--max-attempts", "2", "--", "sh", "-c", `printf %s "$NIXIE_FIELD_V" > "$NIXIE_VERDICT"; exit "$NIXIE_FIELD_EXIT"`)
+	s := d.run(5, "items.jsonl", "--max-attempts", "2", "--", "sh", "-c",
+		`printf %s "$NIXIE_FIELD_V" > "$NIXIE_VERDICT"; exit "$NIXIE_FIELD_EXIT"`)
 	if s.Succeeded != 1 || s.Discarded != 1 || s.Dead != 5 {
 		t.Errorf("summary %+v", s)
 	}
@@ -125,10 +128,11 @@ func TestRunVerdicts(t *testing.T) {
 // The item reaches the command whole, by three ways.
 func TestRunItemArrives(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	const item = `{"id":"a b", "n":1.50, "deep":{"list":["x","y $(touch canary)"]}, "quote":"'; touch canary #", "é":"ü", "null":null}`
 	d.write("items.jsonl", item+"\n")
-	d.run(0, "items.jsonl", "--", "sh", "-c", `cat > in; printf '%s\n' "$@" > args; env | grep ^NIXIE_ | grep -v -e VERDICT -e GUARD -e ^NIXIE_CI_ -e ^NIXIE_TEST_ | sort > env`,
+	d.run(0, "items.jsonl", "--", "sh", "-c", `cat > in; printf '%s\n' "$@" > args; `+
+		`env | grep ^NIXIE_ | grep -v -e VERDICT -e GUARD -e ^NIXIE_CI_ -e ^NIXIE_TEST_ | sort > env`,
 		"sh", "{id}", "{n}", "{deep.list[1]}", "{quote}", "{}", "{{id}}", "--x={3}")
 	if got := d.read("in"); got != item {
 		t.Errorf("standard input %q", got)
@@ -136,7 +140,9 @@ func TestRunItemArrives(t *testing.T) {
 	if got, want := d.read("args"), "a b\n1.50\ny $(touch canary)\n'; touch canary #\n"+item+"\n{id}\n--x={3}\n"; got != want {
 		t.Errorf("arguments %q\nwant %q", got, want)
 	}
-	if got, want := d.read("env"), "NIXIE_ATTEMPT=1\nNIXIE_FIELD_ID=a b\nNIXIE_FIELD_N=1.50\nNIXIE_FIELD_NULL=null\nNIXIE_FIELD_QUOTE='; touch canary #\nNIXIE_FIELD__=ü\nNIXIE_ITEM_ID=a b\nNIXIE_LEASE=1\n"; got != want {
+	if got, want := d.read("env"), "NIXIE_ATTEMPT=1\nNIXIE_FIELD_ID=a "+
+		"b\nNIXIE_FIELD_N=1.50\nNIXIE_FIELD_NULL=null\nNIXIE_FIELD_QUOTE='; touch canary #\nNIXIE_FIELD__=ü\nNIXIE_ITEM_ID=a "+
+		"b\nNIXIE_LEASE=1\n"; got != want {
 		t.Errorf("environment %q\nwant %q", got, want)
 	}
 	if d.read("canary") != "" {
@@ -148,17 +154,19 @@ func TestRunItemArrives(t *testing.T) {
 // nothing of them is executed or reaches the screen raw.
 func TestRunHostileItems(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	canary := d.path("canary")
 	var lines []string
 	for _, code := range []string{"touch CANARY", ": > CANARY"} {
-		for _, form := range []string{"$(%)", "`%`", ";%;", "&& %", "| %", "'$(%)'", "\";%;\"", "$(($(%)))", "<(%)", "-e %", "--exec=%", "{%}", "#\x1b[2J%", "\x1b]0;%\x07", "\u202e%", "%\xff", "%%s%n", "../../%", "-rf", "*"} {
+		for _, form := range []string{"$(%)", "`%`", ";%;", "&& %", "| %", "'$(%)'", "\";%;\"", "$(($(%)))", "<(%)", "-e %", "--exec=%",
+			"{%}", "#\x1b[2J%", "\x1b]0;%\x07", "\u202e%", "%\xff", "%%s%n", "../../%", "-rf", "*"} {
 			lines = append(lines, strings.ReplaceAll(strings.ReplaceAll(form, "%", code), "CANARY", canary))
 		}
 	}
 	lines = slices.Compact(lines)
 	d.write("hostile.txt", strings.Join(lines, "\n")+"\n")
-	r := d.nixie(5, "run", "hostile.txt", "--job", "x\u202ey", "--max-attempts", "1", "-p", "4", "--", "sh", "-c", `printf '%s\n' "$1" >> got; printf '%s\n' "$1" >&2; exit 3`, "sh", "{line}")
+	r := d.nixie(5, "run", "hostile.txt", "--job", "x\u202ey", "--max-attempts", "1", "-p", "4", "--", "sh", "-c",
+		`printf '%s\n' "$1" >> got; printf '%s\n' "$1" >&2; exit 3`, "sh", "{line}")
 	got := d.ledger("got")
 	slices.Sort(got)
 	slices.Sort(lines)
@@ -183,10 +191,11 @@ func TestRunHostileItems(t *testing.T) {
 // The commands of a summary can be pasted into a shell as they are.
 func TestRunNextCommandsWork(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("my list's.csv", "id,url\n1,good\n2,bad\n3,worse\n")
 	d.write("han dle", "#!/bin/sh\necho \"$1\" >> ledger\n[ \"$1\" = good ] || [ -e fixed ] || { echo no >&2; exit 3; }\n")
-	r := d.nixie(5, "run", "my list's.csv", "--id-field", "url", "--skip-bad", "--job", "it's a \"job\"", "--permanent-exit", "3,4", "-p", "1", "--timeout", "5s",
+	r := d.nixie(5, "run", "my list's.csv", "--id-field", "url", "--skip-bad", "--job", "it's a \"job\"", "--permanent-exit", "3,4", "-p",
+		"1", "--timeout", "5s",
 		"--", "./han dle", "{url}", "$HOME", "a\tb\n'\u202e", "")
 	if !strings.Contains(r.err, "1 succeeded") {
 		t.Fatal(r.err)
@@ -210,8 +219,9 @@ func TestRunNextCommandsWork(t *testing.T) {
 // A job whose items came from standard input goes on without them.
 func TestRunStandardInputGoesOn(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
-	r := d.nixieIn(`[{"k":"a"},{"k":"b"}]`, 1, "run", "-", "--job", "in", "--format", "json", "--id-field", "k", "-p", "1", "--on-item-failure", "stop", "--max-attempts", "1", "--", "sh", "-c", "[ -e ok ]")
+	d := newWorkspace(t)
+	r := d.nixieIn(`[{"k":"a"},{"k":"b"}]`, 1, "run", "-", "--job", "in", "--format", "json", "--id-field", "k", "-p", "1",
+		"--on-item-failure", "stop", "--max-attempts", "1", "--", "sh", "-c", "[ -e ok ]")
 	if !strings.Contains(r.err, "1 dead, 1 unfinished") || !strings.Contains(r.err, "nixie: stopped: item a failed: ") {
 		t.Fatalf("%s%s", r.out, r.err)
 	}

@@ -24,7 +24,7 @@ import (
 // update rewrites the golden texts in the scripts: go test ./internal/cli -update
 var update = flag.Bool("update", false, "rewrite the golden texts of the scripts")
 
-// noon is when every script happens.
+// noon is the time of every script.
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func TestR20_WhatGoesOutComesIn(t *testing.T)   { scripts(t, "R20_*") }
@@ -44,8 +44,8 @@ func scripts(t *testing.T, names string) {
 	})
 }
 
-// scriptsOn runs them on stores that place names.
-func scriptsOn(t *testing.T, names string, place func(*testscript.Env) (string, error)) {
+// scriptsOn runs them on the stores of the URLs.
+func scriptsOn(t *testing.T, names string, urlOf func(*testscript.Env) (string, error)) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", names+".txtar"))
 	if err != nil || len(files) == 0 {
@@ -60,7 +60,7 @@ func scriptsOn(t *testing.T, names string, place func(*testscript.Env) (string, 
 			env.Values["ids"] = &idNames{shown: map[string]string{}, real: map[string]string{}}
 			env.Setenv("NIXIE_ACTOR", "ann@desk")
 			env.Setenv("NO_COLOR", "1")
-			url, err := place(env)
+			url, err := urlOf(env)
 			env.Setenv("NIXIE_STORE", url)
 			return err
 		},
@@ -155,16 +155,25 @@ const hostileText = "\x1b]0;pwned\x07\x1b[2J=cmd|'/c calc'!A1\r\u202etxt.exe\u00
 
 func fixtureLetters() []dead {
 	refused := func(db string) nixie.Failure {
-		return nixie.Failure{Class: nixie.ClassTransient, Reason: nixie.ReasonDependency, Type: "*command.ExitError", Text: "connect to " + db + ": refused",
+		return nixie.Failure{Class: nixie.ClassTransient, Reason: nixie.ReasonDependency, Type: "*command.ExitError", Text: "connect to " +
+			db + ": refused",
 			Worker: "worker-1", Node: "node-a", ExitCode: code(69), Took: 1500 * time.Millisecond, Steps: []string{"fetched"},
-			Context: []string{"deliver", "open connection"}, Attachments: []nixie.Attachment{{Name: "stderr", Data: []byte("trying\nconnect to " + db + ": refused\n"), Truncated: 12}}}
+			Context: []string{"deliver", "open connection"}, Attachments: []nixie.Attachment{{Name: "stderr",
+				Data: []byte("trying\nconnect to " + db + ": refused\n"), Truncated: 12}}}
 	}
-	down := nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "dependency[exit 69]: connect to <host>: refused", Fingerprint: "v1-000000000000000a", Redrivable: true, Rule: "reason:dependency"}
-	invalid := nixie.Failure{Class: nixie.ClassPermanent, Reason: nixie.ReasonValidation, Type: "*orders.Error", Text: "amount is negative", Step: "check",
-		Worker: "worker-1", Took: 2 * time.Millisecond, Stack: "goroutine 1 [running]:\nmain.check()\n" + strings.Repeat("\tmain.go:1\n", 12)}
-	review := nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Signature: "validation[step check]: amount is negative", Fingerprint: "v1-000000000000000b", NeedsReview: true, Rule: "reason:validation"}
-	evil := nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonHandler, Type: "=HYPERLINK(1)", Text: hostileText, Worker: "\x1b[31mred", Context: []string{"a\rb"}}
-	odd := nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusQuarantined, Signature: "handler: \u202eevil", Fingerprint: "v1-000000000000000c", Redrivable: true, Rule: "reason:handler"}
+	down := nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen,
+		Signature: "dependency[exit 69]: connect to <host>: refused", Fingerprint: "v1-000000000000000a", Redrivable: true,
+		Rule: "reason:dependency"}
+	invalid := nixie.Failure{Class: nixie.ClassPermanent, Reason: nixie.ReasonValidation, Type: "*orders.Error", Text: "amount is negative",
+		Step:   "check",
+		Worker: "worker-1", Took: 2 * time.Millisecond, Stack: "goroutine 1 [running]:\nmain.check()\n" +
+			strings.Repeat("\tmain.go:1\n", 12)}
+	review := nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Signature: "validation[step check]: amount is negative",
+		Fingerprint: "v1-000000000000000b", NeedsReview: true, Rule: "reason:validation"}
+	evil := nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonHandler, Type: "=HYPERLINK(1)", Text: hostileText,
+		Worker: "\x1b[31mred", Context: []string{"a\rb"}}
+	odd := nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusQuarantined, Signature: "handler: \u202eevil",
+		Fingerprint: "v1-000000000000000c", Redrivable: true, Rule: "reason:handler"}
 	return []dead{
 		{"order-1", "orders", "invoice", []byte(`{"id":"order-1","amount":10}`), []nixie.Failure{refused("db-1"), refused("db-1")}, down},
 		{"order-2", "orders", "invoice", []byte(`{"id":"order-2","amount":20}`), []nixie.Failure{refused("db-2")}, down},
@@ -207,7 +216,8 @@ func fillStore(url string, check func(error)) {
 		now = now.Add(2 * time.Second)
 	}
 	for _, l := range fixtureLetters() {
-		enqueue(nixie.Message{Queue: l.queue, Key: l.key, Type: l.kind, Body: l.body, Headers: []nixie.Header{{Name: "request-id", Value: "r-" + l.queue}}})
+		enqueue(nixie.Message{Queue: l.queue, Key: l.key, Type: l.kind, Body: l.body,
+			Headers: []nixie.Header{{Name: "request-id", Value: "r-" + l.queue}}})
 		for i, f := range l.failures {
 			if i < len(l.failures)-1 {
 				settle(l.queue, nixie.Settlement{Verb: nixie.Retry, Delay: time.Second, Failure: &f})
@@ -221,7 +231,8 @@ func fillStore(url string, check func(error)) {
 	settle("orders", nixie.Settlement{Verb: nixie.Complete})
 	enqueue(nixie.Message{Queue: "billing", Key: "bill-1", Body: []byte("{}"), NotBefore: noon.Add(90 * time.Minute)})
 	enqueue(nixie.Message{Queue: "billing", Key: "bill-2", Body: []byte("{}")})
-	check(store.Configure(context.Background(), st, "billing", nixie.QueueSettings{Paused: true, PausedNote: "bank is down"}, "bob@desk", "bank is down"))
+	check(store.Configure(context.Background(), st, "billing", nixie.QueueSettings{Paused: true, PausedNote: "bank is down"}, "bob@desk",
+		"bank is down"))
 	check(st.Close())
 }
 

@@ -21,7 +21,8 @@ func makeStopped(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	f, err := filter.Parse(args[1], noon)
 	ts.Check(err)
-	op, err := st.Plan(ctx, store.Operation{Event: store.Event(args[0]), Actor: ts.Getenv("NIXIE_ACTOR"), Reason: args[2], Filter: filter.Text(f), Statuses: f.Statuses}, f, 0)
+	op, err := st.Plan(ctx, store.Operation{Event: store.Event(args[0]), Actor: ts.Getenv("NIXIE_ACTOR"), Reason: args[2],
+		Filter: filter.Text(f), Statuses: f.Statuses}, f, 0)
 	ts.Check(err)
 	ts.Check(st.Close())
 	ts.Setenv("OPERATION", op.ID.String())
@@ -39,7 +40,8 @@ func makeExhausted(ts *testscript.TestScript, _ bool, keys []string) {
 		page, _, err := st.Letters(ctx, nixie.Filter{Keys: []string{key}, Queues: []string{"orders"}}, store.Page{Limit: 1})
 		ts.Check(err)
 		for i := range policy.DefaultMaxRedrives {
-			ts.Check(st.Resolve(ctx, []store.Resolution{{Letter: page[0].ID, Event: store.OnRedrive, Actor: "bob@desk", Reason: "once more", Force: true}})[0])
+			ts.Check(st.Resolve(ctx, []store.Resolution{{Letter: page[0].ID, Event: store.OnRedrive, Actor: "bob@desk", Reason: "once more",
+				Force: true}})[0])
 			now = now.Add(time.Second)
 			ds, err := st.Claim(ctx, "orders", nixie.Want{Max: 1})
 			ts.Check(err)

@@ -31,7 +31,8 @@ func streamColumns(now time.Time) []column[office.StreamView] {
 	return []column[v]{
 		{name: "stream", kind: flex}, {name: "state", paint: func(s *v) ink { return streamInk(s.State) }},
 		{name: "followers"}, {name: "dead", show: asWide}, {name: "passing", show: asWide}, {name: "head"}, {name: "attempts"},
-		{name: "due_in", cell: func(s *v) string { return until(now, s.Due) }}, {name: "leased_by", show: asWide, kind: flex}, {name: "failure", kind: flex},
+		{name: "due_in", cell: func(s *v) string { return until(now, s.Due) }}, {name: "leased_by", show: asWide, kind: flex},
+		{name: "failure", kind: flex},
 	}
 }
 
@@ -120,7 +121,8 @@ func (g *globals) streamNext(s *office.StreamView, l *nixie.Letter) (next []step
 		why := either(passed, "those that come later go on without it, too", "the others go on without it, for good")
 		next = append(next, step{g.typed("dlq", "show", s.Letter), "why it died"})
 		if l.Status == nixie.StatusQuarantined {
-			next = append(next, step{g.typed("dlq", "requalify", s.Letter, "--reason", "'…'"), "let it be redriven again; it keeps its position"})
+			next = append(next, step{g.typed("dlq", "requalify", s.Letter, "--reason", "'…'"),
+				"let it be redriven again; it keeps its position"})
 		} else {
 			next = append(next, step{g.redriveOf(l), "once the cause is fixed; it keeps its position"})
 		}

@@ -29,7 +29,8 @@ func makeStreams(ts *testscript.TestScript, _ bool, _ []string) {
 	for _, customer := range []int{7, 8, 9, 10} {
 		for n := 1; n <= 3; n++ {
 			number++
-			m := nixie.Message{Queue: "ledger", Stream: fmt.Sprint("customer-", customer), Key: fmt.Sprintf("customer-%d/%d", customer, n), Body: []byte("{}")}
+			m := nixie.Message{Queue: "ledger", Stream: fmt.Sprint("customer-", customer), Key: fmt.Sprintf("customer-%d/%d", customer, n),
+				Body: []byte("{}")}
 			m.ID, err = nixie.ParseID(fmt.Sprintf("01970000-0000-7000-8000-%012d", number))
 			ts.Check(err)
 			_, err = st.Enqueue(ctx, m)
@@ -46,7 +47,8 @@ func makeStreams(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 	ts.Check(errors.Join(st.Settle(ctx, []nixie.Settlement{
 		{Delivery: ds[0], Verb: nixie.Bury, Failure: failure(ds[0], nixie.Bury), Burial: &nixie.Burial{
-			Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "handler: account is locked", Fingerprint: "v2-0123456789abcdef", Redrivable: true, Rule: "max attempts",
+			Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "handler: account is locked",
+			Fingerprint: "v2-0123456789abcdef", Redrivable: true, Rule: "max attempts",
 		}},
 		{Delivery: ds[1], Verb: nixie.Retry, Delay: 2 * time.Hour, Failure: failure(ds[1], nixie.Retry)},
 		{Delivery: ds[2], Verb: nixie.Release},
@@ -66,7 +68,8 @@ func TestStreamNextOfADeadHead(t *testing.T) {
 	}{
 		{"redrivable", nixie.Letter{Status: nixie.StatusOpen, Redrivable: true}, "dlq redrive " + s.Letter + " --reason"},
 		{"not redrivable", nixie.Letter{Status: nixie.StatusOpen}, "dlq redrive " + s.Letter + " --force --reason"},
-		{"for review", nixie.Letter{Status: nixie.StatusReview, Redrivable: true, NeedsReview: true}, "dlq redrive " + s.Letter + " --force --reason"},
+		{"for review", nixie.Letter{Status: nixie.StatusReview, Redrivable: true, NeedsReview: true}, "dlq redrive " + s.Letter +
+			" --force --reason"},
 		{"in quarantine", nixie.Letter{Status: nixie.StatusQuarantined, Redrivable: true}, "dlq requalify " + s.Letter + " --reason"},
 	} {
 		var told []string

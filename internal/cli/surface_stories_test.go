@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// stories are what scripts and golden files show, by name, each with the files
-// that show it.
+// stories list everything that scripts and golden files show, by name, each with the files that
+// show it.
 type stories struct {
 	root       *cobra.Command
 	commands   map[string][]string            // "dlq list"
@@ -35,7 +35,8 @@ type stories struct {
 // show nothing.
 func readStories(t *testing.T, root *cobra.Command) *stories {
 	t.Helper()
-	s := &stories{root, map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string]map[string][]string{}, map[string][]string{}, map[string][]string{}}
+	s := &stories{root, map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string]map[string][]string{},
+		map[string][]string{}, map[string][]string{}}
 	if err := filepath.WalkDir("testdata", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

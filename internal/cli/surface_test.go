@@ -64,7 +64,7 @@ func surfaceRoot() *cobra.Command {
 	return root
 }
 
-// surface is what has been looked at.
+// surface collects the names without a story.
 type surface struct {
 	out     io.Writer
 	missing []string

@@ -26,7 +26,8 @@ func newVerify(g *globals) *cobra.Command {
 }
 
 func (g *globals) printReport(w io.Writer, r *store.Report) {
-	t := newTable(w, g.width(), g.colours(g.OutTTY), heading{text: "RULE"}, heading{text: "SUBJECT"}, heading{text: "WHAT IS WRONG", flex: true})
+	t := newTable(w, g.width(), g.colours(g.OutTTY), heading{text: "RULE"}, heading{text: "SUBJECT"},
+		heading{text: "WHAT IS WRONG", flex: true})
 	for _, v := range r.Violations {
 		_ = t.add(cell{v.Rule, red}, cell{text: v.Subject}, cell{text: v.Text}) // w is in memory
 	}
@@ -74,7 +75,8 @@ func printHealth(w io.Writer, e *office.HealthView) {
 		f.add("oldest lease", "ends "+clock(e.OldestLease))
 	}
 	for _, o := range e.Owners {
-		f.add("owner", fmt.Sprintf("%s, %s, since %s, %s", o.Name, either(o.Alive, "alive", "gone"), clock(o.StartedAt), plural(o.Leases, "lease")))
+		f.add("owner", fmt.Sprintf("%s, %s, since %s, %s", o.Name, either(o.Alive, "alive", "gone"), clock(o.StartedAt),
+			plural(o.Leases, "lease")))
 	}
 	f.print(w)
 	if len(e.Problems) == 0 {

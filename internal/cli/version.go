@@ -31,7 +31,10 @@ func newVersion(g *globals) *cobra.Command {
 }
 
 func versions() versionView {
-	v := versionView{Version: "unknown", Revision: "unknown", Go: runtime.Version(), SQLite: app.SQLiteVersion(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := versionView{
+		Version: "unknown", Revision: "unknown", Go: runtime.Version(), SQLite: app.SQLiteVersion(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

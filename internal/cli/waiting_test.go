@@ -32,7 +32,8 @@ func triedMessages() []tried {
 	return []tried{
 		{"m-1", "mail", "", times(12, nixie.ReasonTimeout), 10 * time.Minute},
 		{"m-2", "mail", "", times(3, nixie.ReasonDependency), 2 * time.Hour},
-		{"m-3", "mail", "", []nixie.Reason{nixie.ReasonTimeout, nixie.ReasonDependency, nixie.ReasonTimeout, nixie.ReasonHandler}, 30 * time.Second},
+		{"m-3", "mail", "", []nixie.Reason{nixie.ReasonTimeout, nixie.ReasonDependency, nixie.ReasonTimeout, nixie.ReasonHandler},
+			30 * time.Second},
 		{"m-4", "mail", "", times(1, nixie.ReasonHandler), time.Minute},
 		{"l-1", "lines", "customer-7", times(2, nixie.ReasonValidation), time.Hour},
 	}

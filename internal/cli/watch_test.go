@@ -13,7 +13,7 @@ import (
 // is shown; and a signal ends the watch well, with the cursor to go on.
 func TestWatchRunsACommandForEachNewGroup(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("one.txt", "a\n")
 	d.write("two.txt", "b\n")
 	die := func(items, job, exit string) {
@@ -25,7 +25,8 @@ func TestWatchRunsACommandForEachNewGroup(t *testing.T) {
 	if len(before) != 2 || before[0] != "cursor" {
 		t.Fatalf("the cursor is %q", before)
 	}
-	d.write("tell.sh", "#!/bin/sh\ncat > group.json\necho \"$NIXIE_REASON $NIXIE_QUEUE $NIXIE_COUNT$NIXIE_STORE $1\" >> ledger\necho no such team >&2\nexit 3\n")
+	d.write("tell.sh", "#!/bin/sh\ncat > group.json\necho \"$NIXIE_REASON $NIXIE_QUEUE $NIXIE_COUNT$NIXIE_STORE $1\" >> ledger\necho no "+
+		"such team >&2\nexit 3\n")
 	die("one.txt", "j2", "69")
 	cmd := d.running(1, "dlq", "watch", "--cursor", before[1], "--interval", "100ms", "--exec", "./tell.sh argument")
 	die("two.txt", "j3", "69") // of the same group

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// worked is what nixie work -o json prints.
+// worked is the JSON of nixie work.
 type worked struct {
 	Queues                                                                  []string
 	Attempts, Succeeded, Retried, Dead, Discarded, Ready, Scheduled, Leased int
 }
 
-func (d *desk) worked(text string) (w worked) {
+func (d *workspace) worked(text string) (w worked) {
 	d.t.Helper()
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		d.t.Fatalf("%v in %q", err, text)
@@ -30,10 +30,11 @@ func (d *desk) worked(text string) (w worked) {
 // when it was enqueued, and what waits for a retry.
 func TestR52_DrainEndsWhenOnlyFutureItemsRemain(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("lines.jsonl", `{"body":"1"}`+"\n"+`{"body":"2"}`+"\n"+`{"body":"later","delay":"1h"}`+"\n"+`{"body":"fails"}`+"\n")
 	d.nixie(0, "enqueue", "q", "--jsonl", "lines.jsonl")
-	got := d.worked(d.nixie(0, "work", "q", "--drain", "--backoff", "15m", "--max-attempts", "3", "-o", "json", "--", "sh", "-c", `read body; [ "$body" != fails ]`).out)
+	got := d.worked(d.nixie(0, "work", "q", "--drain", "--backoff", "15m", "--max-attempts", "3", "-o", "json", "--", "sh", "-c",
+		`read body; [ "$body" != fails ]`).out)
 	if got.Succeeded != 2 || got.Retried != 1 || got.Dead != 0 || got.Ready != 0 || got.Scheduled != 2 || got.Leased != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -53,7 +54,7 @@ func TestWorkStops(t *testing.T) {
 }
 
 func workStops(t *testing.T, sig os.Signal) {
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("lines.jsonl", strings.Repeat("{}\n", 6))
 	d.nixie(0, "enqueue", "q", "--jsonl", "lines.jsonl")
 	cmd := d.running(2, "work", "q", "-p", "2", "-o", "json", "--", "sh", "-c",
@@ -71,7 +72,8 @@ func workStops(t *testing.T, sig os.Signal) {
 		t.Errorf("%+v", got)
 	}
 	d.noProcess()
-	if got := d.worked(d.nixie(0, "work", "q", "--drain", "-o", "json", "--", "sh", "-c", `[ "$NIXIE_ATTEMPT" = 1 ]`).out); got.Succeeded != 4 || got.Attempts != 4 {
+	if got := d.worked(d.nixie(0, "work", "q", "--drain", "-o", "json", "--", "sh", "-c",
+		`[ "$NIXIE_ATTEMPT" = 1 ]`).out); got.Succeeded != 4 || got.Attempts != 4 {
 		t.Errorf("the next worker: %+v", got)
 	}
 	d.verify()
@@ -81,7 +83,7 @@ func workStops(t *testing.T, sig os.Signal) {
 // end that was asked for was not reached.
 func TestWorkEndedInTheMiddle(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.nixie(0, "enqueue", "q", "--body", "x")
 	cmd := d.running(1, "work", "q", "--until-empty", "-o", "json", "--", "sh", "-c", `echo >> ledger; sleep 1000`)
 	d.signal(cmd, syscall.SIGTERM)
@@ -102,7 +104,7 @@ func TestWorkEndedInTheMiddle(t *testing.T) {
 // A queue with a long backlog does not keep a small one waiting.
 func TestWorkIsFair(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newWorkspace(t)
 	d.write("many.jsonl", strings.Repeat("{}\n", 60))
 	d.write("few.jsonl", strings.Repeat("{}\n", 5))
 	d.nixie(0, "enqueue", "many", "--jsonl", "many.jsonl")
