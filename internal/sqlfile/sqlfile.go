@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // File is one file as read.
@@ -36,18 +37,21 @@ type File struct {
 	Text        string // what the database gets: one line, arguments numbered, parts included
 }
 
-// Texts returns the text of each file by its name without ".sql". An argument becomes mark and
-// its number: ?1, $1. Texts panics at a mistake in a file, which a test of the caller has to find.
-func Texts(files fs.FS, mark string) map[string]string {
-	all, err := Read(files, mark)
-	if err != nil {
-		panic(err)
-	}
-	texts := make(map[string]string, len(all))
-	for name, f := range all {
-		texts[name] = f.Text
-	}
-	return texts
+// Texts returns a function that has the text of each file by its name without ".sql". An argument
+// becomes mark and its number: ?1, $1. The files are read at the first call, because most commands
+// need no store. The call panics at a mistake in a file, which a test of the caller has to find.
+func Texts(files fs.FS, mark string) func() map[string]string {
+	return sync.OnceValue(func() map[string]string {
+		all, err := Read(files, mark)
+		if err != nil {
+			panic(err)
+		}
+		texts := make(map[string]string, len(all))
+		for name, f := range all {
+			texts[name] = f.Text
+		}
+		return texts
+	})
 }
 
 // Read returns each file in the folder sql by its name without ".sql".
@@ -77,17 +81,21 @@ func Read(files fs.FS, mark string) (map[string]File, error) {
 
 // parse splits a file into its header and its text on one line.
 func parse(data string) (f File) {
-	var text []string
+	var text strings.Builder
+	text.Grow(len(data))
 	for line := range strings.Lines(data) {
 		line = strings.TrimSpace(line)
 		comment, is := strings.CutPrefix(line, "--")
 		if !is {
-			text = append(text, line)
+			if text.Len() > 0 {
+				text.WriteByte(' ')
+			}
+			text.WriteString(line)
 			continue
 		}
 		key, value, _ := strings.Cut(strings.TrimSpace(comment), ": ")
 		switch {
-		case len(text) > 0: // below the header
+		case text.Len() > 0: // below the header
 		case key == "in":
 			names, _, _ := strings.Cut(value, " — ")
 			f.In = append(f.In, strings.Split(names, ", ")...)
@@ -105,13 +113,14 @@ func parse(data string) (f File) {
 			f.Does = strings.TrimSpace(f.Does + comment)
 		}
 	}
-	f.Text = strings.TrimSpace(strings.Join(text, " "))
+	f.Text = strings.TrimSpace(text.String())
 	return f
 }
 
 // fill includes parts and numbers arguments. What stands between quotes stays as it is.
 func fill(text, mark string, in []string, all map[string]File) (string, error) {
 	var out strings.Builder
+	out.Grow(len(text) + len(text)/2)
 	for {
 		special := strings.IndexAny(text, "':{-")
 		if special < 0 {

@@ -42,7 +42,7 @@ where due <= :now and due > :now - 1 and at[1 : 2] limit :limit
 	if p := all["columns"]; !p.Part || p.Whole != "select m.pos, m.due from m" {
 		t.Errorf("part: %+v", p)
 	}
-	if got := Texts(files, "?")["claim"]; !strings.Contains(got, "due > ?2 - 1") {
+	if got := Texts(files, "?")()["claim"]; !strings.Contains(got, "due > ?2 - 1") {
 		t.Errorf("text for SQLite: %s", got)
 	}
 }
@@ -62,8 +62,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// stores are the packages that have their statements in files, by the variable that holds them.
-var stores = map[string]string{"../../store/sqlite": "sqlText"}
+// stores are the packages that have their statements in files, by the pattern of a use.
+var stores = map[string]string{"../../store/sqlite": `sqlText\(`}
 
 // TestHeaders reads the headers of all statements: each says what it does, in a sentence, and what
 // its arguments mean.
@@ -116,7 +116,7 @@ func TestUse(t *testing.T) {
 			}
 			parts.Write(data)
 		}
-		for _, use := range regexp.MustCompile(variable+`\["(\w+)"\]`).FindAllStringSubmatch(code.String(), -1) {
+		for _, use := range regexp.MustCompile(variable+`"(\w+)"[\])]`).FindAllStringSubmatch(code.String(), -1) {
 			if _, there := all[use[1]]; !there {
 				t.Errorf("%s uses %s, which is not there", folder, use[0])
 			}

@@ -90,12 +90,12 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 	for _, q := range a.named {
 		numbers = append(numbers, q.n)
 	}
-	here := "c.pos = any(array(" + texts["messages_with"] + " union all " + texts["letters_with"] + ")) or c.origin = any($2::text[])"
+	here := "c.pos = any(array(" + texts()["messages_with"] + " union all " + texts()["letters_with"] + ")) or c.origin = any($2::text[])"
 	list := uuids(ids)
 	// A letter that comes back leaves its own stream.
-	a.openStreamsOf("select s.queue, s.name from @.letter l join @.stream s on s.n = l.stream where l.pos"+which.letters, list)
-	a.lock(&a.locked.letters, "select pos from @.letter where pos"+which.letters+" order by pos for update", list)
-	a.openKeys(texts["keys_to_adopt"], list, numbers, keys)
+	a.openStreamsOf("select s.queue, s.name from @.letter l join @.stream s on s.n = l.stream where l.pos"+which().letters, list)
+	a.lock(&a.locked.letters, "select pos from @.letter where pos"+which().letters+" order by pos for update", list)
+	a.openKeys(texts()["keys_to_adopt"], list, numbers, keys)
 	a.clock()
 	a.readMessages(here, list, origins)
 	a.readLetters("pos in (select c.pos from @.message c where "+here+")", list, origins)

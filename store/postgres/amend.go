@@ -46,9 +46,9 @@ func (t *tx) holdToAmend(ids []nixie.ID, c *store.Change) error {
 	}
 	list, to := uuids(ids), t.named[c.Queue]
 	t.lockRanges(list)
-	t.openStreamsOf(texts["streams_to_move"], list, to.n, to.settings.Ordered())
-	t.holdRest(which.ids, list, false)
-	t.openKeys(texts["keys_to_move"], list, to.n)
+	t.openStreamsOf(texts()["streams_to_move"], list, to.n, to.settings.Ordered())
+	t.holdRest(which().ids, list, false)
+	t.openKeys(texts()["keys_to_move"], list, to.n)
 	t.draw(2 * len(ids))
 	if err := t.send(); err != nil {
 		return err

@@ -77,7 +77,7 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 	err := x.do(ctx, func(t *tx) error {
 		own := [][16]byte{d.ID}
 		t.lockBatchesOf(own)
-		if err := t.holdNow(which.ids, own, false, false); err != nil {
+		if err := t.holdNow(which().ids, own, false, false); err != nil {
 			return err
 		}
 		return t.settle(&nixie.Settlement{Delivery: d, Verb: nixie.Complete})

@@ -41,7 +41,7 @@ func (s *Store) Check(ctx context.Context) (store.Report, error) {
 				err := r.Scan(&v.Subject, &v.Text)
 				report.Violations = append(report.Violations, v)
 				return err
-			}, "select * from ("+texts["check_"+strings.ReplaceAll(rule, "-", "_")]+") v limit $1", maxViolations)
+			}, "select * from ("+texts()["check_"+strings.ReplaceAll(rule, "-", "_")]+") v limit $1", maxViolations)
 		}
 		t.checkBodies(&report)
 		t.checkChains(&report)

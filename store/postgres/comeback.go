@@ -48,7 +48,7 @@ func (a *adopting) dieAgain(m *message, given *nixie.Letter) error {
 
 // readLives reads the last failures of letters that exist.
 func (a *adopting) readLives(ids [][16]byte) {
-	a.readHeads("pos"+which.letters, ids)
+	a.readHeads("pos"+which().letters, ids)
 	a.lived = map[int64]int{}
 	a.read(func(r row) error {
 		var pos int64
@@ -58,5 +58,5 @@ func (a *adopting) readLives(ids [][16]byte) {
 			a.lived[pos] = max(a.lived[pos], f.Generation)
 		}
 		return err
-	}, "select pos, doc from @.history where pos"+which.letters, ids)
+	}, "select pos, doc from @.history where pos"+which().letters, ids)
 }

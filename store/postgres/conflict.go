@@ -46,7 +46,7 @@ func (e *enqueuing) claimKeys(messages []nixie.Message) error {
 func (e *enqueuing) openHolders(messages []nixie.Message, queues []int64, names []string) {
 	owners, keys := eachOf(e.fresh, func(m *message) int64 { return m.queue }),
 		eachOf(messages, func(m nixie.Message) string { return m.DedupeKey })
-	e.openStreamsOf(texts["streams_of_holders"], owners, keys, queues, names)
+	e.openStreamsOf(texts()["streams_of_holders"], owners, keys, queues, names)
 	e.lock(&e.locked.pending, "lock_holders.sql", owners, keys)
 }
 

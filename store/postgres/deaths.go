@@ -77,7 +77,7 @@ func (s interval) deaths() string {
 	if first > last {
 		ends = []interval{s}
 	}
-	columns := texts["letter_counted_by"] + ", facet"
+	columns := texts()["letter_counted_by"] + ", facet"
 	rows := fmt.Sprintf("select %s, letters from @.death where hour between '%d'::bigint and '%d'::bigint", columns, first, last)
 	for _, end := range ends {
 		rows += " union all select " + columns + ", 1 from @.letter where queue = any(array(select n from @.queue)) and " +

@@ -21,7 +21,7 @@ func (r *resolving) readHeaders(letters [][16]byte) {
 		}
 		r.headers[pos] = headers
 		return nil
-	}, "select pos, coalesce(headers, '') from @.message where pos"+which.letters, letters)
+	}, "select pos, coalesce(headers, '') from @.message where pos"+which().letters, letters)
 }
 
 // edit gives a redriven message what an operator changed, and keeps what it was.

@@ -146,7 +146,7 @@ func (t *tx) readExisting(messages []nixie.Message, existing map[nixie.ID]bool) 
 		err := r.Scan((*idColumn)(&id))
 		existing[id] = true
 		return err
-	}, "select id from @.message where pos"+which.ids, uuids(given))
+	}, "select id from @.message where pos"+which().ids, uuids(given))
 }
 
 // newMessage returns a message as it is taken in, without its position and the ID that it gets.

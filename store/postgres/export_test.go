@@ -128,7 +128,7 @@ func Statements(schema string) (all map[string]string, args map[string]int, err 
 			args[name] = -1
 		}
 		all[name] = inSchema(fill(name, "where", "true", "streams", streams, "lock", "for update", "keys", "select 1, ''", "these",
-			which.ids, "queues", "true",
+			which().ids, "queues", "true",
 			"direction", "", "limit", "1", "letters", "@.letter l", "operation", "(select null::uuid)", "key", "l.reason", "examples", "3",
 			"deaths", "@.death l", "hour", "0", "within", "true", "parts", "@.queue q", "part", "l.queue = q.n"), schema)
 	}

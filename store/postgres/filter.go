@@ -118,7 +118,7 @@ func (w *where) message(f *nixie.Filter, now int64) {
 }
 
 // asked returns a text of the folder sql as a part of a condition.
-func asked(part string) string { return strings.ReplaceAll(texts[part], "$1", "?") }
+func asked(part string) string { return strings.ReplaceAll(texts()[part], "$1", "?") }
 
 // letterWhere is a filter over letter l and, if it asks for it, current c.
 func letterWhere(f *nixie.Filter, now int64) *where {
@@ -190,7 +190,7 @@ func messageWhere(f *nixie.Filter, now int64) *where {
 	if len(f.IDs) > 0 {
 		w.add("c.pos = any(array("+asked("messages_with")+"))", uuids(f.IDs))
 	}
-	w.contains(texts["newest_text"], "(select f.low from @.history f where f.pos = c.pos order by f.ordinal desc limit 1)", f.Text)
+	w.contains(texts()["newest_text"], "(select f.low from @.history f where f.pos = c.pos order by f.ordinal desc limit 1)", f.Text)
 	oneOf(w, "c.reason", f.Reasons)
 	w.counted(f, "c")
 	w.message(f, now)

@@ -120,7 +120,7 @@ func (t *tx) checkLocks() error {
 func (t *tx) hold(ids []nixie.ID, told bool) error {
 	list := uuids(ids)
 	t.lockRanges(list)
-	t.holdRows(which.ids, list, told)
+	t.holdRows(which().ids, list, told)
 	if err := t.send(); err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (t *tx) settleNoted(dead []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	t.holdRest(which.ids, ids, false)
+	t.holdRest(which().ids, ids, false)
 	if err := t.send(); err != nil {
 		return err
 	}

@@ -87,9 +87,9 @@ func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
 		positions, ids = append(positions, d.Lease.Handle.Pos), append(ids, d.ID)
 	}
 	if len(unfiled) > 0 {
-		return t.holdNow(which.ids, ids, told, true)
+		return t.holdNow(which().ids, ids, told, true)
 	}
-	return t.holdNow(which.positions, positions, told, false)
+	return t.holdNow(which().positions, positions, told, false)
 }
 
 // holdMembers is holdLeased for members of batches, which are locked. If all of them are still
@@ -215,7 +215,7 @@ func (s *Store) split(ctx context.Context, d *nixie.Delivery) error {
 		t.lockBatchesOf(own)
 		// No row of pending and no stream is waited for: the caller's transaction may hold them.
 		t.lock(&t.locked.streams, "lock_stream_of_member.sql", own)
-		t.readMessages("c.pos"+which.ids, own)
+		t.readMessages("c.pos"+which().ids, own)
 		if err := t.send(); err != nil {
 			return err
 		}

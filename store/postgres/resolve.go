@@ -60,22 +60,22 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 		}
 	}
 	list := uuids(ids)
-	r.lockQueues("n in (select queue from @.letter where pos"+which.letters+")", list)
+	r.lockQueues("n in (select queue from @.letter where pos"+which().letters+")", list)
 	restores := slices.ContainsFunc(resolutions, func(by store.Resolution) bool { return by.Event == store.OnRestore })
 	if restores {
 		r.lock(&r.locked.cursors, "lock_cursors_of_letters.sql", list)
 	}
 	// Streams are made for messages that may be appended to them.
-	r.openStreamsOf(texts["streams_to_resolve"], list)
-	r.lock(&r.locked.pending, "select pos from @.pending where pos"+which.letters+" order by pos for update", list)
-	r.lock(&r.locked.letters, "select pos from @.letter where pos"+which.letters+" order by pos for update", list)
-	r.openKeys("select queue, dedupe from @.message where pos"+which.letters+" and dedupe is not null", list)
+	r.openStreamsOf(texts()["streams_to_resolve"], list)
+	r.lock(&r.locked.pending, "select pos from @.pending where pos"+which().letters+" order by pos for update", list)
+	r.lock(&r.locked.letters, "select pos from @.letter where pos"+which().letters+" order by pos for update", list)
+	r.openKeys("select queue, dedupe from @.message where pos"+which().letters+" and dedupe is not null", list)
 	r.clock()
-	r.readMessages("c.pos"+which.letters, list)
+	r.readMessages("c.pos"+which().letters, list)
 	if restores {
-		r.readMessages("c.pos = any(array("+texts["firsts_without_row"]+"))", list)
+		r.readMessages("c.pos = any(array("+texts()["firsts_without_row"]+"))", list)
 	}
-	r.readLetters("pos"+which.letters, list)
+	r.readLetters("pos"+which().letters, list)
 	if len(operations) > 0 {
 		r.readItems(operations, list)
 	}

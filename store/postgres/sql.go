@@ -3,6 +3,7 @@ package postgres
 import (
 	"embed"
 	"strings"
+	"sync"
 
 	"github.com/nixie-go/nixie/internal/sqlfile"
 )
@@ -18,15 +19,19 @@ var texts = sqlfile.Texts(sqlFolder, "$")
 
 // which says which messages or letters a statement is about, as a condition behind a column of
 // positions: those with the IDs $1, or with the positions $1.
-var which = struct{ ids, letters, positions string }{
-	ids:       " = any(array(" + texts["messages_with"] + "))",
-	letters:   " = any(array(" + texts["letters_with"] + "))",
-	positions: " = any($1::bigint[])",
-}
+var which = sync.OnceValue(func() conditions {
+	return conditions{
+		ids:       " = any(array(" + texts()["messages_with"] + "))",
+		letters:   " = any(array(" + texts()["letters_with"] + "))",
+		positions: " = any($1::bigint[])",
+	}
+})
+
+type conditions struct{ ids, letters, positions string }
 
 // fill returns a statement with what its file leaves open: names in braces, and texts for them.
 func fill(file string, open ...string) string {
-	text := texts[strings.TrimSuffix(file, ".sql")]
+	text := texts()[strings.TrimSuffix(file, ".sql")]
 	for i := 0; i < len(open); i += 2 {
 		text = strings.ReplaceAll(text, "{"+open[i]+"}", open[i+1])
 	}
@@ -35,8 +40,8 @@ func fill(file string, open ...string) string {
 
 // textsOf returns the statements for a schema, by the names of their files.
 func textsOf(schema string) map[string]string {
-	own := make(map[string]string, len(texts))
-	for name, text := range texts {
+	own := make(map[string]string, len(texts()))
+	for name, text := range texts() {
 		own[name+".sql"] = inSchema(text, schema)
 	}
 	return own

@@ -72,7 +72,7 @@ func (m *Schema) rehearse(ctx context.Context, t pgx.Tx, known []store.Migration
 
 // describe reads the catalog of a schema, with an @ for its name.
 func describe(ctx context.Context, t pgx.Tx, schema string) (map[string]string, error) {
-	rows, err := t.Query(ctx, texts["describe_schema"], schema)
+	rows, err := t.Query(ctx, texts()["describe_schema"], schema)
 	if err != nil {
 		return nil, err
 	}

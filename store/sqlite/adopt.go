@@ -186,7 +186,7 @@ func (t *tx) adoptEnd(pos int64, l *nixie.Letter) error {
 	if ended.IsZero() {
 		ended = l.DiedAt
 	}
-	return t.run(sqlText["adopt_log"],
+	return t.run(sqlText("adopt_log"),
 		pos, lifecycle.Dead, lifecycle.Nanos(ended), lifecycle.Nanos(m.FirstReceivedAt), m.Attempts, m.Deliveries, m.Crashes,
 		max(m.Generation, 1), m.Redrives, m.Deliveries,
 		jsonText(len(m.Steps) == 0, m.Steps), m.OrderGap)
@@ -228,7 +228,7 @@ func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
 	if err != nil {
 		return err
 	}
-	if err := t.run(sqlText["adopt_letter"],
+	if err := t.run(sqlText("adopt_letter"),
 		id, pos, facet, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint,
 		l.Redrivable, l.NeedsReview, l.Rule, last,
 		lifecycle.Nanos(l.FirstFailedAt), lifecycle.Nanos(l.LastFailedAt), lifecycle.Nanos(l.DiedAt), idOrNull(l.Operation), l.Note,
@@ -237,7 +237,7 @@ func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
 	}
 	for i := range l.Notes {
 		n := &l.Notes[i]
-		if err := t.run(sqlText["adopt_note"], i, lifecycle.Nanos(n.At), n.By, n.Text, sumOf(n.By, n.Text), id); err != nil {
+		if err := t.run(sqlText("adopt_note"), i, lifecycle.Nanos(n.At), n.By, n.Text, sumOf(n.By, n.Text), id); err != nil {
 			return err
 		}
 	}

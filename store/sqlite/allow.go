@@ -49,7 +49,7 @@ func (t *tx) deadMessage(l *letterRow, on store.Event) (*deadMessage, error) {
 	if m.q, err = t.queueAt(l.pos); err != nil {
 		return nil, err
 	}
-	if err := t.each(sqlText["dead_message"], func(row rows) error {
+	if err := t.each(sqlText("dead_message"), func(row rows) error {
 		m.stream, m.key = row.ColumnText(8), row.ColumnText(9)
 		p.Generation, p.Redrives, p.Number, p.State = row.ColumnInt(0), row.ColumnInt(1), row.ColumnInt64(2), row.ColumnInt(6)
 		p.Received, p.priority, p.Gap = row.ColumnInt64(3), row.ColumnInt(5), row.ColumnBool(7)

@@ -167,7 +167,7 @@ func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, chang
 	if st.hasRow {
 		t.markDirty(q, p.stream)
 		t.countAgain(&was, p)
-		return t.run(sqlText["amend_row"],
+		return t.run(sqlText("amend_row"),
 			p.Due, p.Attempts, p.Deliveries, p.Crashes, p.Alone, text(p.Abandoned), p.MayPass, pos)
 	}
 	if p.Due == was.Due {
@@ -184,7 +184,7 @@ func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, chang
 // move appends a message to another queue. It gets a position there, and all rows that name the old
 // position follow.
 func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name string) error {
-	l, err := t.letter(sqlText["letter_at"], pos)
+	l, err := t.letter(sqlText("letter_at"), pos)
 	if err != nil {
 		return err
 	}
@@ -223,11 +223,11 @@ func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name stri
 	if to.fresh == 0 {
 		to.cursor = to.last
 	}
-	return t.settleDown(to, h, newPos)
+	return t.insertMoved(to, h, newPos)
 }
 
-// settleDown writes a message that left its queue into another one.
-func (t *tx) settleDown(to *queueRow, h *held, newPos int64) error {
+// insertMoved writes a message that left its queue into another one.
+func (t *tx) insertMoved(to *queueRow, h *held, newPos int64) error {
 	for _, query := range [...]string{
 		"update message set pos = ?, own = 1 where pos = ?",
 		"update failure set pos = ? where pos = ?",

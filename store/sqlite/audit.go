@@ -56,7 +56,7 @@ func (t *tx) link(queue int64) (*chainHead, error) {
 		return head, nil
 	}
 	head := &chainHead{}
-	err := t.each(sqlText["audit_head"], func(row rows) error {
+	err := t.each(sqlText("audit_head"), func(row rows) error {
 		head.number = row.ColumnInt64(0)
 		row.ColumnBytes(1, head.hash[:])
 		return nil
@@ -77,7 +77,7 @@ func (s *Store) chainOf(ctx context.Context, queue string, page store.Page) ([]s
 	limit := page.Rows()
 	var list []store.AuditEntry
 	err = s.read(ctx, func(c conn) error {
-		return c.each(sqlText["audit_chain"], func(row rows) error {
+		return c.each(sqlText("audit_chain"), func(row rows) error {
 			list = append(list, scanAudit(row, queue))
 			return nil
 		}, queue, after, limit)
@@ -118,7 +118,7 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 	var list []store.AuditEntry
 	next := ""
 	err := s.read(ctx, func(c conn) error {
-		return c.each(sqlText["audit_entries"]+" "+w.String()+order, func(row rows) error {
+		return c.each(sqlText("audit_entries")+" "+w.String()+order, func(row rows) error {
 			e := scanAudit(row, row.ColumnText(10))
 			list = append(list, e)
 			next = fmt.Sprintf("%d.%d.%d", row.ColumnInt64(1), row.ColumnInt64(9), e.Number)

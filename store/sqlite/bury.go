@@ -12,7 +12,7 @@ func (t *tx) letterOf(h *held) (*letterRow, error) {
 	if h.Generation <= 1 {
 		return nil, nil
 	}
-	return t.letter(sqlText["letter_at"], h.pos)
+	return t.letter(sqlText("letter_at"), h.pos)
 }
 
 // bury ends a message as dead. It adds a letter, or updates the one from an earlier generation. by
@@ -88,7 +88,7 @@ func (t *tx) insertLetter(l *letterRow, flow string) error {
 // writeDeath writes another death of a message to its letter. appendFailure has written the text of
 // the failure already.
 func (t *tx) writeDeath(l *letterRow) error {
-	return t.run(sqlText["letter_dies_again"],
+	return t.run(sqlText("letter_dies_again"),
 		l.facet, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable,
 		l.NeedsReview, l.Rule, sumOf(l.Rule),
 		l.FirstFailed, l.LastFailed, l.Died, l.Resolved, idOrNull(l.Operation), l.Note, sumOf(l.Note), l.Revision, orNull(l.stream), l.Rank,
@@ -97,7 +97,7 @@ func (t *tx) writeDeath(l *letterRow) error {
 
 // writeMove writes a change of a letter that is no death.
 func (t *tx) writeMove(l *letterRow) error {
-	return t.run(sqlText["letter_moves"],
+	return t.run(sqlText("letter_moves"),
 		l.facet, string(l.Status), l.Resolved, l.Note, sumOf(l.Note), l.Revision, idOrNull(l.Operation), l.pos)
 }
 

@@ -77,7 +77,7 @@ func checkRules(c conn, r *store.Report) error {
 		r.Checked += n
 	}
 	for _, rule := range rules {
-		query := sqlText["check_"+strings.ReplaceAll(rule, "-", "_")] + " limit ?"
+		query := sqlText("check_"+strings.ReplaceAll(rule, "-", "_")) + " limit ?"
 		if err := c.each(query, func(row rows) error {
 			r.Violations = append(r.Violations, store.Violation{Rule: rule, Subject: dashed(row.ColumnText(0)), Text: row.ColumnText(1)})
 			return nil
@@ -98,7 +98,7 @@ func dashed(s string) string {
 
 func checkBodies(c conn, r *store.Report) error {
 	found := 0
-	return c.each(sqlText["check_bodies"], func(row rows) error {
+	return c.each(sqlText("check_bodies"), func(row rows) error {
 		r.Checked++
 		var have nixie.Hash
 		row.ColumnBytes(2, have[:])
@@ -115,7 +115,7 @@ func checkBodies(c conn, r *store.Report) error {
 func checkChains(c conn, r *store.Report) error {
 	var before nixie.Hash
 	queue, number, found := "", int64(0), 0
-	return c.each(sqlText["check_chains"], func(row rows) error {
+	return c.each(sqlText("check_chains"), func(row rows) error {
 		r.Checked++
 		e := store.AuditEntry{
 			Queue: row.ColumnText(0), Number: row.ColumnInt64(1), At: lifecycle.Moment(row.ColumnInt64(2)), Actor: row.ColumnText(3),

@@ -63,7 +63,7 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 	if err != nil || !busy {
 		return nil, err
 	}
-	got, err := s.lend(ctx, queue, want, dead)
+	got, err := s.leaseMessages(ctx, queue, want, dead)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +73,8 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 	return s.deliveries(ctx, queue, got)
 }
 
-// lend leases messages to this process.
-func (s *Store) lend(ctx context.Context, queue string, want nixie.Want, dead []ownerRow) (*claimed, error) {
+// leaseMessages leases messages to this process.
+func (s *Store) leaseMessages(ctx context.Context, queue string, want nixie.Want, dead []ownerRow) (*claimed, error) {
 	var got claimed
 	// The caller has to wait for the outcome: it must know the leases that it holds.
 	err := s.submit(ctx, 0, true, func(t *tx) error {
@@ -121,13 +121,13 @@ func isOver(at, now int64) bool { return at != 0 && at <= now }
 
 // firstEnd returns when the first lease ends, 0 if there is none.
 func (s *Store) firstEnd(c conn) (int64, error) {
-	return c.number(sqlText["first_lease_end"])
+	return c.number(sqlText("first_lease_end"))
 }
 
 // firstDue returns when the first message of a queue is due, 0 if the queue has none. A new message
 // is due at 1.
 func (s *Store) firstDue(c conn, queue string) (int64, error) {
-	return c.number(sqlText["first_due"], queue)
+	return c.number(sqlText("first_due"), queue)
 }
 
 // claim hands out messages and, if the worker asks for it, logs that they wait.
@@ -242,9 +242,9 @@ func byDueRank(set *nixie.QueueSettings, rows []*pendingRow) (rank func(*pending
 // too large for one call.
 func (q *queueRow) regulars(n int) string {
 	if q.small(int64(n)) {
-		return sqlText["claim_due"]
+		return sqlText("claim_due")
 	}
-	return sqlText["claim_due_sized"]
+	return sqlText("claim_due_sized")
 }
 
 // dueRows reads the first n rows of each priority that may be handed out.
@@ -298,7 +298,7 @@ func (t *tx) leaseMany(rs []*pendingRow, until int64) error {
 		t.countAgain(&was, r)
 		args = append(args, r.pos)
 	}
-	return t.run(sqlText["lease_rows"], args...)
+	return t.run(sqlText("lease_rows"), args...)
 }
 
 // lease leases one row.
@@ -311,7 +311,7 @@ func (t *tx) lease(q *queueRow, r *pendingRow, until int64) error {
 		return err
 	}
 	t.countAgain(&was, r)
-	return t.run(sqlText["lease_row"],
+	return t.run(sqlText("lease_row"),
 		r.Owner, r.Until, r.Number, r.Deliveries, r.Attempts, r.Alone, r.Received, r.Gap, r.Claimed, r.pos)
 }
 
@@ -325,7 +325,7 @@ func (t *tx) freshOnes(q *queueRow, n int) ([]freshOne, error) {
 	}
 	// The query also finds messages that this transaction has added.
 	got := make([]freshOne, 0, min(int64(n), q.fresh))
-	err := t.each(sqlText["claim_new"], func(row rows) error {
+	err := t.each(sqlText("claim_new"), func(row rows) error {
 		got = append(got, freshOne{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt(2)})
 		return nil
 	}, q.pos(q.cursor), q.pos(q.last), n)

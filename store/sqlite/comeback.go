@@ -9,7 +9,7 @@ import (
 // cameBack finds the letter that an adopted letter continues: its message went to a foreign broker
 // and died again there.
 func (t *tx) cameBack(given *nixie.Letter) (*letterRow, error) {
-	l, err := t.letter(sqlText["letter_with_id"], given.ID)
+	l, err := t.letter(sqlText("letter_with_id"), given.ID)
 	if l == nil || err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) e
 		return err
 	}
 	m.DieElsewhere(given)
-	if err := t.run(sqlText["die_elsewhere"],
+	if err := t.run(sqlText("die_elsewhere"),
 		m.State, m.Ended, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Number, m.Received, l.pos); err != nil {
 		return err
 	}
@@ -61,14 +61,14 @@ func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) e
 	q.ended[lifecycle.Dead]++
 	q.dirty = true
 	h := &held{q: q, pendingRow: pendingRow{pos: l.pos, queue: l.queue, Message: lifecycle.Message{Redrives: m.Redrives}}}
-	if err := t.longer(h, given.History); err != nil {
+	if err := t.appendHistory(h, given.History); err != nil {
 		return err
 	}
-	return t.tellDeath(l, given, actor, reason)
+	return t.writeDeathElsewhere(l, given, actor, reason)
 }
 
-// longer appends the failures of later generations than those that are stored.
-func (t *tx) longer(h *held, list []nixie.Failure) error {
+// appendHistory appends the failures of later generations than those that are stored.
+func (t *tx) appendHistory(h *held, list []nixie.Failure) error {
 	had := 0
 	if err := t.each("select doc from failure where pos = +?", func(r rows) error {
 		var doc failureDoc
@@ -89,9 +89,9 @@ func (t *tx) longer(h *held, list []nixie.Failure) error {
 	return nil
 }
 
-// tellDeath writes the last death to the letter and takes the letter out of its stream: the message
-// went to a broker where the order of this queue does not hold.
-func (t *tx) tellDeath(l *letterRow, given *nixie.Letter, actor, reason string) error {
+// writeDeathElsewhere writes the last death to the letter and takes the letter out of its stream:
+// the message went to a broker where the order of this queue does not hold.
+func (t *tx) writeDeathElsewhere(l *letterRow, given *nixie.Letter, actor, reason string) error {
 	k, err := t.leaveFacet(l)
 	if err != nil {
 		return err

@@ -25,9 +25,9 @@ func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 	if err != nil || !b.has(pos, t.now) {
 		return false, err
 	}
-	query := sqlText["log_member"]
+	query := sqlText("log_member")
 	if b.hasRows { // it may have a row of its own by now
-		query = sqlText["log_member_without_row"]
+		query = sqlText("log_member_without_row")
 	}
 	if added, err := t.logPlain(query, b, pos); added == 0 || err != nil {
 		return false, err // when nothing was added, settle finds the reason
@@ -108,9 +108,9 @@ func (t *tx) completeAdjacent(r *adjacent) (bool, error) {
 		return false, err
 	}
 	for pos, end := r.first, r.first+n; pos < end; {
-		query, rows := sqlText["log_member_known"], int64(1)
+		query, rows := sqlText("log_member_known"), int64(1)
 		if end-pos >= rowsOnce {
-			query, rows = sqlText["log_members"], rowsOnce
+			query, rows = sqlText("log_members"), rowsOnce
 		}
 		if _, err := t.logPlain(query, b, pos); err != nil {
 			return false, err
@@ -146,7 +146,7 @@ func (t *tx) completeRows(settlements []nixie.Settlement, at []int, done []bool)
 		if held == nil {
 			continue
 		}
-		for _, statement := range [...]string{sqlText["log_rows"], sqlText["delete_rows"]} {
+		for _, statement := range [...]string{sqlText("log_rows"), sqlText("delete_rows")} {
 			if err := t.run(statement, args...); err != nil {
 				return err
 			}
@@ -169,7 +169,7 @@ func (t *tx) completeRows(settlements []nixie.Settlement, at []int, done []bool)
 // unless each row is leased under the number of its delivery and has no letter and no stream.
 func (t *tx) holdRows(settlements []nixie.Settlement, at []int, args []any) ([]pendingRow, error) {
 	held := make([]pendingRow, 0, len(at))
-	err := t.each(sqlText["leased_rows"], func(row rows) error {
+	err := t.each(sqlText("leased_rows"), func(row rows) error {
 		p := pendingRow{pos: row.ColumnInt64(0), reason: row.ColumnText(4), Message: lifecycle.Message{
 			State: lifecycle.Leased, Number: row.ColumnInt64(1), Attempts: row.ColumnInt(2), Due: row.ColumnInt64(3),
 		}}

@@ -43,7 +43,7 @@ func (q *queueRow) handedOver() {
 
 // handOver writes that a broker took a dead message: its next generation ends at once.
 func (t *tx) handOver(l *letterRow, m *deadMessage) error {
-	if n, err := t.change(sqlText["hand_over_message"], m.State, m.Ended, brokerTook, l.pos, lifecycle.Dead); err != nil || n != 1 {
+	if n, err := t.change(sqlText("hand_over_message"), m.State, m.Ended, brokerTook, l.pos, lifecycle.Dead); err != nil || n != 1 {
 		return orDefect(err, "message of letter %s is not dead: run nixie verify", l.ID)
 	}
 	m.q.handedOver()
@@ -77,12 +77,12 @@ func (t *tx) confirmMany(resolutions []store.Resolution, errs []error) (map[nixi
 		return nil, err
 	}
 	for facet, positions := range facets {
-		if err := t.run(sqlText["letters_resolved"], facet, string(nixie.StatusResolved), t.now, sumOf(""), by.Operation,
+		if err := t.run(sqlText("letters_resolved"), facet, string(nixie.StatusResolved), t.now, sumOf(""), by.Operation,
 			listed(positions)); err != nil {
 			return nil, err
 		}
 	}
-	if err := t.run(sqlText["items_done"], operation, listed(positions)); err != nil {
+	if err := t.run(sqlText("items_done"), operation, listed(positions)); err != nil {
 		return nil, err
 	}
 	return found, nil
@@ -125,7 +125,7 @@ func (t *tx) confirmable(ids []nixie.ID, operation nixie.ID) (found map[nixie.ID
 		return nil, 0, err
 	}
 	found = make(map[nixie.ID]*letterRow, len(ids))
-	err = t.each(sqlText["confirmable_letters"], func(row rows) error {
+	err = t.each(sqlText("confirmable_letters"), func(row rows) error {
 		l := &letterRow{pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), facet: row.ColumnInt64(4)}
 		l.ID, l.Status, l.Died = columnID(row, 2), nixie.Status(row.ColumnText(3)), row.ColumnInt64(5)
 		found[l.ID] = l
@@ -136,7 +136,7 @@ func (t *tx) confirmable(ids []nixie.ID, operation nixie.ID) (found map[nixie.ID
 
 // handOverAll does what handOver does, for messages without keys and streams.
 func (t *tx) handOverAll(letters map[nixie.ID]*letterRow, positions []int64) error {
-	if err := t.run(sqlText["hand_over_messages"], lifecycle.Canceled, t.now, brokerTook, listed(positions)); err != nil {
+	if err := t.run(sqlText("hand_over_messages"), lifecycle.Canceled, t.now, brokerTook, listed(positions)); err != nil {
 		return err
 	}
 	for _, l := range letters {

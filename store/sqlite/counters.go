@@ -76,7 +76,7 @@ func (t *tx) flushCounters() error {
 		if n == 0 {
 			continue
 		}
-		if err := t.addTo(sqlText["add_to_counter"],
+		if err := t.addTo(sqlText("add_to_counter"),
 			"delete from counter where what = ? and subject = ? and number = ? and slot = ? and name = ?", n, int64(c.what), c.subject,
 			c.number, c.slot, c.name); err != nil {
 			return err

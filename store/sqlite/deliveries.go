@@ -69,12 +69,12 @@ func (s *Store) readRows(c conn, queue string, rs []*pendingRow) ([]*nixie.Deliv
 		for _, r := range left[:rowsOnce] {
 			args = append(args, r.pos)
 		}
-		if err := c.each(sqlText["read_messages"], read, args...); err != nil {
+		if err := c.each(sqlText("read_messages"), read, args...); err != nil {
 			return nil, err
 		}
 	}
 	for _, r := range left {
-		if err := c.each(sqlText["read_message"], read, r.pos); err != nil {
+		if err := c.each(sqlText("read_message"), read, r.pos); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +108,7 @@ func (s *Store) readBatch(c conn, queue string, b *batchRow) ([]*nixie.Delivery,
 	all := make([]nixie.Delivery, b.left)
 	out := make([]*nixie.Delivery, 0, b.left)
 	var bodies bodyPool
-	err := c.each(sqlText["read_range"], func(row rows) error {
+	err := c.each(sqlText("read_range"), func(row rows) error {
 		if len(out) == len(all) {
 			return errEnough
 		}

@@ -32,7 +32,7 @@ func (t *tx) edit(l *letterRow, m *edited, r *store.Resolution) error {
 	if what == "" {
 		return nil
 	}
-	if err := t.run(sqlText["keep_original"], t.now, r.Actor, sumOf(m.headers, r.Actor), l.pos); err != nil {
+	if err := t.run(sqlText("keep_original"), t.now, r.Actor, sumOf(m.headers, r.Actor), l.pos); err != nil {
 		return err
 	}
 	q, err := t.queueAt(l.pos)

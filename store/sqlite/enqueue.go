@@ -129,7 +129,7 @@ func orZero(r *nixie.Receipt) *nixie.Receipt {
 }
 
 func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash nixie.Hash) error {
-	st, err := t.prepare(sqlText["add_message"])
+	st, err := t.prepare(sqlText("add_message"))
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 	var holder int64
 	var origin string
 	was := nixie.Message{DedupeKey: m.DedupeKey}
-	err = t.each(sqlText["key_holder"], func(row rows) error {
+	err = t.each(sqlText("key_holder"), func(row rows) error {
 		row.ColumnBytes(1, have[:])
 		r = nixie.Receipt{ID: columnID(row, 0), Duplicate: true, Different: have != hash}
 		holder, was.Key, was.Stream, origin = row.ColumnInt64(2), row.ColumnText(3), row.ColumnText(4), row.ColumnText(5)
@@ -255,7 +255,7 @@ func (t *tx) stateOf(pos int64) (standing, error) {
 	if err != nil {
 		return st, err
 	}
-	err = t.each(sqlText["standing"], func(row rows) error {
+	err = t.each(sqlText("standing"), func(row rows) error {
 		st = standing{own: row.ColumnBool(0), hasRow: row.ColumnBool(1), state: row.ColumnInt(2), deliveries: row.ColumnInt(3)}
 		if st.state == lifecycle.Behind {
 			st.state = lifecycle.Queued

@@ -56,7 +56,7 @@ func (s *Store) Run(ctx context.Context, queries ...string) error {
 
 // ClaimSlowly claims, and reads what it got when it is told to.
 func (s *Store) ClaimSlowly(ctx context.Context, queue string, want nixie.Want) (read func() ([]*nixie.Delivery, error), err error) {
-	got, err := s.lend(ctx, queue, want, nil)
+	got, err := s.leaseMessages(ctx, queue, want, nil)
 	return func() ([]*nixie.Delivery, error) { return s.deliveries(ctx, queue, got) }, err
 }
 

@@ -52,12 +52,12 @@ func (t *tx) facetOf(f *facet) (int64, error) {
 	if n := t.facets.numbers[*f]; n != 0 {
 		return n, nil
 	}
-	n, err := t.number(sqlText["find_facet"], f.args()...)
+	n, err := t.number(sqlText("find_facet"), f.args()...)
 	if err != nil {
 		return 0, err
 	}
 	if n == 0 {
-		if err := t.run(sqlText["add_facet"], f.args()...); err != nil {
+		if err := t.run(sqlText("add_facet"), f.args()...); err != nil {
 			return 0, err
 		}
 		n = t.LastInsertRowID()
@@ -90,7 +90,7 @@ func (t *tx) addToFacet(f *facet, died, by int64) (int64, error) {
 func (t *tx) leaveFacet(l *letterRow) (f facet, err error) {
 	f, found := t.facets.known[l.facet]
 	if !found {
-		if err = t.each(sqlText["facet"], func(row rows) error {
+		if err = t.each(sqlText("facet"), func(row rows) error {
 			f, found = scanFacet(row), true
 			return nil
 		}, l.facet); err != nil {
@@ -144,7 +144,7 @@ func (t *tx) moveFacet(l *letterRow, status nixie.Status, reviewed bool) (int64,
 // changeFacet moves the count of a letter whose message is queued or leased to a changed facet. A
 // message without such a letter changes nothing.
 func (t *tx) changeFacet(pos int64, change func(*facet)) error {
-	l, err := t.letter(sqlText["letter_at"], pos)
+	l, err := t.letter(sqlText("letter_at"), pos)
 	if err != nil || l == nil || l.Status != nixie.StatusRedriving {
 		return err
 	}

@@ -67,7 +67,7 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc strin
 		return nil
 	}
 	// An adopted history can have gaps, so the ordinal is not the length.
-	old, err := t.number(sqlText["oldest_droppable_failure"], h.pos, nixie.MaxHistory)
+	old, err := t.number(sqlText("oldest_droppable_failure"), h.pos, nixie.MaxHistory)
 	if err != nil || old == 0 {
 		return err
 	}
@@ -86,7 +86,7 @@ func (t *tx) insertFailure(pos, queue, ordinal, at int64, f *nixie.Failure, doc 
 		return err
 	}
 	for i, a := range f.Attachments {
-		if err := t.run(sqlText["add_attachment"],
+		if err := t.run(sqlText("add_attachment"),
 			pos, ordinal, i, a.Name, a.Data, a.Truncated, sumOf(a.Name, string(a.Data))); err != nil {
 			return err
 		}

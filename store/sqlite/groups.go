@@ -192,11 +192,11 @@ func (g *grouper) ends(s *groupSum, f *facetRow, within interval, letters int64)
 		s.meets(example{deathPos: deathPos{row.ColumnInt64(0), row.ColumnInt64(1)}})
 		return nil
 	}
-	if err := g.c.each(sqlText["letters_newest"], meet, args...); err != nil || letters <= store.Examples {
+	if err := g.c.each(sqlText("letters_newest"), meet, args...); err != nil || letters <= store.Examples {
 		return err
 	}
 	args[len(args)-1] = 1
-	return g.c.each(sqlText["letters_oldest"], meet, args...)
+	return g.c.each(sqlText("letters_oldest"), meet, args...)
 }
 
 // each scans matching letters, latest death first, and returns how many it scanned if those were

@@ -10,12 +10,6 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// durability lists the settings that make a commit durable, with the queries that read them.
-var durability = [...]struct{ name, query, want string }{
-	{"journal_mode", "pragma journal_mode", "wal"},
-	{"synchronous", sqlText["synchronous"], "full"},
-}
-
 // Inspect implements Inspect of store.Features.
 func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 	h := store.Health{Place: s.Name(), KnownSchema: schemaVersion, Reserve: s.opts.Reserve, Now: s.opts.Clock().UTC()}
@@ -32,12 +26,12 @@ func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 		if err := inspectEngine(c, &h); err != nil {
 			return err
 		}
-		latest, err := c.number(sqlText["latest_moment"])
+		latest, err := c.number(sqlText("latest_moment"))
 		if err != nil {
 			return err
 		}
 		h.Latest = lifecycle.Moment(latest)
-		end, err := c.number(sqlText["oldest_lease"])
+		end, err := c.number(sqlText("first_lease_end"))
 		if err != nil {
 			return err
 		}
@@ -59,7 +53,11 @@ func inspectEngine(c conn, h *store.Health) error {
 	}); err != nil {
 		return err
 	}
-	for _, d := range durability {
+	// A commit is durable because of these settings.
+	for _, d := range [...]struct{ name, query, want string }{
+		{"journal_mode", "pragma journal_mode", "wal"},
+		{"synchronous", sqlText("synchronous"), "full"},
+	} {
 		if err := c.each(d.query, func(row rows) error {
 			h.Durability = append(h.Durability, store.Setting{Name: d.name, Value: row.ColumnText(0), Want: d.want})
 			return nil
@@ -79,7 +77,7 @@ func (s *Store) inspectOwners(c conn, h *store.Health) error {
 	for _, o := range dead {
 		gone[o.n] = true
 	}
-	return c.each(sqlText["owners"], func(row rows) error {
+	return c.each(sqlText("owners"), func(row rows) error {
 		h.Owners = append(h.Owners, store.Owner{
 			Name: row.ColumnText(1), StartedAt: lifecycle.Moment(row.ColumnInt64(2)), Alive: !gone[row.ColumnInt64(0)],
 			Leases: row.ColumnInt64(3),

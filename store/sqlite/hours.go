@@ -37,12 +37,12 @@ func eachDeath(c conn, facets *where, s interval, f func(facet, hour, n int64)) 
 		return nil
 	}
 	first, end, rest := s.hours()
-	if err := c.each(sqlText["deaths_in_hours"]+" "+facets.String(),
+	if err := c.each(sqlText("deaths_in_hours")+" "+facets.String(),
 		meet, append([]any{first, end}, facets.args...)...); err != nil {
 		return err
 	}
 	for _, r := range rest {
-		if err := c.each(sqlText["deaths_within"]+" "+facets.String(),
+		if err := c.each(sqlText("deaths_within")+" "+facets.String(),
 			meet, append([]any{lifecycle.Hour(r.least.died), r.below.died, r.below.pos, r.least.died, r.least.pos},
 				facets.args...)...); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (s interval) inHour(h int64) interval {
 func (g *grouper) hoursOf(f *facetRow) error {
 	var s *groupSum
 	in := int64(math.MinInt64)
-	return g.c.each(sqlText["letters_of_facet"], func(row rows) error {
+	return g.c.each(sqlText("letters_of_facet"), func(row rows) error {
 		e := example{deathPos: deathPos{row.ColumnInt64(0), row.ColumnInt64(1)}}
 		if h := lifecycle.Hour(e.died); h != in {
 			in, s = h, g.group(hourName(h), f.reason)
@@ -138,7 +138,7 @@ func (g *grouper) endsOf(h *hourSum, within interval) error {
 		want  int
 	}{{"letters_within_newest", store.Examples}, {"letters_within_oldest", 1}} {
 		found, scanned := 0, 0
-		err := g.c.each(sqlText[end.query], func(row rows) error {
+		err := g.c.each(sqlText(end.query), func(row rows) error {
 			scanned++
 			if g.facets[row.ColumnInt64(2)] == nil {
 				return nil

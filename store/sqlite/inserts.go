@@ -1,6 +1,9 @@
 package sqlite
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // target is a table to which a transaction adds many rows by one statement: a statement for each
 // row costs several times as much.
@@ -25,18 +28,20 @@ type addition struct {
 	statements [len(rowsAtOnce)]string
 }
 
-var additions = [targets]addition{
-	toMessage: adding("add_new_message"),
-	toLog:     adding("add_log"),
-	toFailure: adding("add_failure"),
-	toPending: adding("add_simple_pending"),
-	toLetter:  adding("add_letter"),
-	toAudit:   adding("add_audit"),
-}
+var additions = sync.OnceValue(func() *[targets]addition {
+	return &[targets]addition{
+		toMessage: adding("add_new_message"),
+		toLog:     adding("add_log"),
+		toFailure: adding("add_failure"),
+		toPending: adding("add_simple_pending"),
+		toLetter:  adding("add_letter"),
+		toAudit:   adding("add_audit"),
+	}
+})
 
 // adding makes the statements of a target from the one that adds one row.
 func adding(name string) addition {
-	head, row, _ := strings.Cut(sqlText[name], " values ")
+	head, row, _ := strings.Cut(sqlText(name), " values ")
 	a := addition{columns: strings.Count(row, "?")}
 	one := "(?" + strings.Repeat(", ?", a.columns-1) + ")"
 	for i, n := range rowsAtOnce {
@@ -150,7 +155,7 @@ func (in *inserts) end(rows *newRows) error {
 	switch {
 	case len(in.given) > maxGiven:
 		return in.flush()
-	case len(rows.cells) < rowsAtOnce[0]*additions[rows.to].columns:
+	case len(rows.cells) < rowsAtOnce[0]*additions()[rows.to].columns:
 		return nil
 	}
 	return in.write(rows)
@@ -179,7 +184,7 @@ func (in *inserts) forget() {
 }
 
 func (in *inserts) write(rows *newRows) error {
-	to := additions[rows.to]
+	to := &additions()[rows.to]
 	cells := rows.cells
 	for i, n := range rowsAtOnce {
 		for n *= to.columns; len(cells) >= n; cells = cells[n:] {

@@ -47,7 +47,7 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 	}
 	owner, until, claimed := row.ColumnInt64(21), row.ColumnInt64(22), row.ColumnInt64(29)
 	if !row.ColumnBool(15) { // a member of a batch
-		if err := c.each(sqlText["batch_with"], func(b rows) error {
+		if err := c.each(sqlText("batch_with"), func(b rows) error {
 			owner, until, claimed = b.ColumnInt64(0), b.ColumnInt64(1), b.ColumnInt64(2)
 			m.FirstReceivedAt = lifecycle.Moment(claimed)
 			return nil
@@ -87,7 +87,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		}
 		size := 0
 		var err error
-		next, err = p.walk(sqlText["letter_columns"], p.first(limit), max(maxScanned, limit*p.weight()), func(row rows) error {
+		next, err = p.walk(sqlText("letter_columns"), p.first(limit), max(maxScanned, limit*p.weight()), func(row rows) error {
 			l, err := s.scanLetter(c, row, page)
 			list = append(list, l)
 			if err = fullPage(err, &size, &l.Message, l.History); err == nil && len(list) == limit {

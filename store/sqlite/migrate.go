@@ -133,7 +133,7 @@ func applied(list []store.Migration, have int) []store.Migration {
 // schemaOf returns the schema number of the file, 0 for an empty one.
 func schemaOf(c conn, path string) (int, error) {
 	var version, app, tables int64
-	err := c.each(sqlText["schema_number"], func(row rows) error {
+	err := c.each(sqlText("schema_number"), func(row rows) error {
 		version, app, tables = row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)
 		return nil
 	})

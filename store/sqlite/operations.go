@@ -26,14 +26,14 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	err := s.write(ctx, 0, func(t *tx) error {
 		planned = op
 		planned.ID, planned.CreatedAt = t.store.ids.New(lifecycle.Moment(t.now)), lifecycle.Moment(t.now)
-		if err := t.run(sqlText["add_operation"],
+		if err := t.run(sqlText("add_operation"),
 			planned.ID, string(op.Event), op.Actor, op.Reason, op.Filter, op.Force, t.now, op.Destination, statusText(op.Statuses),
 			op.Reviewed, op.Guarded); err != nil {
 			return err
 		}
 		n := t.LastInsertRowID()
 		w := letterWhere(&filter, lifecycle.Moment(t.now))
-		selected, err := t.change(sqlText["plan_items"]+" "+w.String()+" order by l.died, l.pos limit ?))",
+		selected, err := t.change(sqlText("plan_items")+" "+w.String()+" order by l.died, l.pos limit ?))",
 			append(append([]any{n}, w.args...), limit)...)
 		planned.Selected, planned.Pending = int64(selected), int64(selected)
 		return err
@@ -84,7 +84,7 @@ func (s *Store) Operations(
 	}
 	limit := page.Rows()
 	err = s.read(ctx, func(c conn) error {
-		return c.each(sqlText["operations"], func(row rows) error {
+		return c.each(sqlText("operations"), func(row rows) error {
 			list, before = append(list, scanOperation(row)), row.ColumnInt64(0)
 			return nil
 		}, before, limit)
@@ -102,20 +102,20 @@ func (s *Store) readOperation(ctx context.Context, query store.OperationQuery) (
 		if err != nil {
 			return err
 		}
-		if err := c.each(sqlText["operation"], func(row rows) error {
+		if err := c.each(sqlText("operation"), func(row rows) error {
 			list = append(list, scanOperation(row))
 			return nil
 		}, n); err != nil {
 			return err
 		}
 		op := &list[0]
-		if err := c.each(sqlText["next_items"], func(row rows) error {
+		if err := c.each(sqlText("next_items"), func(row rows) error {
 			op.Next = append(op.Next, columnID(row, 0))
 			return nil
 		}, n, max(query.Next, 0)); err != nil || !query.Outcome {
 			return err
 		}
-		return c.each(sqlText["operation_outcome"], func(row rows) error {
+		return c.each(sqlText("operation_outcome"), func(row rows) error {
 			op.Outcome.Add(nixie.Status(row.ColumnText(0)), row.ColumnBool(1), row.ColumnInt64(2))
 			return nil
 		}, n, query.ID)
@@ -141,7 +141,7 @@ func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, er
 		if err != nil {
 			return err
 		}
-		return t.run(sqlText["plan_again"], op, id)
+		return t.run(sqlText("plan_again"), op, id)
 	}); err != nil {
 		return store.Operation{}, err
 	}

@@ -22,7 +22,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 		w.add("c.id < ?", before)
 	}
 	limit := page.Rows()
-	query := "select " + sqlText["current_columns"] + " from current c where " + w.String() + " order by " + order + " desc limit ?"
+	query := "select " + sqlText("current_columns") + " from current c where " + w.String() + " order by " + order + " desc limit ?"
 	var list []store.Record
 	size := 0
 	err := s.read(ctx, func(c conn) error {

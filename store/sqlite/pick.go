@@ -244,7 +244,7 @@ func among(list []deathPos, columns, rest string) (query string, arg string, err
 		numbers[i] = p.pos
 	}
 	data, err := json.Marshal(numbers)
-	from := " " + sqlText["letters_picked"]
+	from := " " + sqlText("letters_picked")
 	if asksMessages(columns + rest) {
 		from += " cross join current c on c.pos = l.pos"
 	}

@@ -129,7 +129,7 @@ func (p *pruner) run() (store.Pruned, error) {
 		}, p.at.queue); err != nil || !found {
 			return p.done, err
 		}
-		over, err := p.look(settings)
+		over, err := p.scan(settings)
 		if err != nil {
 			return p.done, err
 		}
@@ -145,8 +145,8 @@ func (p *pruner) run() (store.Pruned, error) {
 	return p.done, nil
 }
 
-// look prunes rows of the current step and reports whether the step is over.
-func (p *pruner) look(settings nixie.QueueSettings) (over bool, err error) {
+// scan prunes rows of the current step and reports whether the step is over.
+func (p *pruner) scan(settings nixie.QueueSettings) (over bool, err error) {
 	messages, letters, audit := settings.Kept()
 	switch p.at.step {
 	case pruneMessages:
@@ -168,7 +168,7 @@ func (p *pruner) messages(kept time.Duration) (over bool, err error) {
 	first, last := p.at.queue<<seqBits, p.at.queue<<seqBits|maxSeq
 	var gone []int64
 	scanned := 0
-	if err := p.each(sqlText["prunable_messages"], func(row rows) error {
+	if err := p.each(sqlText("prunable_messages"), func(row rows) error {
 		scanned++
 		p.at.after = row.ColumnInt64(0)
 		if row.ColumnBool(1) {
@@ -197,7 +197,7 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 		return true, nil
 	}
 	var gone []int64
-	if err := p.each(sqlText["prunable_letters"], func(row rows) error {
+	if err := p.each(sqlText("prunable_letters"), func(row rows) error {
 		p.at.after = row.ColumnInt64(0)
 		gone = append(gone, p.at.after)
 		return nil
@@ -212,7 +212,7 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 	}
 	p.noted = len(gone)
 	for _, pos := range gone {
-		l, err := p.t.letter(sqlText["letter_at"], pos)
+		l, err := p.t.letter(sqlText("letter_at"), pos)
 		if err != nil {
 			return false, err
 		}
@@ -260,7 +260,7 @@ func (p *pruner) audit(kept time.Duration) (over bool, err error) {
 	if p.t == nil {
 		return over, nil
 	}
-	if err := p.t.run(sqlText["keep_anchor"],
+	if err := p.t.run(sqlText("keep_anchor"),
 		p.at.queue, newest.number, newest.hash); err != nil {
 		return false, err
 	}

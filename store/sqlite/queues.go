@@ -22,7 +22,7 @@ func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]store.Que
 			return nil
 		}
 		var rowsOf []queueRow
-		if err := c.each(sqlText["queues"]+" "+w.String()+" order by name", func(row rows) error {
+		if err := c.each(sqlText("queues")+" "+w.String()+" order by name", func(row rows) error {
 			q := store.QueueInfo{Name: row.ColumnText(1)}
 			if !query.Settings {
 				q.Ready, q.Succeeded = row.ColumnInt64(5), row.ColumnInt64(6)
@@ -65,7 +65,7 @@ func countQueues(c conn, now int64, rowsOf []queueRow, list []store.QueueInfo) e
 // countLeases counts leased messages by queue.
 func countLeases(c conn) (map[int64]int64, error) {
 	counts := map[int64]int64{}
-	return counts, c.each(sqlText["queue_leases"], func(row rows) error {
+	return counts, c.each(sqlText("queue_leases"), func(row rows) error {
 		counts[row.ColumnInt64(0)] = row.ColumnInt64(1)
 		return nil
 	})
@@ -86,7 +86,7 @@ func countQueue(c conn, at *queueRow, now int64, q *store.QueueInfo) error {
 	if err != nil {
 		return err
 	}
-	late, err := c.number(sqlText["queue_overtaken"], at.n, now)
+	late, err := c.number(sqlText("queue_overtaken"), at.n, now)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ type deathCount struct{ waiting, late int64 }
 // contains the moment.
 func countDeaths(c conn, since int64) (map[int64]deathCount, error) {
 	counts := map[int64]deathCount{}
-	return counts, c.each(sqlText["queue_deaths"], func(row rows) error {
+	return counts, c.each(sqlText("queue_deaths"), func(row rows) error {
 		counts[row.ColumnInt64(0)] = deathCount{row.ColumnInt64(1), row.ColumnInt64(2)}
 		return nil
 	}, lifecycle.Hour(since), since, (lifecycle.Hour(since)+1)*hour)
@@ -128,7 +128,7 @@ func countDeaths(c conn, since int64) (map[int64]deathCount, error) {
 // oldestReady returns when the first ready message was due; 0 if none is.
 func oldestReady(c conn, queue, now int64) (oldest int64, err error) {
 	for _, part := range waitingIn(lifecycle.Queued) {
-		due, err := c.number("select due "+part+" and due <= +?2 and not ("+sqlText["overtakes"]+") order by due limit 1", queue, now)
+		due, err := c.number("select due "+part+" and due <= +?2 and not ("+sqlText("overtakes")+") order by due limit 1", queue, now)
 		if err != nil {
 			return 0, err
 		}
@@ -144,7 +144,7 @@ func oldestBlocked(c conn, queue, now int64, q *store.QueueInfo) error {
 	if q.Blocked == 0 {
 		return nil
 	}
-	due, err := c.number(sqlText["queue_blocked_since"], queue, now)
+	due, err := c.number(sqlText("queue_blocked_since"), queue, now)
 	q.BlockedAt = lifecycle.Moment(due)
 	return err
 }

@@ -66,7 +66,7 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 	}
 	var operation, letter, planned int64 // a purge removes the letter, so its position is read before
 	var state lifecycle.Item
-	if err := t.each(sqlText["item_of"], func(row rows) error {
+	if err := t.each(sqlText("item_of"), func(row rows) error {
 		operation, state, letter = row.ColumnInt64(0), lifecycle.Item(row.ColumnText(1)), row.ColumnInt64(2)
 		planned = row.ColumnInt64(3)
 		return nil
@@ -94,7 +94,7 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 // resolve applies an event to a letter. The table of moves must allow it, and the letter must have
 // the revision at which it was planned, unless that is 0.
 func (t *tx) resolve(r *store.Resolution, planned int64) error {
-	l, err := t.letter(sqlText["letter_with_id"], r.Letter)
+	l, err := t.letter(sqlText("letter_with_id"), r.Letter)
 	if err != nil {
 		return err
 	}

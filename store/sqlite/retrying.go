@@ -25,10 +25,10 @@ func countRetrying(c conn, filter *nixie.Filter, now time.Time, by store.GroupBy
 	var query string
 	w := retryingWhere(filter)
 	if w != nil && key.counted != "" {
-		query = "select " + key.counted + " " + sqlText["retrying_counts"] + " " + w.String() + " group by k"
+		query = "select " + key.counted + " " + sqlText("retrying_counts") + " " + w.String() + " group by k"
 	} else {
 		w = messageWhere(filter, now)
-		query = "select " + key.each + " " + sqlText["retrying_messages"] + " " + w.String() + " group by k"
+		query = "select " + key.each + " " + sqlText("retrying_messages") + " " + w.String() + " group by k"
 	}
 	list := []store.Group{}
 	err := c.each(query, func(row rows) error {
@@ -66,7 +66,7 @@ func (w *where) near(f *nixie.Filter) bool {
 	}
 	parts := []string{"select pos from pending"}
 	var args []any
-	members := sqlText["members_leased"]
+	members := sqlText("members_leased")
 	switch least := atLeast(f.Attempts); {
 	case least >= 5:
 		parts[0] += " where attempts >= ? and attempts >= 5"

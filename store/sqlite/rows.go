@@ -24,7 +24,7 @@ func (t *tx) insertPending(p *pendingRow) error {
 		row.num(p.Number).num(p.Received).num(p.Claimed).strOrNull(p.reason)
 		return t.added.end(row)
 	}
-	return t.run(sqlText["add_pending"],
+	return t.run(sqlText("add_pending"),
 		p.pos, p.queue, p.State, p.priority, p.Due, p.Attempts, p.Deliveries, p.Crashes, p.Generation, p.Redrives,
 		p.Number, p.Owner, p.Until, p.Received, text(p.Abandoned), jsonText(len(p.Steps) == 0, p.Steps),
 		orNull(p.stream), p.Rank, p.MayPass, p.Gap, p.Claimed, text(p.reason), p.Alone)
@@ -62,7 +62,7 @@ func scanPending(row rows) *pendingRow {
 // pending returns the row of its own of the message at pos, or nil.
 func (t *tx) pending(pos int64) (*pendingRow, error) {
 	var p *pendingRow
-	err := t.each(sqlText["pending_row"], func(row rows) error {
+	err := t.each(sqlText("pending_row"), func(row rows) error {
 		p = scanPending(row)
 		return nil
 	}, pos)

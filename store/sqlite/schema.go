@@ -82,17 +82,17 @@ func (m *Schema) Down(_ context.Context, version int, lose bool) (done []store.M
 			if lose {
 				return nil
 			}
-			return m.spared(c)
+			return m.refuseData(c)
 		})
 		return err
 	})
 	return done, err
 }
 
-// spared returns an error if tables have rows. The table meta counts as no data.
-func (m *Schema) spared(c conn) error {
+// refuseData returns an error if tables have rows. The table meta counts as no data.
+func (m *Schema) refuseData(c conn) error {
 	var tables, full []string
-	if err := c.each(sqlText["schema_tables"], func(row rows) error {
+	if err := c.each(sqlText("schema_tables"), func(row rows) error {
 		tables = append(tables, row.ColumnText(0))
 		return nil
 	}); err != nil {
@@ -174,9 +174,9 @@ func describe(c conn) (map[string]string, error) {
 		found[row.ColumnText(0)] = strings.Join(strings.Fields(row.ColumnText(1)), " ")
 		return nil
 	}
-	err := c.each(sqlText["schema_objects"], add)
+	err := c.each(sqlText("schema_objects"), add)
 	if err == nil {
-		err = c.each(sqlText["schema_columns"], add)
+		err = c.each(sqlText("schema_columns"), add)
 	}
 	return found, err
 }

@@ -95,7 +95,7 @@ func (t *tx) find(d *nixie.Delivery) (pos, batch int64, err error) {
 		return 0, 0, lifecycle.Lost(d)
 	}
 	if d.Lease.Number == 1 {
-		batch, err = t.number(sqlText["lease_batch_of"], pos)
+		batch, err = t.number(sqlText("lease_batch_of"), pos)
 	}
 	return pos, batch, err
 }
@@ -273,7 +273,7 @@ func (t *tx) writeLog(p *pendingRow, note string) error {
 		row := t.added.add(toLog)
 		return t.added.end(row.num(p.pos).num(int64(p.State)).num(p.Ended).num(p.Received))
 	}
-	return t.run(sqlText["write_log"],
+	return t.run(sqlText("write_log"),
 		p.pos, p.State, p.Ended, p.Received, p.Attempts, p.Deliveries, p.Crashes, p.Generation, p.Redrives, p.Number,
 		jsonText(len(p.Steps) == 0, p.Steps), text(note), p.Gap)
 }
@@ -304,7 +304,7 @@ func (t *tx) requeue(h *held) error {
 		t.markDirty(h.q, h.stream)
 	}
 	t.countAgain(&h.was, &h.pendingRow)
-	return t.run(sqlText["requeue_row"],
+	return t.run(sqlText("requeue_row"),
 		h.State, h.Due, h.Attempts, h.Crashes, h.Alone, text(h.Abandoned), jsonText(len(h.Steps) == 0, h.Steps), h.MayPass, text(h.reason),
 		h.pos)
 }

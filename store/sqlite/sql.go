@@ -9,6 +9,14 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// sqlText holds the statements of the folder sql, and parts of statements, by the names of their
-// files. Arguments come in the order of the header of a file.
-var sqlText = sqlfile.Texts(sqlFiles, "?")
+var sqlTexts = sqlfile.Texts(sqlFiles, "?")
+
+// sqlText returns a statement of the folder sql, or a part of one, by the name of its file. Its
+// arguments have the order of the header.
+func sqlText(name string) string {
+	text, known := sqlTexts()[name]
+	if !known {
+		panic("sqlite: there is no statement " + name)
+	}
+	return text
+}

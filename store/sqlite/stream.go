@@ -89,20 +89,20 @@ func (on queries) ahead(query string, stream int64) (a ahead, err error) {
 // all messages have ended.
 func (on queries) first(set *nixie.QueueSettings, stream int64) (ahead, error) {
 	if set.Order == nixie.OrderStrict {
-		return on.ahead(sqlText["stream_first_by_rank"], stream)
+		return on.ahead(sqlText("stream_first_by_rank"), stream)
 	}
-	return on.ahead(sqlText["stream_first_by_due"], stream)
+	return on.ahead(sqlText("stream_first_by_due"), stream)
 }
 
 // blocked reports whether a dead message holds up the first one.
 func (on queries) blocked(stream int64, first ahead) (bool, error) {
-	n, err := on.number(sqlText["stream_is_blocked"], stream, first.rank)
+	n, err := on.number(sqlText("stream_is_blocked"), stream, first.rank)
 	return n != 0, err
 }
 
 // recomputeHead decides which messages of a stream claims can find.
 func (t *tx) recomputeHead(q *queueRow, stream int64) error {
-	leased, err := t.ahead(sqlText["stream_leased"], stream)
+	leased, err := t.ahead(sqlText("stream_leased"), stream)
 	if err != nil {
 		return err
 	}
@@ -129,14 +129,14 @@ func (t *tx) recomputeHead(q *queueRow, stream int64) error {
 	}
 	var passing int64
 	if passes {
-		if passing, err = t.number(sqlText["stream_passing"], stream, first.pos); err != nil {
+		if passing, err = t.number(sqlText("stream_passing"), stream, first.pos); err != nil {
 			return err
 		}
 	}
-	if err := t.flip(q.n, lifecycle.Queued, lifecycle.Behind, sqlText["stream_hide_all_but_two"], stream, first.pos, passing); err != nil {
+	if err := t.flip(q.n, lifecycle.Queued, lifecycle.Behind, sqlText("stream_hide_all_but_two"), stream, first.pos, passing); err != nil {
 		return err
 	}
-	if err := t.flip(q.n, lifecycle.Behind, lifecycle.Queued, sqlText["stream_show_two"], first.pos, passing); err != nil {
+	if err := t.flip(q.n, lifecycle.Behind, lifecycle.Queued, sqlText("stream_show_two"), first.pos, passing); err != nil {
 		return err
 	}
 	if passing != 0 || first.pos != 0 && first.due <= t.now {
@@ -165,12 +165,12 @@ func (t *tx) pass(q *queueRow, r *pendingRow) error {
 	if r.stream == 0 {
 		return nil
 	}
-	n, err := t.number(sqlText["stream_is_out_of_order"], r.stream, r.Rank)
+	n, err := t.number(sqlText("stream_is_out_of_order"), r.stream, r.Rank)
 	if err != nil {
 		return err
 	}
 	r.Gap, r.MayPass = r.Gap || n != 0, false
-	if err := t.flip(q.n, lifecycle.Queued, lifecycle.Behind, sqlText["stream_hide_all_but_one"], r.stream, r.pos); err != nil {
+	if err := t.flip(q.n, lifecycle.Queued, lifecycle.Behind, sqlText("stream_hide_all_but_one"), r.stream, r.pos); err != nil {
 		return err
 	}
 	return t.run("update stream set top = max(top, ?), blocked = 0, due = 0 where n = ?", r.Rank, r.stream)
@@ -207,7 +207,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 		return nil
 	}
 	if old.Ordered() != settings.Ordered() {
-		busy, err := t.number(sqlText["queue_is_busy"],
+		busy, err := t.number(sqlText("queue_is_busy"),
 			q.fresh, q.n<<seqBits, q.n<<seqBits|maxSeq)
 		if err != nil {
 			return err

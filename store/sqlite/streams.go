@@ -27,7 +27,7 @@ func (s *Store) Streams(ctx context.Context, query store.StreamQuery, page store
 	var list []store.Stream
 	var last string
 	err := s.read(ctx, func(c conn) error {
-		return c.each(sqlText["streams"]+" "+where+" order by s.blocked desc, s.due desc, s.n limit ?", func(row rows) error {
+		return c.each(sqlText("streams")+" "+where+" order by s.blocked desc, s.due desc, s.n limit ?", func(row rows) error {
 			v, err := s.viewStream(c, row)
 			list = append(list, v)
 			last = strings.Join([]string{row.ColumnText(4), row.ColumnText(5), row.ColumnText(1)}, ".")
@@ -64,7 +64,7 @@ func (s *Store) viewStream(c conn, row rows) (store.Stream, error) {
 	if err := fromJSON(row.ColumnText(0), &set); err != nil {
 		return v, err
 	}
-	if err := c.each(sqlText["stream_counts"], func(row rows) error {
+	if err := c.each(sqlText("stream_counts"), func(row rows) error {
 		v.Followers, v.Passing, v.Dead = row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)
 		return nil
 	}, n); err != nil {
@@ -79,7 +79,7 @@ func (s *Store) viewStream(c conn, row rows) (store.Stream, error) {
 	} else {
 		v.Followers--
 	}
-	return v, c.each(sqlText["stream_head"], func(row rows) error {
+	return v, c.each(sqlText("stream_head"), func(row rows) error {
 		v.Head, v.Attempts, v.Failure, v.LeasedBy = columnID(row, 0), row.ColumnInt(1), row.ColumnText(2), row.ColumnText(3)
 		return nil
 	}, head)
@@ -88,7 +88,7 @@ func (s *Store) viewStream(c conn, row rows) (store.Stream, error) {
 // headOf finds the message that is leased or that the others wait for, and sets the state of the
 // stream.
 func (s *Store) headOf(on queries, set *nixie.QueueSettings, stream int64, v *store.Stream) (pos int64, err error) {
-	leased, err := on.ahead(sqlText["stream_leased"], stream)
+	leased, err := on.ahead(sqlText("stream_leased"), stream)
 	if err != nil || leased.pos != 0 {
 		v.State = store.StreamLeased
 		return leased.pos, err
@@ -97,7 +97,7 @@ func (s *Store) headOf(on queries, set *nixie.QueueSettings, stream int64, v *st
 	if err != nil {
 		return 0, err
 	}
-	if err := on.each(sqlText["stream_blocking_letter"], func(row rows) error {
+	if err := on.each(sqlText("stream_blocking_letter"), func(row rows) error {
 		v.State, v.Letter = store.StreamBlocked, columnID(row, 1)
 		pos = row.ColumnInt64(0)
 		return nil

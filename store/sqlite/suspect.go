@@ -38,7 +38,7 @@ func (t *tx) leaseSuspects(got *claimed, q *queueRow, want nixie.Want, until int
 // judgedRows reads the messages whose holder vanished and which no worker has judged yet.
 func (t *tx) judgedRows(q *queueRow) ([]*pendingRow, error) {
 	var got []*pendingRow
-	err := t.each(sqlText["claim_judged"], func(row rows) error {
+	err := t.each(sqlText("claim_judged"), func(row rows) error {
 		r := scanPending(row)
 		r.size = row.ColumnInt(pendingWidth)
 		if next, err := t.isNext(q, r); !next || err != nil {
@@ -57,14 +57,14 @@ func (t *tx) judgedRows(q *queueRow) ([]*pendingRow, error) {
 // streams.
 func (t *tx) fewestCrashes(q *queueRow, want nixie.Want) ([]*pendingRow, error) {
 	var counts []int
-	if err := t.each(sqlText["suspect_crashes"], func(row rows) error {
+	if err := t.each(sqlText("suspect_crashes"), func(row rows) error {
 		counts = append(counts, row.ColumnInt(0))
 		return nil
 	}, q.n, t.now); err != nil {
 		return nil, err
 	}
 	for _, crashes := range counts {
-		got, err := t.dueRows(q, sqlText["claim_suspects"], lease.GroupSize(want.Parallel, crashes), crashes)
+		got, err := t.dueRows(q, sqlText("claim_suspects"), lease.GroupSize(want.Parallel, crashes), crashes)
 		if err != nil || len(got) > 0 {
 			return got, err
 		}

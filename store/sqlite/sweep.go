@@ -12,17 +12,17 @@ import (
 // worker to judge: a crash is an ordinary failure.
 func (t *tx) sweep(dead []ownerRow) error {
 	t.after = append(t.after, t.store.owner.progress.swept)
-	if err := t.voidBatches(sqlText["batches_over"], t.now); err != nil {
+	if err := t.voidBatches(sqlText("batches_over"), t.now); err != nil {
 		return err
 	}
-	if err := t.voidRows(sqlText["rows_over"], t.now); err != nil {
+	if err := t.voidRows(sqlText("rows_over"), t.now); err != nil {
 		return err
 	}
 	for _, o := range dead {
-		if err := t.voidBatches(sqlText["batches_of_owner"], o.n); err != nil {
+		if err := t.voidBatches(sqlText("batches_of_owner"), o.n); err != nil {
 			return err
 		}
-		if err := t.voidRows(sqlText["rows_of_owner"], o.n); err != nil {
+		if err := t.voidRows(sqlText("rows_of_owner"), o.n); err != nil {
 			return err
 		}
 		if err := t.run("delete from owner where n = ?", o.n); err != nil {
@@ -106,7 +106,7 @@ func (t *tx) asLogged(h *held, o *vanished) (done bool, err error) {
 // SQLite may return rows of pending that are added during a query.
 func (t *tx) unsettled(b *batchRow) ([]int64, error) {
 	var positions []int64
-	err := t.each(sqlText["unsettled_members"], func(row rows) error {
+	err := t.each(sqlText("unsettled_members"), func(row rows) error {
 		positions = append(positions, row.ColumnInt64(0))
 		return nil
 	}, b.first, b.last)
@@ -145,7 +145,7 @@ func (t *tx) voidRows(query string, arg int64) error {
 			t.markDirty(q, p.stream)
 		}
 		t.countAgain(&was, p)
-		if err := t.run(sqlText["abandon_row"],
+		if err := t.run(sqlText("abandon_row"),
 			p.State, p.Due, p.Attempts, p.Crashes, p.Abandoned, p.pos); err != nil {
 			return err
 		}

@@ -61,5 +61,5 @@ func (t *tx) markTime() error {
 		return nil
 	}
 	t.after = append(t.after, func() { t.store.owner.marked.Store(t.now) })
-	return t.run(sqlText["keep_clock"], fmt.Sprint(t.now))
+	return t.run(sqlText("keep_clock"), fmt.Sprint(t.now))
 }

@@ -43,7 +43,7 @@ func (t *tx) queue(name string) (*queueRow, error) {
 	if q := t.queues[name]; q != nil {
 		return q, nil
 	}
-	return t.loadQueue(sqlText["queue_named"], name)
+	return t.loadQueue(sqlText("queue_named"), name)
 }
 
 // queueAt returns the queue of a position.
@@ -51,7 +51,7 @@ func (t *tx) queueAt(pos int64) (*queueRow, error) {
 	if q := t.byNumber[pos>>seqBits]; q != nil {
 		return q, nil
 	}
-	q, err := t.loadQueue(sqlText["queue_numbered"], pos>>seqBits)
+	q, err := t.loadQueue(sqlText("queue_numbered"), pos>>seqBits)
 	if err == nil && q == nil {
 		err = nixie.Errorf(nixie.CodeInternal, "position %d belongs to no queue", pos)
 	}
@@ -117,7 +117,7 @@ func (t *tx) batch(n int64) (*batchRow, error) {
 		return b, nil
 	}
 	var b *batchRow
-	err := t.each(sqlText["batch"], func(row rows) error {
+	err := t.each(sqlText("batch"), func(row rows) error {
 		b = scanBatch(row)
 		return nil
 	}, n)
@@ -151,7 +151,7 @@ func (t *tx) flush() error {
 	}
 	for _, q := range t.queues {
 		if q.dirty {
-			if err := t.run(sqlText["save_queue"],
+			if err := t.run(sqlText("save_queue"),
 				q.last, q.cursor, q.fresh, q.largest, q.ended[lifecycle.Succeeded], q.ended[lifecycle.Discarded],
 				q.ended[lifecycle.Canceled], q.ended[lifecycle.Dead], q.n); err != nil {
 				return err

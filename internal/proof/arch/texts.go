@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -75,7 +76,7 @@ func columns(line string) int {
 // under reports whether a file is one of the paths or below one. "." has the files next to it alone.
 func under(paths []string, name string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
-		return name == p || strings.HasPrefix(name, p+"/") || p == "." && !strings.Contains(name, "/")
+		return name == p || strings.HasPrefix(name, p+"/") || path.Dir(name) == strings.TrimSuffix(p, "/.")
 	})
 }
 

@@ -20,8 +20,8 @@ var unread = []string{"internal/proof/arch/words.go", "go.sum", "LICENSE"}
 // past folders and files tell what was, in the words of then.
 var past = []string{"docs/decisions", "CHANGELOG.md"}
 
-// notYet lists folders and files in which the words and widths are still being changed; "." is
-// the folder of the root package alone.
+// notYet lists folders and files in which the words and widths are still being changed; with
+// "." at its end a folder stands for its own files.
 var notYet = []string{
 	".",
 	"bench",
@@ -42,7 +42,14 @@ var notYet = []string{
 	"office",
 	"privacy",
 	"redrive",
-	"store",
+	"store/.",
+	"store/itemdir",
+	"store/lifecycle",
+	"store/memory",
+	"store/postgres",
+	"store/sqlite/health.go",
+	"store/sqlite/model_test.go",
+	"store/storetest",
 	"worker",
 }
 

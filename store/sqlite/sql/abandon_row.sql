@@ -1,4 +1,4 @@
--- Gives a leased row back to the queue whose holder vanished.
+-- Gives a leased row back to its queue, since the holder has vanished.
 -- in: state, due, attempts, crashes, abandoned — new values
 -- in: pos — which row
 update pending

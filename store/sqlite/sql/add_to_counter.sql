@@ -1,4 +1,4 @@
--- Adds to a counter, and makes it if need be.
+-- Adds to a counter. It adds the row if it is missing.
 -- in: what, subject, number, slot, name — key of the counter
 -- in: n — what is added
 -- out: n

@@ -1,4 +1,4 @@
--- Writes a letter that was taken in from elsewhere.
+-- Writes a letter that was adopted from elsewhere.
 -- in: id, pos, facet, queue, status, cause, class, reason, signature, fingerprint — columns
 -- in: redrivable, needs_review, rule, text, first_failed, last_failed, died, operation — columns
 -- in: note, revision, flow, rule_sum, note_sum — columns

@@ -1,5 +1,5 @@
--- Part: the columns of an audit entry in the order in which scanAudit reads them. The hash before
--- it is that of the previous entry, or of the anchor.
+-- Part: the columns of an audit entry in the order in which scanAudit reads them. before is the
+-- hash of the previous entry, or of the anchor.
 -- whole: select … from audit a
 -- out: number, at, actor, event, subject, reason, hash, before, operation
 a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(

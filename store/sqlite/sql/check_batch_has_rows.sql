@@ -1,4 +1,4 @@
--- Rule batch-has-rows: a batch knows whether members of it have rows of their own.
+-- Rule batch-has-rows: a batch whose members have rows of pending is marked.
 -- out: subject, text
 select printf('batch %d', b.n), 'says that no member has a row of its own, and one has'
 from batch b

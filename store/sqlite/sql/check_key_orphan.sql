@@ -1,4 +1,4 @@
--- Rule key-orphan: a dedupe key is held by a message that has it and has not let it go.
+-- Rule key-orphan: the holder of a dedupe key exists, has that key, and its scope still holds it.
 -- out: subject, text
 select d.key, 'is held for a message that is gone, has another key, or has let it go'
 from dedupe d

@@ -1,4 +1,4 @@
--- Rule lease-stale: what is leased has an owner and an end of the lease, and nothing else has.
+-- Rule lease-stale: a leased row, and no other row, has an owner and an end of the lease.
 -- out: subject, text
 select lower(hex(m.id)), 'is queued and has the end of a lease, or is leased without one'
 from pending p

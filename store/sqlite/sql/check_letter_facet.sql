@@ -1,4 +1,4 @@
--- Rule letter-facet: a letter is what its facet says.
+-- Rule letter-facet: a letter has the properties of its facet.
 -- out: subject, text
 select lower(hex(l.id)), 'is not what its facet says'
 from letter l

@@ -1,4 +1,4 @@
--- Rule message-passed-by: what ranges will hand out has no row and has not ended.
+-- Rule message-passed-by: a new message has no row of pending and has not ended.
 -- out: subject, text
 select lower(hex(m.id)), 'has a row of its own or has ended, but a range will hand it out too'
 from message m

@@ -1,5 +1,5 @@
--- Rule queue-ended: the row of a queue counts the messages that have ended, also those that were
--- removed since.
+-- Rule queue-ended: the row of a queue counts the messages that have ended, also those deleted
+-- since.
 -- out: subject, text
 with ends (state, name) as (
   values (2, 'succeeded'), (3, 'discarded'), (4, 'canceled'), (5, 'dead'))

@@ -1,4 +1,4 @@
--- Rule retrying-count: the counters of what failed before are those of the rows.
+-- Rule retrying-count: the counters of messages that failed before fit the rows.
 -- out: subject, text
 select q.name, 'counters of what retries differ from its rows'
 from queue q

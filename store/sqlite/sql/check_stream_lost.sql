@@ -1,5 +1,5 @@
--- Rule stream-lost: a message or letter in a stream is in the one that its name says, and a stream
--- has messages or letters.
+-- Rule stream-lost: a message or letter is only in the stream that it names, and each stream has
+-- messages or letters.
 -- out: subject, text
 select lower(hex(m.id)), 'is in a stream that is not its own'
 from pending p

@@ -1,4 +1,4 @@
--- Rule stream-order: only the head of a stream can be handed out, and what may pass it.
+-- Rule stream-order: claims find only the head of a stream, and a message that may pass it.
 -- out: subject, text
 select s.name, 'hands out a message before the head'
 from stream s

@@ -1,4 +1,4 @@
--- Rule waiting-count: the counters of what waits are those of the rows.
+-- Rule waiting-count: the counters of waiting messages fit the rows.
 -- out: subject, text
 select q.name, 'counters of what waits differ from its rows'
 from queue q

@@ -1,5 +1,5 @@
--- Reads the rows of one priority that are due and are no suspects, in the order of their due times.
--- Claims take this statement while n messages fit into one call, however large each is.
+-- Reads the rows of one priority that are due and are no suspects, ordered by due time. Claims use
+-- it when one call can carry the bodies of all rows.
 -- in: queue, priority, now — which rows
 -- out: pending_columns, size
 select {{pending_columns}}, 0

@@ -1,4 +1,4 @@
--- Reads the messages whose holder vanished and which a worker has to judge, of all priorities.
+-- Reads messages of all priorities that a worker has to judge, since their holder vanished.
 -- in: queue, now — which rows
 -- out: pending_columns, body_size
 select {{pending_columns}}, {{body_size}}

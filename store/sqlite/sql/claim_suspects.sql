@@ -1,4 +1,4 @@
--- Reads the suspects of one priority that are due and have crashed as often as each other.
+-- Reads the suspects of one priority that are due and have crashed a given number of times.
 -- in: queue, priority, now — which rows
 -- in: crashes — how often they have crashed
 -- out: pending_columns, body_size

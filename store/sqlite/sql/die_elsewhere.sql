@@ -1,4 +1,4 @@
--- Writes another death, which a foreign broker told, to the log.
+-- Writes to the log that a message died again at a foreign broker.
 -- in: state, ended, attempts, deliveries, crashes, generation, redrives, number — new values
 -- in: received — new values
 -- in: pos — of the message

@@ -1,4 +1,4 @@
--- Keeps where the rest of a pruned audit chain begins.
+-- Keeps the newest pruned entry of an audit chain.
 -- in: queue, number, hash — columns
 insert into anchor (queue, number, hash)
 values (:queue, :number, :hash)

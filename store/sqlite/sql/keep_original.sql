@@ -1,4 +1,4 @@
--- Keeps what a message said before its first edit.
+-- Keeps a message as it was before its first edit.
 -- in: at, by, texts — columns
 -- in: pos — of the message
 insert into original (pos, body, hash, headers, at, by, texts)

@@ -1,4 +1,4 @@
--- Tells the latest moment that the store has written down.
+-- Reads the latest time that the store has written.
 -- out: latest
 select max(
   coalesce((select max(died) from letter), 0),

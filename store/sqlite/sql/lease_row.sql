@@ -1,4 +1,4 @@
--- Leases one row of pending. What the new lease says was decided in Go.
+-- Leases one row of pending. Package lifecycle has decided the new values.
 -- in: owner, until, number, deliveries, attempts, alone, received, gap, claimed — new values
 -- in: pos — which row
 update pending

@@ -1,4 +1,4 @@
--- Writes a change of a letter's status that was no death.
+-- Writes a change of a letter that is no death.
 -- in: facet, status, resolved, note, note_sum, revision, operation — new values
 -- in: pos — of the letter
 update letter

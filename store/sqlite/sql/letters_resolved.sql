@@ -1,4 +1,4 @@
--- Writes that letters are resolved which become the same.
+-- Marks letters as resolved that get the same facet.
 -- in: facet, status, resolved, note_sum, operation — new values
 -- in: positions — of the letters, as JSON
 update letter

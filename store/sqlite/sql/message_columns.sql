@@ -1,5 +1,5 @@
--- Part: the columns of a message as a claim hands it out. Most messages have nothing in the last
--- five, which the column before them tells: asking for each costs more than reading the row.
+-- Part: the columns of a message as a claim hands it out. has_more tells whether one of the last
+-- five is not null: most messages have none, and reading each costs more than reading the row.
 -- whole: select … from message m
 -- out: pos, id, type, priority, body, hash, enqueued, expires, has_more, key, stream, dedupe,
 -- out: headers, origin

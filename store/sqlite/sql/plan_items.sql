@@ -1,5 +1,5 @@
--- Part: chooses the items of an operation. Streams come by their first death, and the letters of a
--- stream in its order. Go adds the filter, an order and a limit.
+-- Part: chooses the items of an operation. It orders streams by their first death, and the letters
+-- of a stream by rank. Go adds a filter, an order and a limit.
 -- in: operation — its number
 -- whole: … true order by l.died, l.pos limit ?))
 insert into item (operation, ordinal, letter, state, revision, fingerprint)

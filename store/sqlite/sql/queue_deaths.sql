@@ -1,5 +1,5 @@
--- Counts for each queue the letters that wait for a decision, and those that died lately. Only the
--- hour that the moment divides is counted letter by letter.
+-- Counts for each queue the letters that wait for a decision, and those that died after a moment.
+-- It counts single letters only for the hour that contains the moment.
 -- in: hour — of the moment
 -- in: since — the moment
 -- in: end — of the hour

@@ -1,4 +1,4 @@
--- Reads the messages of a range that was claimed.
+-- Reads the messages of a claimed range.
 -- in: first, last — positions of the range
 -- out: message_columns
 select {{message_columns}}

@@ -1,4 +1,4 @@
--- Part: counts messages that failed before, by their counters.
+-- Part: counts messages that failed before. It reads their counters.
 -- whole: select r.reason … true group by k
  as k, sum(r.n), sum(r.n * r.leased)
 from retrying r

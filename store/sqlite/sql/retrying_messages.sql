@@ -1,4 +1,4 @@
--- Part: counts messages that failed before, one by one.
+-- Part: counts messages that failed before. It reads each of them.
 -- whole: select p.reason … true group by k
  as k, count(*), sum(p.state = 1)
 from pending p

@@ -1,5 +1,5 @@
--- Reads the schema number and whose file it is. One statement is one snapshot: another process may
--- be making the store.
+-- Reads the schema number and whose file it is. One statement reads one snapshot, while another
+-- process may make the store.
 -- out: version, application, tables
 select (select user_version from pragma_user_version),
   (select application_id from pragma_application_id),

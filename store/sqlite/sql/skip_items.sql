@@ -1,5 +1,5 @@
--- Marks the pending items of a letter that is removed as skipped, but not that of the operation
--- which removes it.
+-- Marks the pending items of a removed letter as skipped, except those of the operation that
+-- removes it.
 -- in: letter — its position
 -- in: operation — ID of the operation, or null
 update item

@@ -1,4 +1,5 @@
--- Reads where a message stands: whether it has or had a row in pending, has one now, and has ended.
+-- Reads the state of a message, and whether it has or had a row of pending, has one now, and has
+-- ended.
 -- in: pos — of the message
 -- out: own, has_row, state, deliveries, ended
 select m.own, p.pos is not null, coalesce(p.state, g.state, 0),

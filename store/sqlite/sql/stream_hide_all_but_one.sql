@@ -1,4 +1,4 @@
--- Puts the queued messages of a stream behind the one that is handed out.
+-- Hides the queued messages of a stream from claims, except the one that is handed out.
 -- in: stream — its number
 -- in: pos — position of the message that is handed out
 -- out: due

@@ -1,4 +1,4 @@
--- Puts the queued messages of a stream behind others, but for two.
+-- Hides the queued messages of a stream from claims, except two.
 -- in: stream — its number
 -- in: head, passing — positions of those that stay
 -- out: due
