@@ -11,7 +11,7 @@ import (
 )
 
 // waiter is a claim that found no message. The transaction that brings work to its queue also runs
-// this claim, so an idle worker receives a message at the cost of one commit instead of two.
+// this claim. So an idle worker receives a message at the cost of one commit instead of two.
 type waiter struct {
 	queue string
 	want  nixie.Want

@@ -63,9 +63,8 @@ func planCall(settlements []nixie.Settlement, refused []error) (*callPlan, error
 	return c, nil
 }
 
-// group fills ranges, adjacent and rows. They stay empty, so that settlements are applied one by
-// one, in two cases: a handle has no position, or a message is settled twice, where the first
-// settlement counts.
+// group fills ranges, adjacent and rows. They stay empty when a handle has no position or a message
+// is settled twice. Then the settlements are applied one by one, and of two the first counts.
 func (c *callPlan) group(settlements []nixie.Settlement, refused []error) {
 	type one struct {
 		batch, pos int64
@@ -120,8 +119,8 @@ type checkedRange struct {
 	gone map[int64]bool
 }
 
-// maxGone limits a check of a range: when it finds more members gone than this for each member that
-// the call settles, checking those one by one is cheaper.
+// maxGone limits a check of a range. When more members are gone for each member that the call
+// settles, checking the latter one by one is cheaper.
 const maxGone = 4
 
 // checkRange reads once for a range what settling would otherwise read for each member.

@@ -89,8 +89,8 @@ func (t *tx) appendHistory(h *held, list []nixie.Failure) error {
 	return nil
 }
 
-// writeDeathElsewhere writes the last death to the letter and takes the letter out of its stream:
-// the message went to a broker where the order of this queue does not hold.
+// writeDeathElsewhere writes the last death to the letter. It takes the letter out of its stream,
+// since the message went to a broker where the order of this queue does not hold.
 func (t *tx) writeDeathElsewhere(l *letterRow, given *nixie.Letter, actor, reason string) error {
 	k, err := t.leaveFacet(l)
 	if err != nil {

@@ -157,7 +157,7 @@ func answer(group []*write, err error) {
 const maxAlone = 8
 
 // commitGroup commits all calls in one transaction. It takes a failing call out and runs it again
-// in a transaction of its own, after the others: its error may come from a call that was not
+// after the others, in a transaction of its own: its error may come from a call that was not
 // durable yet. If the transaction fails for another reason, each call gets a transaction of its
 // own.
 func (s *Store) commitGroup(c conn, group []*write) {

@@ -81,9 +81,9 @@ func containsFold(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
 	return sqlite.IntegerValue(found), nil
 }
 
-// patiently runs a statement again for wait while another process locks the file. If two processes
-// switch a new file to WAL at the same moment, SQLite refuses one of them without waiting for its
-// busy timeout: both hold the read lock that the other needs.
+// patiently runs a statement again for wait while another process locks the file. SQLite refuses
+// one of two processes that switch a new file to WAL at the same moment. It does so without its
+// busy timeout, because both hold the read lock that the other needs.
 func (c conn) patiently(query string, wait time.Duration) error {
 	patience, stop := context.WithTimeout(context.Background(), wait)
 	defer stop()

@@ -14,15 +14,15 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// DB returns a handle on the store's file for tables of your own and for transactions that enqueue,
-// complete and remember messages together with your rows; see [Store.Tx]. The first call makes it
-// and later calls return the same one. It is safe for concurrent use and closed with the store. Its
-// connections have the settings of the store's own: WAL, synchronous FULL, [Options.LockWait] as
-// busy timeout.
+// DB returns a handle on the store's file, for tables of your own. Its transactions may enqueue,
+// complete and remember messages together with your rows; see [Store.Tx]. The first call makes the
+// handle and later calls return the same one. It is safe for concurrent use and closed with the
+// store. Its connections have the settings of the store's own: WAL, synchronous FULL,
+// [Options.LockWait] as busy timeout.
 //
 // A transaction begins IMMEDIATE, unless it is read-only, and waits in the queue of all writers.
 // While it is open no process writes anything else: no transaction, no enqueue, claim or settlement
-// and no renewal of a lease. So keep it far shorter than a lease, call nothing slow inside, and use
+// and no renewal of a lease. So keep it far shorter than a lease and call nothing slow inside. Use
 // only Tx inside: the store's own methods would wait for the transaction and fail after LockWait.
 // Readers do not wait for it. End your transactions before Close.
 //

@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// identity knows which files a store has open. If a program deletes or replaces one of them, this
-// process goes on with a file that no other process can find, and what it writes there is lost.
+// identity knows which files a store has open. If a program deletes or replaces one of them, no
+// other process can find the file that this one goes on with. What it writes there is lost.
 type identity struct {
 	files []openFile
 }

@@ -9,10 +9,9 @@ import (
 )
 
 // Once reports whether a key is new to a scope, and remembers it: true the first time and false
-// after that. [Store.Prune] forgets it at an age of [store.InboxRetention], [Store.PruneInbox]
-// sooner. If the transaction is rolled back, the key was never there. So work inside the
-// transaction that runs only when Once returns true happens once, however often and to however many
-// consumers its message is delivered in that time.
+// after that. [Store.Prune] forgets the key at an age of [store.InboxRetention], [Store.PruneInbox]
+// sooner. If the transaction is rolled back, the key was never there. So work in the transaction
+// that depends on true happens once, however often its message is delivered in that time.
 //
 // Scope says whose keys they are, a consumer's name for example. Both are 1 to 255 bytes, see
 // [nixie.CheckName].
@@ -38,8 +37,7 @@ const prunePart = 10_000
 
 // PruneInbox forgets the keys that [Tx.Once] got at least olderThan ago, and returns their number.
 // Use it to forget keys sooner than [Store.Prune] does. olderThan has to be longer than a message
-// can come again: its retries, its time in the dead letter office, and repeated deliveries by
-// brokers.
+// can come again: by retries, by a redrive, and by repeated deliveries of a broker.
 func (s *Store) PruneInbox(ctx context.Context, olderThan time.Duration) (pruned int64, err error) {
 	if olderThan < 0 {
 		return 0, nixie.Errorf(nixie.CodeInvalid, "inbox age is %s: give one from 0", olderThan)

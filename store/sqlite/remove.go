@@ -67,8 +67,8 @@ func (t *tx) removeMessage(pos int64, why counting) error {
 }
 
 // dissolve gives the unsettled members of a batch rows of their own, each leased as before. Then no
-// range covers a position whose message is removed, moved or queued again: a late settlement would
-// find no row there and take the message for unsettled.
+// range covers a position whose message is removed, moved or queued again. Otherwise a late
+// settlement would find no row there and take the message for unsettled.
 func (t *tx) dissolve(pos int64) error {
 	if err := t.flushBatches(); err != nil {
 		return err

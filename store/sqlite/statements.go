@@ -32,10 +32,10 @@ type stmt interface {
 
 // queries adds helpers to either kind of statements.
 //
-// SQLite plans a query anew when a bound value could change the plan: a bound of a range, a limit,
-// or a value compared by = in a query with an order. Planning takes ten times as long as the query.
-// So a query that has one good plan compares with +?, which the planner ignores, and ends with
-// limited.
+// SQLite plans a query anew when a bound value could change the plan. Such values are bounds of
+// ranges, limits, and values compared by = in a query with an order. Planning takes ten times as
+// long as the query. So a query that has one good plan compares with +?, which the planner ignores,
+// and ends with limited.
 type queries struct{ statements }
 
 const limited = " limit ? + 0"

@@ -6,10 +6,10 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// A claim finds at most two messages of a stream, those in the state queued: the head, or a head
-// that waits and one message that may pass it. The others are in the state behind. Code that
-// changes a stream only marks it dirty. The heads of dirty streams are recomputed once, before a
-// claim and at the end of the transaction.
+// A claim finds at most two messages of a stream, those in the state queued. They are the head, and
+// a message that may pass a head that waits. The others are in the state behind. Code that changes
+// a stream only marks it dirty. The heads of dirty streams are recomputed once, before a claim and
+// at the end of the transaction.
 
 // markDirty notes that a stream has changed; 0 is none.
 func (t *tx) markDirty(q *queueRow, stream int64) {
