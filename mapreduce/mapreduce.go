@@ -32,7 +32,7 @@ type Map struct{ c Config }
 func New(c Config) *Map { return &Map{c} }
 
 // QueueOf returns the name of the queue that holds the items of a job.
-func QueueOf(job string) string { return itemfile.Queue(job) }
+func QueueOf(job string) string { return itemfile.QueueOf(job) }
 
 // Attempt works on one item, in its worktree.
 type Attempt struct {

@@ -86,7 +86,7 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 			}
 			err = errors.Join(err, a.add(ctx, letterfile.Record{
 				Letter: broker.Adopted(a.channel.System, r, a.queue),
-				Place:  fmt.Sprintf("topic %s, partition %d, offset %d", r.Channel, r.Partition, r.Offset),
+				Position:  fmt.Sprintf("topic %s, partition %d, offset %d", r.Channel, r.Partition, r.Offset),
 			}))
 			if err != nil {
 				break

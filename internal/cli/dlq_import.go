@@ -136,7 +136,7 @@ func (m *importing) flush(ctx context.Context) error {
 	}
 	receipts, errs := m.take(ctx, letters)
 	for i, err := range errs {
-		at := m.batch[i].Place
+		at := m.batch[i].Position
 		before := m.report.Refused
 		switch {
 		case err == nil && receipts[i].Different:

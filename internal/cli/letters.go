@@ -137,8 +137,8 @@ func (j *jobLetters) queue(ctx context.Context, o *office.Office) (string, error
 	}
 	var jobs []string
 	for _, q := range all {
-		if q.Dead > 0 && itemfile.Queue(itemfile.Job(q.Name)) == q.Name {
-			jobs = append(jobs, itemfile.Job(q.Name))
+		if q.Dead > 0 && itemfile.QueueOf(itemfile.JobOf(q.Name)) == q.Name {
+			jobs = append(jobs, itemfile.JobOf(q.Name))
 		}
 	}
 	switch len(jobs) {

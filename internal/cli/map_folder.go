@@ -130,7 +130,7 @@ func (l *letterBulk) removeFiles(ctx context.Context, folder string, args []stri
 			if err != nil {
 				return err
 			}
-			items = append(items, itemfile.ID(&letter))
+			items = append(items, itemfile.ItemID(&letter))
 		}
 		return l.do(func() (plan, error) {
 			n := int64(len(items))

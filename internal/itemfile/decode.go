@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Decode reads one JSON value and says what is wrong in the words of the file.
-// With strict it refuses fields that it does not know: nothing is dropped.
+// Decode reads one JSON value; its errors name the fields of the file. With strict it refuses
+// unknown fields, so that nothing is dropped.
 func Decode(raw []byte, into any, strict bool) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if strict {
@@ -29,7 +29,7 @@ func Decode(raw []byte, into any, strict bool) error {
 	var moment *time.ParseError
 	switch {
 	case errors.As(err, &moment):
-		return nixie.Errorf(nixie.CodeInvalid, "a moment is %q: write it like 2026-01-31T12:00:00Z", moment.Value)
+		return nixie.Errorf(nixie.CodeInvalid, "a time is %q: write it like 2026-01-31T12:00:00Z", moment.Value)
 	case errors.As(err, &kind):
 		field := kind.Field
 		if field == "" {

@@ -18,24 +18,23 @@ import (
 
 // The names in the folders of a MapReduce job.
 const (
-	Items  = "items"      // the folder of its items
-	Index  = "index.json" // the list beside that one
-	suffix = ".json"
+	ItemsFolder = "items"      // the folder of the items
+	IndexFile   = "index.json" // the list next to that folder
+	suffix      = ".json"
 )
 
-// MaxItem is how many bytes a file may have: the largest body in its longest form, and a
-// story with it.
+// MaxItem limits the bytes of a file: the largest body in its longest form, with its history.
 const MaxItem = 128 << 20
 
-// Dir finds the items of jobs: a JSON file each, in folders called items beside an index.
-// Jobs lie under several paths, some of which name the job twice, so any folder below the
-// given one counts. Links are not followed out of it. It is safe for concurrent use.
+// Dir finds the items of jobs. Each item is a JSON file in a folder called items, next to an index.
+// Jobs use several paths, and some name the job twice, so Dir searches all folders below the given
+// one. It follows no link out of it. It is safe for concurrent use.
 type Dir struct {
 	root *os.Root
 	name string
 }
 
-// OpenDir opens a folder; it holds no item yet for all it knows.
+// OpenDir opens a folder. It does not read it.
 func OpenDir(name string) (*Dir, error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
@@ -44,14 +43,14 @@ func OpenDir(name string) (*Dir, error) {
 	return &Dir{root, name}, nil
 }
 
-// Close gives the folder back.
+// Close closes the folder.
 func (d *Dir) Close() error { return d.root.Close() }
 
-// Path is a file or folder of it for people.
+// Path returns the path of a file or folder, for people.
 func (d *Dir) Path(at string) string { return path.Join(d.name, at) }
 
-// Lists are the folders of items. None is an error.
-func (d *Dir) Lists() (lists []string, err error) {
+// Folders lists the folders of items. It returns an error when there is none.
+func (d *Dir) Folders() (lists []string, err error) {
 	folders := []string{"."}
 	for len(folders) > 0 {
 		at := folders[0]
@@ -59,14 +58,14 @@ func (d *Dir) Lists() (lists []string, err error) {
 		if err != nil {
 			return nil, Unreadable(d.Path(at), err)
 		}
-		isList := path.Base(at) == Items || at == "." && filepath.Base(d.name) == Items
+		isList := path.Base(at) == ItemsFolder || at == "." && filepath.Base(d.name) == ItemsFolder
 		if isList {
 			lists = append(lists, at)
 		}
 		folders = folders[1:]
 		for _, name := range names {
 			if isList && isItem(name) {
-				continue // there may be very many, and none is a folder
+				continue // an item is no folder, and there may be very many
 			}
 			below := path.Join(at, name)
 			if about, err := d.root.Lstat(filepath.FromSlash(below)); err != nil {
@@ -77,7 +76,8 @@ func (d *Dir) Lists() (lists []string, err error) {
 		}
 	}
 	if len(lists) == 0 {
-		return nil, nixie.Errorf(nixie.CodeNotFound, "%s has no folder called %s with a JSON file for each item: name the folder of the job, or a file", d.name, Items)
+		return nil, nixie.Errorf(nixie.CodeNotFound,
+			"%s has no folder called %s with a JSON file for each item: name the folder of the job, or a file", d.name, ItemsFolder)
 	}
 	slices.Sort(lists)
 	return lists, nil
@@ -92,26 +92,26 @@ func namesIn(root *os.Root, folder string) ([]string, error) {
 	return from.Readdirnames(-1)
 }
 
-// List is a folder of items that is read as a whole: each file is one step away.
-type List struct {
+// Folder is an open folder of items. Opening its files takes one path step each.
+type Folder struct {
 	root *os.Root
 	path string
 }
 
-// Enter opens a list.
-func (d *Dir) Enter(list string) (*List, error) {
+// OpenFolder opens a folder of items.
+func (d *Dir) OpenFolder(list string) (*Folder, error) {
 	root, err := d.root.OpenRoot(filepath.FromSlash(list))
 	if err != nil {
 		return nil, Unreadable(d.Path(list), err)
 	}
-	return &List{root, d.Path(list)}, nil
+	return &Folder{root, d.Path(list)}, nil
 }
 
-// Close gives the list back.
-func (l *List) Close() error { return l.root.Close() }
+// Close closes the folder.
+func (l *Folder) Close() error { return l.root.Close() }
 
-// Names are those of its files, in no order.
-func (l *List) Names() ([]string, error) {
+// Names lists the names of its files, in no order.
+func (l *Folder) Names() ([]string, error) {
 	names, err := namesIn(l.root, ".")
 	if err != nil {
 		return nil, Unreadable(l.path, err)
@@ -119,15 +119,15 @@ func (l *List) Names() ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return !isItem(name) }), nil
 }
 
-// Load reads a file whole into room, if it is a regular one that holds UTF-8, and says
-// when it was written, which it knows of others as well.
-func (l *List) Load(name string, room []byte) (raw []byte, written time.Time, err error) {
+// Load reads a whole file into room and returns its time of writing. It refuses other than regular
+// files of UTF-8; it returns the time of those too.
+func (l *Folder) Load(name string, room []byte) (raw []byte, written time.Time, err error) {
 	return load(l.root, name, room[:0])
 }
 
-func isItem(name string) bool { return path.Ext(name) == suffix && name != Index }
+func isItem(name string) bool { return path.Ext(name) == suffix && name != IndexFile }
 
-// Files are the items of a list, by name.
+// Files lists the files of a folder by name.
 func (d *Dir) Files(list string) ([]string, error) {
 	names, err := namesIn(d.root, list)
 	if err != nil {
@@ -141,8 +141,8 @@ func (d *Dir) Files(list string) ([]string, error) {
 	return files, nil
 }
 
-// Job is the job that the folder around a list has the name of; empty is none.
-func (d *Dir) Job(list string) string {
+// JobOf returns the job whose name the parent of a folder has; empty means none.
+func (d *Dir) JobOf(list string) string {
 	if list == "." {
 		return ""
 	}
@@ -156,13 +156,13 @@ func (d *Dir) Job(list string) string {
 	return filepath.Base(whole)
 }
 
-// Name is the name of an item's file without the end that all of them have.
+// Name returns the name of an item's file without its suffix.
 func Name(file string) string {
 	base := path.Base(file)
 	return base[:len(base)-len(suffix)]
 }
 
-// Content reads a file whole, if it is a regular one that holds JSON.
+// Content reads a whole file. It refuses other than regular files of JSON.
 func (d *Dir) Content(file string) ([]byte, error) {
 	raw, _, err := load(d.root, filepath.FromSlash(file), nil)
 	if err != nil {
@@ -170,13 +170,13 @@ func (d *Dir) Content(file string) ([]byte, error) {
 	}
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(raw, new(json.RawMessage)); errors.As(err, &syntax) {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "%s", placed(raw, syntax))
+		return nil, nixie.Errorf(nixie.CodeInvalid, "%s", syntaxError(raw, syntax))
 	}
 	return raw, nil
 }
 
 func load(root *os.Root, name string, room []byte) (raw []byte, written time.Time, err error) {
-	from, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0) // a pipe lets nobody wait
+	from, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0) // opening a pipe does not block
 	if err != nil {
 		return room, written, Unreadable(name, err)
 	}
@@ -199,7 +199,7 @@ func load(root *os.Root, name string, room []byte) (raw []byte, written time.Tim
 		raw = raw[:len(raw)+n]
 		switch {
 		case err == io.EOF && !utf8.Valid(raw):
-			return raw, written, nixie.Errorf(nixie.CodeInvalid, "it is not valid UTF-8, which JSON has to be")
+			return raw, written, nixie.Errorf(nixie.CodeInvalid, "it is not valid UTF-8, which JSON must be")
 		case err == io.EOF:
 			return raw, written, nil
 		case err != nil:
@@ -213,8 +213,8 @@ func tooLarge() error {
 	return nixie.Errorf(nixie.CodeLimit, "it has more than %d bytes, the limit", MaxItem)
 }
 
-// placed says in which line a text is not JSON.
-func placed(raw []byte, err *json.SyntaxError) string {
+// syntaxError names the line in which a text is not JSON.
+func syntaxError(raw []byte, err *json.SyntaxError) string {
 	line := 1
 	for _, c := range raw[:min(int(err.Offset), len(raw))] {
 		if c == '\n' {
@@ -224,7 +224,7 @@ func placed(raw []byte, err *json.SyntaxError) string {
 	return fmt.Sprintf("line %d is not JSON: %v", line, err)
 }
 
-// Unreadable says that a file cannot be read.
+// Unreadable makes the error of a file that cannot be read.
 func Unreadable(name string, err error) error {
 	var in *fs.PathError
 	if errors.As(err, &in) {

@@ -1,6 +1,6 @@
-// Package itemfile reads and writes the dead letter items of MapReduce jobs: JSON objects,
-// a file each, in the folders where such jobs keep them. What an item says that a letter has
-// no field for is kept with the letter and written again, see [Item].
+// Package itemfile reads and writes the dead letter items of MapReduce jobs: a file with a JSON
+// object each, in the folders of those jobs. The parts of an item for which a letter has no field
+// are kept with the letter and written again, see [Item].
 package itemfile
 
 import (
@@ -20,23 +20,22 @@ import (
 // System is the Origin.System of letters that were items.
 const System = "mapreduce"
 
-// Queue is where the items of a job go that name no other.
-func Queue(job string) string { return System + "/" + job }
+// QueueOf returns the queue of the items of a job.
+func QueueOf(job string) string { return System + "/" + job }
 
-// Job is the job whose items are in a queue.
-func Job(queue string) string { return strings.TrimPrefix(queue, System+"/") }
+// JobOf returns the job whose items are in a queue.
+func JobOf(queue string) string { return strings.TrimPrefix(queue, System+"/") }
 
-// ID is the ID of the item that a letter is.
-func ID(l *nixie.Letter) string { return cmp.Or(l.Message.Key, l.Message.ID.String()) }
+// ItemID returns the item ID of a letter.
+func ItemID(l *nixie.Letter) string { return cmp.Or(l.Message.Key, l.Message.ID.String()) }
 
-// headerSignature has the group that an item's own system put it into, as far
-// as it fits.
+// headerSignature holds the group that an item's own system gave it, cut to the limit of a header.
 const headerSignature = "legacy-signature"
 
-// typeUnrecorded is the type of the failure of an item whose history is empty.
-const typeUnrecorded = "unrecorded"
+// typeNoHistory is the type of the failure of an item with an empty history.
+const typeNoHistory = "unrecorded"
 
-// itemDoc is an item as it is written. A field that is missing or null is zero.
+// itemDoc is the JSON form of an item. A missing or null field is zero.
 type itemDoc struct {
 	ID        *string           `json:"item_id"`
 	Data      json.RawMessage   `json:"item_data"`
@@ -70,7 +69,7 @@ type failureDoc struct {
 	Log      string          `json:"json_log_location"`
 }
 
-// errorTypes are the reasons of the error types of an item.
+// errorTypes maps the error types of an item to reasons.
 var errorTypes = [...]struct {
 	name   string
 	reason nixie.Reason
@@ -85,8 +84,7 @@ var errorTypes = [...]struct {
 	{"Unknown", nixie.ReasonUnknown},
 }
 
-// Read makes a letter of the JSON of an item: of the queue, and as it came from the
-// channel.
+// Read makes a letter of the JSON of an item. The letter gets the queue, and the channel as origin.
 func Read(raw []byte, queue, channel string) (nixie.Letter, error) {
 	l, dropped, err := read(raw, queue, channel, readFailure)
 	if err != nil {
@@ -96,7 +94,7 @@ func Read(raw []byte, queue, channel string) (nixie.Letter, error) {
 	if err := Decode(raw, &theirs, false); err != nil {
 		return l, err
 	}
-	kept, err := keepItem(&l, theirs, dropped)
+	kept, err := itemAttachments(&l, theirs, dropped)
 	if err != nil {
 		return l, err
 	}
@@ -104,14 +102,15 @@ func Read(raw []byte, queue, channel string) (nixie.Letter, error) {
 	return l, nil
 }
 
-// Glance is Read for those who only look: what a letter has no field for is left out, and
-// it costs a third.
-func Glance(raw []byte, queue, channel string) (nixie.Letter, error) {
-	l, _, err := read(raw, queue, channel, glanceFailure)
+// ReadFast reads an item for listings. It leaves out the parts for which a letter has no field, and
+// costs a third of Read.
+func ReadFast(raw []byte, queue, channel string) (nixie.Letter, error) {
+	l, _, err := read(raw, queue, channel, readFailureFast)
 	return l, err
 }
 
-func read(raw []byte, queue, channel string, entry func(json.RawMessage) (nixie.Failure, error)) (l nixie.Letter, dropped []json.RawMessage, err error) {
+func read(raw []byte, queue, channel string, entry func(json.RawMessage) (nixie.Failure, error)) (l nixie.Letter, dropped []json.RawMessage,
+	err error) {
 	var doc itemDoc
 	if err := Decode(raw, &doc, false); err != nil {
 		return l, nil, err
@@ -120,7 +119,7 @@ func read(raw []byte, queue, channel string, entry func(json.RawMessage) (nixie.
 	case doc.ID == nil || *doc.ID == "":
 		return l, nil, nixie.Errorf(nixie.CodeInvalid, "item_id is empty: give the item its ID")
 	case doc.Data == nil:
-		return l, nil, nixie.Errorf(nixie.CodeInvalid, "item_data is missing: without it there is nothing to do again")
+		return l, nil, nixie.Errorf(nixie.CodeInvalid, "item_data is missing: without it a redrive has nothing to do")
 	case doc.Last == nil:
 		return l, nil, nixie.Errorf(nixie.CodeInvalid, "last_attempt is missing: say when it failed last")
 	}
@@ -141,7 +140,7 @@ func read(raw []byte, queue, channel string, entry func(json.RawMessage) (nixie.
 	return l, dropped, nil
 }
 
-// letter is what does not come from the history.
+// letter makes the fields of a letter that do not come from the history.
 func (d *itemDoc) letter(queue, channel string) (nixie.Letter, error) {
 	first, last := orTime(d.First, *d.Last).UTC(), d.Last.UTC()
 	var body bytes.Buffer
@@ -151,7 +150,7 @@ func (d *itemDoc) letter(queue, channel string) (nixie.Letter, error) {
 	tried := int(min(max(int64(d.Count), int64(len(d.History))), check.MaxCount))
 	var headers []nixie.Header
 	if d.Signature != "" {
-		headers = []nixie.Header{{Name: headerSignature, Value: fit(d.Signature, nixie.MaxName)}}
+		headers = []nixie.Header{{Name: headerSignature, Value: cut(d.Signature, nixie.MaxName)}}
 	}
 	return nixie.Letter{
 		Message: nixie.Message{
@@ -164,13 +163,15 @@ func (d *itemDoc) letter(queue, channel string) (nixie.Letter, error) {
 	}, nil
 }
 
-// failures are the history as far as a letter has room for it, and the texts of
-// the entries after the first that it has none for.
-func (d *itemDoc) failures(entry func(json.RawMessage) (nixie.Failure, error)) (list []nixie.Failure, dropped []json.RawMessage, err error) {
+// failures reads the history. It also returns the entries after the first that exceed the history
+// of a letter.
+func (d *itemDoc) failures(entry func(json.RawMessage) (nixie.Failure, error)) (list []nixie.Failure, dropped []json.RawMessage,
+	err error) {
 	if len(d.History) == 0 {
 		f := nixie.Failure{
 			Generation: 1, Attempt: int(min(d.Count, check.MaxCount)), FailedAt: d.Last.UTC(),
-			Class: classOf(nixie.ReasonUnknown), Reason: nixie.ReasonUnknown, Type: typeUnrecorded, Text: fit(d.Signature, nixie.MaxFailureText),
+			Class: classOf(nixie.ReasonUnknown), Reason: nixie.ReasonUnknown, Type: typeNoHistory,
+			Text: cut(d.Signature, nixie.MaxFailureText),
 		}
 		return []nixie.Failure{f}, nil, nil
 	}
@@ -190,7 +191,7 @@ func (d *itemDoc) failures(entry func(json.RawMessage) (nixie.Failure, error)) (
 }
 
 func readFailure(raw json.RawMessage) (nixie.Failure, error) {
-	f, err := glanceFailure(raw)
+	f, err := readFailureFast(raw)
 	if err != nil {
 		return f, err
 	}
@@ -198,11 +199,11 @@ func readFailure(raw json.RawMessage) (nixie.Failure, error) {
 	if err := Decode(raw, &theirs, false); err != nil {
 		return f, err
 	}
-	f.Attachments, err = keepFailure(&f, theirs)
+	f.Attachments, err = failureAttachments(&f, theirs)
 	return f, err
 }
 
-func glanceFailure(raw json.RawMessage) (nixie.Failure, error) {
+func readFailureFast(raw json.RawMessage) (nixie.Failure, error) {
 	var d failureDoc
 	if err := Decode(raw, &d, false); err != nil {
 		return nixie.Failure{}, err
@@ -217,29 +218,31 @@ func glanceFailure(raw json.RawMessage) (nixie.Failure, error) {
 	took := time.Duration(min(d.Duration, uint64(nixie.MaxDelay/time.Millisecond))) * time.Millisecond
 	f := nixie.Failure{
 		Generation: 1, Attempt: int(min(d.Attempt, check.MaxCount)), FailedAt: d.At.UTC(), Took: took,
-		Reason: reasonOf(name), Type: fit(name, nixie.MaxName), Text: fit(d.Text, nixie.MaxFailureText), Stack: fit(d.Stack, nixie.MaxStack),
-		Step: fit(d.Step, nixie.MaxFailureText), Worker: fit(d.Agent, nixie.MaxFailureText), ExitCode: code,
-		LogLocation: fit(d.Log, nixie.MaxFailureText), Decision: nixie.Retry,
+		Reason: reasonOf(name), Type: cut(name, nixie.MaxName), Text: cut(d.Text, nixie.MaxFailureText),
+		Stack: cut(d.Stack, nixie.MaxStack),
+		Step:  cut(d.Step, nixie.MaxFailureText), Worker: cut(d.Agent, nixie.MaxFailureText), ExitCode: code,
+		LogLocation: cut(d.Log, nixie.MaxFailureText), Decision: nixie.Retry,
 	}
 	if f.StartedAt = f.FailedAt.Add(-took); f.StartedAt.Unix() <= 0 {
 		f.StartedAt = f.FailedAt
 	}
 	f.Class = classOf(f.Reason)
 	for _, line := range d.Context[:min(len(d.Context), nixie.MaxContext)] {
-		f.Context = append(f.Context, fit(line, nixie.MaxFailureText))
+		f.Context = append(f.Context, cut(line, nixie.MaxFailureText))
 	}
 	return f, nil
 }
 
-// readErrorType reads both forms: a name, or an object with the name and what
-// belongs to it.
+// readErrorType reads both forms: a name, or an object with the name and its data.
 func readErrorType(raw json.RawMessage) (name string, code *int, err error) {
 	if len(raw) == 0 || string(raw) == "null" || json.Unmarshal(raw, &name) == nil {
 		return name, nil, nil
 	}
 	var variant map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &variant); err != nil || len(variant) != 1 {
-		return "", nil, nixie.Errorf(nixie.CodeInvalid, `error_type is neither a name, such as "Timeout", nor an object with one, such as {"CommandFailed":{"exit_code":101}}`)
+		return "", nil,
+			nixie.Errorf(nixie.CodeInvalid,
+				`error_type is neither a name, such as "Timeout", nor an object with one, such as {"CommandFailed":{"exit_code":101}}`)
 	}
 	var payload struct {
 		ExitCode *int32 `json:"exit_code"`
@@ -276,9 +279,9 @@ func orTime(t *time.Time, otherwise time.Time) time.Time {
 	return *t
 }
 
-// fit makes s what every store can keep, at most limit bytes of it. The whole is
-// kept beside it.
-func fit(s string, limit int) string {
+// cut returns at most limit bytes of s, in a form that every store can keep. The whole text is kept
+// in an attachment.
+func cut(s string, limit int) string {
 	s = strings.ReplaceAll(s, "\x00", "\uFFFD")
 	if len(s) <= limit {
 		return s
@@ -289,7 +292,7 @@ func fit(s string, limit int) string {
 	return s[:limit]
 }
 
-// The attachments of a failure that are the worktree of an item.
+// The attachments of a failure that describe the worktree of an item.
 const (
 	ArtifactPath    = "worktree_path"
 	ArtifactBranch  = "branch_name"
@@ -306,14 +309,14 @@ func (d *artifactsDoc) attachments() []nixie.Attachment {
 	var list []nixie.Attachment
 	for i, value := range [...]*string{d.Path, d.Branch, d.Changes, d.Logs} {
 		if value != nil {
-			list = append(list, pieces(artifactNames[i], []byte(*value))...)
+			list = append(list, split(artifactNames[i], []byte(*value))...)
 		}
 	}
 	return list
 }
 
-// pieces makes attachments of one name of data of any size.
-func pieces(name string, data []byte) []nixie.Attachment {
+// split makes attachments of one name from data of any size.
+func split(name string, data []byte) []nixie.Attachment {
 	var list []nixie.Attachment
 	for {
 		n := min(len(data), nixie.MaxAttachment)
@@ -324,8 +327,8 @@ func pieces(name string, data []byte) []nixie.Attachment {
 	}
 }
 
-// whole joins the pieces of a name; nil when there are none.
-func whole(list []nixie.Attachment, name string) []byte {
+// joinPieces joins the attachments of a name; it returns nil when there are none.
+func joinPieces(list []nixie.Attachment, name string) []byte {
 	var data []byte
 	for _, a := range list {
 		if a.Name == name {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// nonblock opens a pipe without waiting for who writes to it.
+// nonblock opens a pipe without waiting for its writer.
 const nonblock = syscall.O_NONBLOCK
 
-// syncFolder lets the names in a folder outlast a loss of power.
+// syncFolder syncs the names in a folder, so that they survive a loss of power.
 func syncFolder(folder *os.File) error { return folder.Sync() }

@@ -14,10 +14,9 @@ import (
 // Item is a letter in the layout of a dead letter item of MapReduce, made by
 // [ItemOf].
 //
-// A letter that was such an item comes out as it came in, with fields that
-// Nixie does not know and values in the form they had, except for what has
-// changed since: another failure is one more entry in its history. A letter
-// that never was one says as much as the layout has room for.
+// A letter that was such an item comes out as it came in, with unknown fields and values in their
+// old form. Only changed fields differ: another failure is one more entry in its history. Of
+// another letter it has the fields that the layout has.
 type Item struct{ fields object }
 
 // MarshalJSON writes the fields in the order of the layout, then unknown ones by
@@ -50,27 +49,26 @@ func (o object) write(known []string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// ItemOf makes an item of a letter that was read whole. With an error the item
-// says what the letter's own fields do, without what was kept of an earlier
-// item and is damaged.
+// ItemOf makes an item of a letter that was read whole. With an error, the kept parts of an earlier
+// item are damaged, and the item has only the letter's own fields.
 func ItemOf(l *nixie.Letter) (Item, error) {
 	now, err := itemOf(l)
 	if err != nil || len(l.History) == 0 {
 		return Item{now}, err
 	}
-	data := whole(l.History[0].Attachments, keptItem)
+	data := joinPieces(l.History[0].Attachments, attachmentItem)
 	if data == nil {
 		return Item{now}, nil
 	}
-	var kept keptOfItem
+	var kept itemDifferences
 	if err := json.Unmarshal(data, &kept); err != nil {
-		return Item{now}, damaged(keptItem, err)
+		return Item{now}, damaged(attachmentItem, err)
 	}
 	return Item{now}, kept.apply(now, l)
 }
 
-// apply writes what was kept where it still holds.
-func (k *keptOfItem) apply(now object, l *nixie.Letter) error {
+// apply restores the kept parts that have not changed since.
+func (k *itemDifferences) apply(now object, l *nixie.Letter) error {
 	if len(k.Artifacts) > 0 {
 		var artifacts object
 		if raw := now["worktree_artifacts"]; raw != nil && json.Unmarshal(raw, &artifacts) == nil {
@@ -95,15 +93,15 @@ func damaged(attachment string, err error) error {
 	return nixie.Errorf(nixie.CodeInternal, "attachment %s is damaged: %w", attachment, err)
 }
 
-// itemOf is the item that our fields make.
+// itemOf makes an item of a letter's own fields.
 func itemOf(l *nixie.Letter) (object, error) {
 	m := &l.Message
 	history, damage := historyOf(l.History, nil)
 	o, err := objectOf([]field{
-		{"item_id", ID(l)},
+		{"item_id", ItemID(l)},
 		{"item_data", dataOf(m.Body)},
-		{"first_attempt", moment(l.FirstFailedAt)},
-		{"last_attempt", moment(l.LastFailedAt)},
+		{"first_attempt", timestamp(l.FirstFailedAt)},
+		{"last_attempt", timestamp(l.LastFailedAt)},
 		{"failure_count", len(l.History) + l.HistoryDropped},
 		{"failure_history", history},
 		{"error_signature", l.Signature},
@@ -114,7 +112,7 @@ func itemOf(l *nixie.Letter) (object, error) {
 	return o, errors.Join(damage, err)
 }
 
-// field is a field of an item; a nil value is left out.
+// field is a field of an item; a nil value leaves it out.
 type field struct {
 	name  string
 	value any
@@ -135,7 +133,7 @@ func objectOf(fields []field) (object, error) {
 	return o, nil
 }
 
-// dataOf is a body as JSON: itself, or its text, or its bytes in base64.
+// dataOf returns a body as JSON: the body itself, its text, or its bytes in base64.
 func dataOf(body []byte) any {
 	switch {
 	case utf8.Valid(body) && json.Valid(body):
@@ -146,24 +144,24 @@ func dataOf(body []byte) any {
 	return map[string]string{"body_base64": base64.StdEncoding.EncodeToString(body)}
 }
 
-func moment(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// historyOf is the list of failures, with dropped ones after the first.
+// historyOf returns the list of failures, with dropped ones after the first.
 func historyOf(history []nixie.Failure, dropped []json.RawMessage) (json.RawMessage, error) {
 	list, damage := []json.RawMessage{}, error(nil)
 	for i := range history {
 		f := &history[i]
-		if f.Type == typeUnrecorded {
+		if f.Type == typeNoHistory {
 			continue
 		}
 		entry, err := failureOf(f)
 		if err != nil {
 			return nil, err
 		}
-		if data := whole(f.Attachments, keptFailure); data != nil {
-			var kept changes
+		if data := joinPieces(f.Attachments, attachmentFailure); data != nil {
+			var kept differences
 			if err := json.Unmarshal(data, &kept); err != nil {
-				damage = damaged(keptFailure, err)
+				damage = damaged(attachmentFailure, err)
 			}
 			kept.apply(entry)
 		}
@@ -182,56 +180,55 @@ func historyOf(history []nixie.Failure, dropped []json.RawMessage) (json.RawMess
 func failureOf(f *nixie.Failure) (object, error) {
 	return objectOf([]field{
 		{"attempt_number", f.Attempt},
-		{"timestamp", moment(f.FailedAt)},
+		{"timestamp", timestamp(f.FailedAt)},
 		{"error_type", errorTypeOf(f)},
 		{"error_message", f.Text},
-		{"error_context", orNone(f.Context, len(f.Context) == 0)},
-		{"stack_trace", orNone(f.Stack, f.Stack == "")},
+		{"error_context", nilIf(f.Context, len(f.Context) == 0)},
+		{"stack_trace", nilIf(f.Stack, f.Stack == "")},
 		{"agent_id", f.Worker},
 		{"step_failed", stepOf(f)},
 		{"duration_ms", f.Took.Milliseconds()},
-		{"json_log_location", orNone(f.LogLocation, f.LogLocation == "")},
+		{"json_log_location", nilIf(f.LogLocation, f.LogLocation == "")},
 	})
 }
 
-func orNone(v any, none bool) any {
+func nilIf(v any, none bool) any {
 	if none {
 		return nil
 	}
 	return v
 }
 
-// stepOf is what failed, which the layout always names.
+// stepOf names the step that failed, which the layout requires.
 func stepOf(f *nixie.Failure) string {
 	switch {
 	case f.Step != "":
 		return f.Step
-	case ofCommand(f):
+	case isCommandFailure(f):
 		return "command"
 	}
 	return "handler"
 }
 
-// ofCommand reports whether a command failed.
-func ofCommand(f *nixie.Failure) bool {
+// isCommandFailure reports whether the failure is that of a command.
+func isCommandFailure(f *nixie.Failure) bool {
 	return f.ExitCode != nil || f.Reason == nixie.ReasonCommandFailed
 }
 
-// itemIsWrong is the exit code by which a command says so, EX_DATAERR of sysexits.h.
-const itemIsWrong = 65
+// exitDataError is the exit code of a command whose item is wrong: EX_DATAERR of sysexits.h.
+const exitDataError = 65
 
-// errorTypeOf is the error type of a failure: that of its reason, if the layout has one.
-// Else, and if the exit code alone gave the reason, it is that of commands, which has room
-// for the code. A command that was ended by a signal has none; the layout's word for that
-// is −1.
+// errorTypeOf returns the error type of a failure: that of its reason, if the layout has one. For
+// other reasons, and when only the exit code gave the reason, it returns CommandFailed, which holds
+// the code. A command that a signal ended has the code −1.
 func errorTypeOf(f *nixie.Failure) any {
-	byCode := f.Reason == nixie.ReasonCommandFailed || f.ExitCode != nil && *f.ExitCode == itemIsWrong
+	byCode := f.Reason == nixie.ReasonCommandFailed || f.ExitCode != nil && *f.ExitCode == exitDataError
 	for _, t := range errorTypes {
 		if t.reason == f.Reason && !byCode {
 			return t.name
 		}
 	}
-	if ofCommand(f) {
+	if isCommandFailure(f) {
 		code := -1
 		if f.ExitCode != nil {
 			code = *f.ExitCode
@@ -241,12 +238,12 @@ func errorTypeOf(f *nixie.Failure) any {
 	return "Unknown"
 }
 
-// artifactsOf is the worktree of the newest failure that left one.
+// artifactsOf returns the worktree of the newest failure that left one.
 func artifactsOf(history []nixie.Failure) any {
 	for i := len(history) - 1; i >= 0; i-- {
 		var found artifactsDoc
 		for at, into := range [...]**string{&found.Path, &found.Branch, &found.Changes, &found.Logs} {
-			if data := whole(history[i].Attachments, artifactNames[at]); data != nil {
+			if data := joinPieces(history[i].Attachments, artifactNames[at]); data != nil {
 				text := string(data)
 				*into = &text
 			}

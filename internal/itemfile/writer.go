@@ -18,28 +18,28 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Writer writes items into the folders of their jobs, where one has its items already, or
-// else in JOB/mapreduce/dlq/JOB/items below the given one, and an index beside each. A file
-// is there whole or not at all. It is not safe for concurrent use.
+// Writer writes items into the folders of their jobs, with an index next to each. A job without a
+// folder gets JOB/mapreduce/dlq/JOB/items. A file exists whole or not at all. It is not safe for
+// concurrent use.
 type Writer struct {
-	root  *os.Root
-	name  string
-	now   func() time.Time
-	lists map[string][]string // that are there, by job
-	jobs  map[string]*written
+	root    *os.Root
+	name    string
+	now     func() time.Time
+	folders map[string][]string // that exist, by job
+	jobs    map[string]*jobFiles
 }
 
-// written is what is known of a job.
-type written struct {
-	name  string
-	list  string              // where new items go
-	names map[string]bool     // of the files there, in lower case, as some systems compare them
-	files map[string]string   // items by their IDs, also those of its other lists
-	wrote map[string]nixie.ID // the letter of each file that was written
-	stale map[string]bool     // lists whose index has to be written
+// jobFiles holds the folder and the files of a job.
+type jobFiles struct {
+	name    string
+	folder  string              // of new items
+	names   map[string]bool     // of its files, in lower case, as some systems compare them
+	files   map[string]string   // by item ID, also in its other folders
+	letters map[string]nixie.ID // by file that was written: its letter
+	dirty   map[string]bool     // folders whose index must be written
 }
 
-// NewWriter opens a folder, which is made if need be.
+// NewWriter opens a folder, and makes it if need be.
 func NewWriter(folder string, now func() time.Time) (*Writer, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, unwritable(folder, err)
@@ -48,23 +48,23 @@ func NewWriter(folder string, now func() time.Time) (*Writer, error) {
 	if err != nil {
 		return nil, unwritable(folder, err)
 	}
-	w := &Writer{root, folder, now, map[string][]string{}, map[string]*written{}}
+	w := &Writer{root, folder, now, map[string][]string{}, map[string]*jobFiles{}}
 	d := Dir{root, folder}
-	lists, err := d.Lists()
+	lists, err := d.Folders()
 	if err != nil && nixie.CodeOf(err) != nixie.CodeNotFound {
 		return nil, errors.Join(err, root.Close())
 	}
 	for _, list := range lists {
-		job := d.Job(list)
-		w.lists[job] = append(w.lists[job], list)
+		job := d.JobOf(list)
+		w.folders[job] = append(w.folders[job], list)
 	}
 	return w, nil
 }
 
-// Write writes the item of a letter. An item that lies there under its ID is replaced, and
-// a second letter with the ID of one that was written gets a name of its own.
+// Write writes the item of a letter. It replaces an item with the same ID. A second letter with the
+// ID of a written one gets a file of its own.
 func (w *Writer) Write(l *nixie.Letter, item Item) error {
-	of, err := w.job(Job(l.Message.Queue))
+	of, err := w.job(JobOf(l.Message.Queue))
 	if err != nil {
 		return err
 	}
@@ -72,37 +72,37 @@ func (w *Writer) Write(l *nixie.Letter, item Item) error {
 	if err != nil {
 		return err
 	}
-	id := ID(l)
+	id := ItemID(l)
 	at, there := of.files[id]
-	if other := of.wrote[at]; !there || other != l.ID && !other.IsZero() {
-		at = path.Join(of.list, of.fileOf(id, l.ID))
+	if other := of.letters[at]; !there || other != l.ID && !other.IsZero() {
+		at = path.Join(of.folder, of.newFileName(id, l.ID))
 	}
-	of.files[id], of.wrote[at], of.stale[path.Dir(at)] = at, l.ID, true
+	of.files[id], of.letters[at], of.dirty[path.Dir(at)] = at, l.ID, true
 	if is, _, err := load(w.root, filepath.FromSlash(at), nil); err == nil && bytes.Equal(is, append(text, '\n')) {
-		return nil // it says so already
+		return nil // the file has the same content
 	}
-	return w.put(at, text)
+	return w.writeFile(at, text)
 }
 
-// job makes the folder of a job, and looks what is there.
-func (w *Writer) job(job string) (*written, error) {
+// job makes the folder of a job, and reads the files in it.
+func (w *Writer) job(job string) (*jobFiles, error) {
 	if of := w.jobs[job]; of != nil {
 		return of, nil
 	}
 	safe := FileName(job)
-	lists := w.lists[safe]
+	lists := w.folders[safe]
 	if len(lists) == 0 {
-		lists = []string{path.Join(safe, "mapreduce", "dlq", safe, Items)}
+		lists = []string{path.Join(safe, "mapreduce", "dlq", safe, ItemsFolder)}
 		if err := w.root.MkdirAll(filepath.FromSlash(lists[0]), 0o700); err != nil {
 			return nil, unwritable(path.Join(w.name, lists[0]), err)
 		}
 	}
-	of := &written{
-		name: job, list: lists[0], names: map[string]bool{}, files: map[string]string{}, wrote: map[string]nixie.ID{},
-		stale: map[string]bool{lists[0]: true},
+	of := &jobFiles{
+		name: job, folder: lists[0], names: map[string]bool{}, files: map[string]string{}, letters: map[string]nixie.ID{},
+		dirty: map[string]bool{lists[0]: true},
 	}
 	for _, list := range lists {
-		all, err := w.ids(list)
+		all, err := w.idsIn(list)
 		if err != nil {
 			return nil, err
 		}
@@ -111,14 +111,14 @@ func (w *Writer) job(job string) (*written, error) {
 			if _, known := of.files[id]; id != "" && (!known || name == FileName(id)+suffix) {
 				of.files[id] = path.Join(list, name)
 			}
-			of.names[strings.ToLower(name)] = of.names[strings.ToLower(name)] || list == of.list
+			of.names[strings.ToLower(name)] = of.names[strings.ToLower(name)] || list == of.folder
 		}
 	}
 	w.jobs[job] = of
 	return of, nil
 }
 
-// Has reports whether an item has its file.
+// Has reports whether an item has a file.
 func (w *Writer) Has(job, id string) (bool, error) {
 	of, err := w.job(job)
 	if err != nil {
@@ -128,8 +128,8 @@ func (w *Writer) Has(job, id string) (bool, error) {
 	return there, nil
 }
 
-// Remove removes the file of an item, and keeps who did it and why in [AuditFile] beside
-// its index. It reports whether there was one.
+// Remove removes the file of an item and adds a line to the [AuditFile] next to its index. It
+// reports whether there was a file.
 func (w *Writer) Remove(job, id string, by Removal) (bool, error) {
 	of, err := w.job(job)
 	if err != nil {
@@ -144,31 +144,31 @@ func (w *Writer) Remove(job, id string, by Removal) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := w.append(path.Join(path.Dir(path.Dir(at)), AuditFile), line); err != nil {
+	if err := w.appendLine(path.Join(path.Dir(path.Dir(at)), AuditFile), line); err != nil {
 		return false, err
 	}
-	if err := removed(w.root, filepath.FromSlash(at)); err != nil {
+	if err := removeIfExists(w.root, filepath.FromSlash(at)); err != nil {
 		return false, unwritable(path.Join(w.name, at), err)
 	}
 	delete(of.files, id)
-	of.stale[path.Dir(at)] = true
+	of.dirty[path.Dir(at)] = true
 	return true, nil
 }
 
-// AuditFile says which items were removed from a folder, a JSON object in a line each.
+// AuditFile lists the items that were removed from a folder: a line of JSON for each.
 const AuditFile = "audit.jsonl"
 
-// Removal is a line of it.
+// Removal is a line of an [AuditFile].
 type Removal struct {
 	At     time.Time `json:"at"`
 	Item   string    `json:"item_id"`
-	Action string    `json:"action"` // what became of it: resolved, discarded or purged
+	Action string    `json:"action"` // resolved, discarded or purged
 	Actor  string    `json:"actor"`
 	Reason string    `json:"reason"`
 }
 
-// append adds a line to a file, on disk before it returns.
-func (w *Writer) append(at string, line []byte) error {
+// appendLine adds a line to a file and syncs it.
+func (w *Writer) appendLine(at string, line []byte) error {
 	file, err := w.root.OpenFile(filepath.FromSlash(at), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err == nil {
 		_, err = file.Write(append(line, '\n'))
@@ -180,19 +180,18 @@ func (w *Writer) append(at string, line []byte) error {
 	return nil
 }
 
-// fileOf is the name of the file of an item.
-func (of *written) fileOf(id string, letter nixie.ID) string {
+// newFileName makes the file name of a new item.
+func (of *jobFiles) newFileName(id string, letter nixie.ID) string {
 	name := FileName(id) + suffix
-	if strings.EqualFold(name, Index) || of.names[strings.ToLower(name)] { // readers take Index for the list
+	if strings.EqualFold(name, IndexFile) || of.names[strings.ToLower(name)] { // the index has that name
 		name = FileName(id) + "-" + letter.String() + suffix
 	}
 	of.names[strings.ToLower(name)] = true
 	return name
 }
 
-// ids are the IDs of the items in a folder by the names of their files; empty for what
-// cannot be read.
-func (w *Writer) ids(items string) (map[string]string, error) {
+// idsIn returns the item IDs in a folder by file name; an unreadable file has an empty one.
+func (w *Writer) idsIn(items string) (map[string]string, error) {
 	names, err := namesIn(w.root, items)
 	if err != nil {
 		return nil, unwritable(path.Join(w.name, items), err)
@@ -207,27 +206,27 @@ func (w *Writer) ids(items string) (map[string]string, error) {
 		}
 		raw, _, err := load(w.root, filepath.Join(filepath.FromSlash(items), name), nil)
 		if err == nil {
-			_ = json.Unmarshal(raw, &has) // what cannot be read has no ID
+			_ = json.Unmarshal(raw, &has) // an unreadable item has no ID
 		}
 		all[name] = has.ID
 	}
 	return all, nil
 }
 
-// Close writes the indexes of what was changed, from what lies in the folders of the items.
+// Close writes the indexes of changed folders from the items in them.
 func (w *Writer) Close() error {
 	var errs []error
 	for _, of := range w.jobs {
-		for list := range of.stale {
-			errs = append(errs, w.index(of.name, list))
+		for list := range of.dirty {
+			errs = append(errs, w.writeIndex(of.name, list))
 		}
 	}
 	return errors.Join(append(errs, w.root.Close())...)
 }
 
-// index lists the items of a job. What else an index says that is there stays.
-func (w *Writer) index(job, list string) error {
-	all, err := w.ids(list)
+// writeIndex writes the item IDs of a folder to its index. It keeps the index's other fields.
+func (w *Writer) writeIndex(job, list string) error {
+	all, err := w.idsIn(list)
 	if err != nil {
 		return err
 	}
@@ -239,16 +238,16 @@ func (w *Writer) index(job, list string) error {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	at := path.Join(path.Dir(list), Index)
+	at := path.Join(path.Dir(list), IndexFile)
 	says := object{}
 	if raw, _, err := load(w.root, filepath.FromSlash(at), nil); err == nil {
 		if json.Unmarshal(raw, &says) != nil || says == nil {
-			says = object{} // damaged: it is made anew
+			says = object{} // damaged: replace it
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", path.Join(w.name, at), err)
 	}
-	ours, err := objectOf([]field{{"job_id", job}, {"item_count", len(ids)}, {"item_ids", ids}, {"updated_at", moment(w.now())}})
+	ours, err := objectOf([]field{{"job_id", job}, {"item_count", len(ids)}, {"item_ids", ids}, {"updated_at", timestamp(w.now())}})
 	if err != nil {
 		return err
 	}
@@ -259,10 +258,10 @@ func (w *Writer) index(job, list string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.put(at, text), w.sync(list), w.sync(path.Dir(list)))
+	return errors.Join(w.writeFile(at, text), w.sync(list), w.sync(path.Dir(list)))
 }
 
-// sync lets the names in a folder outlast a loss of power.
+// sync syncs the names in a folder.
 func (w *Writer) sync(folder string) error {
 	from, err := w.root.Open(filepath.FromSlash(folder))
 	if err == nil {
@@ -274,16 +273,16 @@ func (w *Writer) sync(folder string) error {
 	return nil
 }
 
-// put writes a file whole: under another name first, and under its own once it is on disk.
-func (w *Writer) put(at string, text []byte) (err error) {
+// writeFile writes a whole file: under another name first, and renames it after it is synced.
+func (w *Writer) writeFile(at string, text []byte) (err error) {
 	name := filepath.FromSlash(at)
-	beside := filepath.Join(filepath.Dir(name), ".nixie-new")
+	temporary := filepath.Join(filepath.Dir(name), ".nixie-new")
 	defer func() {
 		if err != nil {
-			err = unwritable(path.Join(w.name, at), errors.Join(err, removed(w.root, beside)))
+			err = unwritable(path.Join(w.name, at), errors.Join(err, removeIfExists(w.root, temporary)))
 		}
 	}()
-	file, err := w.root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := w.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -291,10 +290,10 @@ func (w *Writer) put(at string, text []byte) (err error) {
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	return w.root.Rename(beside, name)
+	return w.root.Rename(temporary, name)
 }
 
-func removed(root *os.Root, name string) error {
+func removeIfExists(root *os.Root, name string) error {
 	if err := root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -305,17 +304,18 @@ func unwritable(name string, err error) error {
 	return nixie.Errorf(nixie.CodeUnavailable, "%s cannot be written: %w", name, err)
 }
 
-// maxFileName is how many bytes such a name may have.
+// maxFileName limits the bytes of a file name.
 const maxFileName = 200
 
-// FileName is a name for what belongs to an item, or to a job: the ID, with %XX for what
-// may not be in the name of a file or could lead elsewhere, and a hash at the end of what is
-// too long. No two IDs have the same, where systems tell capitals apart.
+// FileName makes a file name from the ID of an item or job. It writes bytes that are not allowed or
+// could lead to another folder as %XX, and ends a long name with a hash. No two IDs get the same
+// name, on systems whose file names distinguish capitals.
 func FileName(id string) string {
 	var b strings.Builder
 	for i, c := range []byte(id) {
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-_@=+, ", c) >= 0, c == '.' && i > 0, c >= utf8.RuneSelf:
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-_@=+, ", c) >= 0, c == '.' &&
+			i > 0, c >= utf8.RuneSelf:
 			b.WriteByte(c)
 		default:
 			fmt.Fprintf(&b, "%%%02X", c)

@@ -15,34 +15,40 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// object is a JSON object by the names of its fields.
+// object is a JSON object: its fields by name.
 type object map[string]json.RawMessage
 
-// csvColumn is a column: a field of a story, as its text or as JSON.
+// csvColumn is a column: a field of a letter's detail, as text or as JSON.
 type csvColumn struct {
 	name string
-	in   string // the object that the field is in; "" is the story itself
+	in   string // the object of the field; "" means the detail itself
 	json bool
 }
 
-// csvColumns are all columns. What a story has twice has one column, and
-// artifacts none: they repeat the attachments of the last failure.
+// csvColumns lists all columns. A field that a detail has twice has one column. Artifacts have
+// none: they repeat the attachments of the last failure.
 var csvColumns = [...]csvColumn{
 	{name: "id"}, {name: "key", in: "message"}, {name: "queue", in: "message"}, {name: "type", in: "message"},
 	{name: "status"}, {name: "cause"}, {name: "reason"}, {name: "class"}, {name: "signature"}, {name: "fingerprint"},
 	{name: "redrivable", json: true}, {name: "needs_review", json: true}, {name: "rule"},
-	{name: "attempts", in: "message", json: true}, {name: "deliveries", in: "message", json: true}, {name: "crashes", in: "message", json: true},
+	{name: "attempts", in: "message", json: true}, {name: "deliveries", in: "message", json: true},
+	{name: "crashes", in: "message", json: true},
 	{name: "generation", in: "message", json: true}, {name: "redrives", in: "message", json: true},
 	{name: "first_failed_at"}, {name: "last_failed_at"}, {name: "died_at"}, {name: "resolved_at"},
 	{name: "operation"}, {name: "note"}, {name: "revision", json: true},
-	{name: "message_id", in: "message"}, {name: "stream", in: "message"}, {name: "dedupe_key", in: "message"}, {name: "priority", in: "message", json: true},
-	{name: "state", in: "message"}, {name: "steps", in: "message", json: true}, {name: "order_gap", in: "message", json: true}, {name: "origin", in: "message", json: true},
-	{name: "enqueued_at", in: "message"}, {name: "expires_at", in: "message"}, {name: "first_received_at", in: "message"}, {name: "ended_at", in: "message"},
-	{name: "sha256", in: "message"}, {name: "last_failure", in: "message"}, {name: "body", in: "message"}, {name: "body_base64", in: "message"},
-	{name: "headers", json: true}, {name: "history_dropped", json: true}, {name: "history", json: true}, {name: "damage", json: true}, {name: "notes", json: true}, {name: "masked", json: true},
+	{name: "message_id", in: "message"}, {name: "stream", in: "message"}, {name: "dedupe_key", in: "message"},
+	{name: "priority", in: "message", json: true},
+	{name: "state", in: "message"}, {name: "steps", in: "message", json: true}, {name: "order_gap", in: "message", json: true},
+	{name: "origin", in: "message", json: true},
+	{name: "enqueued_at", in: "message"}, {name: "expires_at", in: "message"}, {name: "first_received_at", in: "message"},
+	{name: "ended_at", in: "message"},
+	{name: "sha256", in: "message"}, {name: "last_failure", in: "message"}, {name: "body", in: "message"},
+	{name: "body_base64", in: "message"},
+	{name: "headers", json: true}, {name: "history_dropped", json: true}, {name: "history", json: true}, {name: "damage", json: true},
+	{name: "notes", json: true}, {name: "masked", json: true},
 }
 
-// field is the name of a column's field in its object.
+// field returns the name of a column's field in its object.
 func (c csvColumn) field() string {
 	if c.name == "message_id" {
 		return "id"
@@ -50,11 +56,11 @@ func (c csvColumn) field() string {
 	return c.name
 }
 
-// isTime reports whether an empty cell is no moment.
+// isTime reports whether the cells are times; an empty cell means none.
 func (c csvColumn) isTime() bool { return strings.HasSuffix(c.name, "_at") }
 
-// CSVWriter writes letters as CSV (RFC 4180) that loses nothing, and that no
-// spreadsheet takes for formulas and no terminal for commands:
+// CSVWriter writes letters as CSV (RFC 4180). It loses nothing, and it is safe for spreadsheets,
+// which evaluate formulas, and for terminals, which obey control characters:
 //
 //   - a cell that begins with an apostrophe is text; the apostrophe is not part
 //     of it. Text that begins with = + - @, a tab, a return or an apostrophe is
@@ -75,26 +81,25 @@ func NewCSVWriter(to io.Writer) (*CSVWriter, error) {
 	return w, w.to.Write(names)
 }
 
-// Write writes a letter that was read whole; masked says that secrets were
-// hidden in it since.
+// Write writes a letter that was read whole; masked means that its secrets are hidden.
 func (w *CSVWriter) Write(l *nixie.Letter, masked bool) error {
 	raw, err := itemfile.Marshal(office.ViewLetterDetail(l))
 	if err != nil {
 		return err
 	}
-	var story, message object
-	if err := json.Unmarshal(raw, &story); err != nil {
+	var detail, message object
+	if err := json.Unmarshal(raw, &detail); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(story["message"], &message); err != nil {
+	if err := json.Unmarshal(detail["message"], &message); err != nil {
 		return err
 	}
 	if masked {
-		story["masked"] = json.RawMessage("true")
+		detail["masked"] = json.RawMessage("true")
 	}
 	cells := make([]string, len(csvColumns))
 	for i, c := range csvColumns {
-		from := story
+		from := detail
 		if c.in != "" {
 			from = message
 		}
@@ -105,7 +110,7 @@ func (w *CSVWriter) Write(l *nixie.Letter, masked bool) error {
 	return w.to.Write(cells)
 }
 
-// Close writes what is left.
+// Close flushes the writer.
 func (w *CSVWriter) Close() error {
 	w.to.Flush()
 	return w.to.Error()
@@ -123,7 +128,7 @@ func (c csvColumn) write(value json.RawMessage) (string, error) {
 		return "", err
 	}
 	switch {
-	case strings.ContainsFunc(s, hidden):
+	case strings.ContainsFunc(s, unprintable):
 		return "'" + string(ascii(value)), nil
 	case s != "" && strings.IndexByte("=+-@\t\r'", s[0]) >= 0:
 		return "'" + s, nil
@@ -131,19 +136,18 @@ func (c csvColumn) write(value json.RawMessage) (string, error) {
 	return s, nil
 }
 
-// hidden reports whether a character does not show as itself; it stays as it is
-// when it only breaks or indents a line.
-func hidden(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' }
+// unprintable reports whether a character must be escaped. A line end or a tab need not.
+func unprintable(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' }
 
-// ascii escapes what is hidden in JSON, in which it occurs in strings only.
+// ascii escapes unprintable characters in JSON, where they occur in strings only.
 func ascii(value []byte) []byte {
-	if !bytes.ContainsFunc(value, hidden) {
+	if !bytes.ContainsFunc(value, unprintable) {
 		return value
 	}
 	var b bytes.Buffer
 	for _, r := range string(value) {
 		switch {
-		case !hidden(r):
+		case !unprintable(r):
 			b.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -155,16 +159,17 @@ func ascii(value []byte) []byte {
 	return b.Bytes()
 }
 
-// fromRow reads a letter from a row, which is an object of strings.
+// fromRow reads a letter from a row, an object of strings.
 func fromRow(raw []byte) (Record, error) {
 	var cells map[string]string
 	if err := itemfile.Decode(raw, &cells, true); err != nil {
 		return Record{}, err
 	}
 	if _, ok := cells["status"]; !ok {
-		return Record{}, nixie.Errorf(nixie.CodeInvalid, "the header has no column status: want the columns that nixie dlq export --format csv writes")
+		return Record{},
+			nixie.Errorf(nixie.CodeInvalid, "the header has no column status: want the columns that nixie dlq export --format csv writes")
 	}
-	story, message := object{}, object{}
+	detail, message := object{}, object{}
 	for _, c := range csvColumns {
 		cell, ok := cells[c.name]
 		if delete(cells, c.name); !ok {
@@ -174,7 +179,7 @@ func fromRow(raw []byte) (Record, error) {
 		if err != nil {
 			return Record{}, nixie.Errorf(nixie.CodeInvalid, "column %s: %w", c.name, err)
 		}
-		into := story
+		into := detail
 		if c.in != "" {
 			into = message
 		}
@@ -192,14 +197,14 @@ func fromRow(raw []byte) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	story["message"] = inner
-	if raw, err = itemfile.Marshal(story); err != nil {
+	detail["message"] = inner
+	if raw, err = itemfile.Marshal(detail); err != nil {
 		return Record{}, err
 	}
-	return fromStory(raw)
+	return fromDetail(raw)
 }
 
-// read is the JSON value of a cell; nil is none.
+// read returns the JSON value of a cell; nil means none.
 func (c csvColumn) read(cell string) (json.RawMessage, error) {
 	quotedText, isQuoted := strings.CutPrefix(cell, `'"`)
 	switch {
@@ -212,7 +217,8 @@ func (c csvColumn) read(cell string) (json.RawMessage, error) {
 	case isQuoted:
 		value := json.RawMessage(`"` + quotedText)
 		if !json.Valid(value) {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "the cell begins with an apostrophe and a double quote, and is no JSON string after the apostrophe")
+			return nil, nixie.Errorf(nixie.CodeInvalid,
+				"the cell begins with an apostrophe and a double quote, and is no JSON string after the apostrophe")
 		}
 		return value, nil
 	}

@@ -13,16 +13,16 @@ import (
 	"github.com/nixie-go/nixie/internal/itemfile"
 )
 
-// folder reads the items of jobs, and compares them with the index beside them.
+// folder reads the items of jobs and compares them with the index of each folder.
 type folder struct {
-	dir   *itemfile.Dir
-	lists []string // folders of items, yet to be read
+	dir     *itemfile.Dir
+	folders []string // of items, still unread
 
-	list    string // the folder that is being read
+	folder  string // the present one
 	job     string
-	files   []string        // of list, yet to be read
-	missing map[string]bool // IDs of the index that no file had so far
-	late    []text          // records to return before the next list
+	files   []string        // of the present folder, still unread
+	missing map[string]bool // IDs of the index that no file has had so far
+	pending []rawRecord     // records to return before the next folder
 }
 
 func openFolder(name string) (*folder, error) {
@@ -30,51 +30,55 @@ func openFolder(name string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	lists, err := dir.Lists()
+	lists, err := dir.Folders()
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	return &folder{dir: dir, lists: lists}, nil
+	return &folder{dir: dir, folders: lists}, nil
 }
 
 func (f *folder) Close() error { return f.dir.Close() }
 
-func (f *folder) next() (text, error) {
+func (f *folder) next() (rawRecord, error) {
 	for {
 		switch {
 		case len(f.files) > 0:
 			name := f.files[0]
 			f.files = f.files[1:]
 			return f.read(name), nil
-		case len(f.late) > 0:
-			t := f.late[0]
-			f.late = f.late[1:]
+		case len(f.pending) > 0:
+			t := f.pending[0]
+			f.pending = f.pending[1:]
 			return t, nil
 		case len(f.missing) > 0:
 			for _, id := range slices.Sorted(maps.Keys(f.missing)) {
-				f.late = append(f.late, f.bad(itemfile.Index, nixie.Errorf(nixie.CodeNotFound, "it lists item %q, and no file in %s has it: look for the file, or take the ID out of the list", id, itemfile.Items)))
+				f.pending = append(f.pending,
+					f.bad(itemfile.IndexFile,
+						nixie.Errorf(nixie.CodeNotFound,
+							"it lists item %q, and no file in %s has it: restore the file, or remove the ID from the list", id,
+							itemfile.ItemsFolder)))
 			}
 			f.missing = nil
-		case len(f.lists) == 0:
-			return text{}, io.EOF
+		case len(f.folders) == 0:
+			return rawRecord{}, io.EOF
 		default:
-			f.list, f.lists = f.lists[0], f.lists[1:]
+			f.folder, f.folders = f.folders[0], f.folders[1:]
 			if err := f.enter(); err != nil {
-				return text{}, err
+				return rawRecord{}, err
 			}
 		}
 	}
 }
 
-// enter reads the names in a folder of items, and the index beside it.
+// enter reads the names in a folder of items, and its index.
 func (f *folder) enter() (err error) {
-	if f.files, err = f.dir.Files(f.list); err != nil {
+	if f.files, err = f.dir.Files(f.folder); err != nil {
 		return err
 	}
-	if f.job = f.dir.Job(f.list); f.list == "." {
-		return nil // what is beside it is not ours to read
+	if f.job = f.dir.JobOf(f.folder); f.folder == "." {
+		return nil // its index lies outside the given folder
 	}
-	return f.readIndex(path.Join(path.Dir(f.list), itemfile.Index))
+	return f.readIndex(path.Join(path.Dir(f.folder), itemfile.IndexFile))
 }
 
 func (f *folder) readIndex(name string) error {
@@ -90,7 +94,7 @@ func (f *folder) readIndex(name string) error {
 		err = itemfile.Decode(raw, &index, false)
 	}
 	if err != nil {
-		f.late = append(f.late, f.bad(itemfile.Index, err))
+		f.pending = append(f.pending, f.bad(itemfile.IndexFile, err))
 		return nil
 	}
 	if index.Job != "" {
@@ -103,9 +107,9 @@ func (f *folder) readIndex(name string) error {
 	return nil
 }
 
-// read reads a file of one item. One that cannot be read is a record that is
-// bad: the list must not get shorter in silence.
-func (f *folder) read(name string) text {
+// read reads the file of one item. An unreadable file becomes a bad record, so that none is dropped
+// in silence.
+func (f *folder) read(name string) rawRecord {
 	raw, err := f.dir.Content(name)
 	var has struct {
 		ID string `json:"item_id"`
@@ -114,13 +118,13 @@ func (f *folder) read(name string) text {
 		err = itemfile.Decode(raw, &has, false)
 	}
 	if err != nil {
-		delete(f.missing, itemfile.Name(name)) // named once is enough
-		return text{bad: fmt.Errorf("%s: %w", f.dir.Path(name), err)}
+		delete(f.missing, itemfile.Name(name)) // one error for the item is enough
+		return rawRecord{bad: fmt.Errorf("%s: %w", f.dir.Path(name), err)}
 	}
 	delete(f.missing, has.ID)
-	return text{raw: raw, place: f.dir.Path(name), job: f.job}
+	return rawRecord{raw: raw, position: f.dir.Path(name), job: f.job}
 }
 
-func (f *folder) bad(name string, err error) text {
-	return text{bad: fmt.Errorf("%s: %w", f.dir.Path(path.Join(path.Dir(f.list), name)), err)}
+func (f *folder) bad(name string, err error) rawRecord {
+	return rawRecord{bad: fmt.Errorf("%s: %w", f.dir.Path(path.Join(path.Dir(f.folder), name)), err)}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// hostile are texts that no parser may stumble over.
+// hostile lists texts that must not break a parser.
 var hostile = []string{
 	"", "{", "[", "{}", "[]", "null", `"`, "\x00", "\xff\xfe", "\ufeff{}", `{"a":1}{"b":2}`,
 	strings.Repeat("[", 99), strings.Repeat(`{"item_data":`, 9),
@@ -25,8 +25,10 @@ var hostile = []string{
 	`{"item_id":"a","item_data":"\ud800","last_attempt":"2025-01-11T10:30:00Z","failure_count":99999999999999999999}`,
 	`{"item_id":"a","item_data":1,"last_attempt":"9999-12-31T23:59:59Z"}`,
 	`{"item_id":null,"item_data":null,"failure_history":{"a":1},"worktree_artifacts":[]}`,
-	`{"item_id":"a","item_data":1,"last_attempt":"2025-01-11T10:30:00Z","failure_history":[{"timestamp":"2025-01-11T10:30:00Z","error_type":{"A":{},"B":{}}}]}`,
-	`{"item_id":"a","item_data":1,"last_attempt":"2025-01-11T10:30:00Z","failure_history":[{"timestamp":"1970-01-01T00:00:01Z","duration_ms":18446744073709551615,"error_type":{"CommandFailed":{"exit_code":99999999999}}}]}`,
+	`{"item_id":"a","item_data":1,"last_attempt":"2025-01-11T10:30:00Z",` +
+		`"failure_history":[{"timestamp":"2025-01-11T10:30:00Z","error_type":{"A":{},"B":{}}}]}`,
+	`{"item_id":"a","item_data":1,"last_attempt":"2025-01-11T10:30:00Z","failure_history":[` +
+		`{"timestamp":"1970-01-01T00:00:01Z","duration_ms":18446744073709551615,"error_type":{"CommandFailed":{"exit_code":99999999999}}}]}`,
 	`{"message":{"queue":"q"},"status":"open","cause":"adopted","died_at":"2026-01-01T00:00:00Z"}`,
 	`{"message":{"queue":"q","attempts":1e30,"body_base64":"%%%"},"status":"open"}`,
 	`{"message":{"queue":"q","sha256":"00"},"status":"open","cause":"adopted","died_at":"2026-01-01T00:00:00Z"}`,
@@ -36,8 +38,7 @@ var hostile = []string{
 	"status,status\na,b\n", "status\n\"open", "status,x\nopen,'\"\n", "id\nx\n",
 }
 
-// fuzzRead reads a text and takes in what it holds: a letter that a reader
-// returns is one that a store accepts.
+// fuzzRead reads a text and adopts its letters: a store accepts each letter that a reader returns.
 func fuzzRead(t *testing.T, text string, format items.Format) []nixie.Letter {
 	t.Helper()
 	letters, bad, err := readAll(t, text, letterfile.Options{Format: format, Queue: "q"})
@@ -59,11 +60,12 @@ func fuzzRead(t *testing.T, text string, format items.Format) []nixie.Letter {
 	return letters
 }
 
-// TestDeepNesting is not among the seeds, which are to be small.
+// TestDeepNesting is not among the seeds, because seeds should be small.
 func TestDeepNesting(t *testing.T) {
 	for _, text := range []string{
 		strings.Repeat("[", 200_000), strings.Repeat(`{"item_data":`, 200_000),
-		`{"item_id":"a","item_data":` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + `,"last_attempt":"2025-01-11T10:30:00Z"}`,
+		`{"item_id":"a","item_data":` + strings.Repeat("[", 200_000) + strings.Repeat("]",
+			200_000) + `,"last_attempt":"2025-01-11T10:30:00Z"}`,
 	} {
 		for _, format := range []items.Format{items.JSON, items.JSONL} {
 			if got := fuzzRead(t, text, format); len(got) > 0 {
@@ -71,7 +73,8 @@ func TestDeepNesting(t *testing.T) {
 			}
 		}
 	}
-	deep := `{"item_id":"a","item_data":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `,"last_attempt":"2025-01-11T10:30:00Z"}`
+	deep := `{"item_id":"a","item_data":` + strings.Repeat("[", 9_000) + strings.Repeat("]",
+		9_000) + `,"last_attempt":"2025-01-11T10:30:00Z"}`
 	if got := fuzzRead(t, deep, items.JSON); len(got) != 1 || len(got[0].Message.Body) != 18_000 {
 		t.Errorf("data that nests within the limit: %d letters", len(got))
 	}
@@ -97,18 +100,18 @@ func FuzzItem(f *testing.F) {
 	})
 }
 
-// glanced checks that a glance at an item sees what reading it does, but for what a letter
-// has no field for.
+// glanced compares ReadFast with Read, which differ only in the attachments of an item.
 func glanced(t *testing.T, read *nixie.Letter, text string) {
 	t.Helper()
-	l, err := itemfile.Glance([]byte(text), read.Message.Queue, read.Message.Origin.Channel)
+	l, err := itemfile.ReadFast([]byte(text), read.Message.Queue, read.Message.Origin.Channel)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, history := range [][]nixie.Failure{l.History, read.History} {
 		for i := range history {
 			f := &history[i]
-			f.Attachments = slices.DeleteFunc(f.Attachments, func(a nixie.Attachment) bool { return strings.HasPrefix(a.Name, "mapreduce.") })
+			f.Attachments = slices.DeleteFunc(f.Attachments,
+				func(a nixie.Attachment) bool { return strings.HasPrefix(a.Name, "mapreduce.") })
 			if len(f.Attachments) == 0 {
 				f.Attachments = nil
 			}

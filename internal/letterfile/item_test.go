@@ -22,7 +22,7 @@ import (
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// sample is the item that the document of MapReduce shows.
+// sample is the item in the documentation of MapReduce.
 func sample(t testing.TB) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "item.json"))
@@ -107,7 +107,7 @@ func stored(t testing.TB, st store.Store) []nixie.Letter {
 	return all
 }
 
-// sameJSON compares what two texts mean; numbers by how they are written.
+// sameJSON compares the values of two texts, and numbers by their text.
 func sameJSON(t testing.TB, got, want string) {
 	t.Helper()
 	if !reflect.DeepEqual(valueOf(t, got), valueOf(t, want)) {
@@ -163,14 +163,16 @@ func edit(t testing.TB, where, name, value string) string {
 
 func TestR20_ItemsComeOutAsTheyCameIn(t *testing.T) {
 	long := `"` + strings.Repeat("ü\\u0000\\n", 60_000) + `"`
-	entry := `{"attempt_number":%d,"timestamp":"2025-01-11T10:%02d:%02dZ","error_type":"Timeout","error_message":"m","agent_id":"a","step_failed":"s","duration_ms":%d}`
+	entry := `{"attempt_number":%d,"timestamp":"2025-01-11T10:%02d:%02dZ","error_type":"Timeout",` +
+		`"error_message":"m","agent_id":"a","step_failed":"s","duration_ms":%d}`
 	var entries []string
 	for i := range nixie.MaxHistory + 50 {
 		entries = append(entries, fmt.Sprintf(entry, i+1, i/60, i%60, i))
 	}
 	for name, text := range map[string]string{
-		"the sample":            sample(t),
-		"second sample":         edit(t, "failure", "error_context", `["Processing work item item-123","Executing agent commands","Running shell command: cargo test"]`),
+		"the sample": sample(t),
+		"second sample": edit(t, "failure", "error_context", `["Processing work item item-123",`+
+			`"Executing agent commands","Running shell command: cargo test"]`),
 		"error type by name":    edit(t, "failure", "error_type", `"Timeout"`),
 		"error type unknown":    edit(t, "failure", "error_type", `{"Novel":{"a":[1,2.50]}}`),
 		"with more in it":       edit(t, "failure", "error_type", `{"CommandFailed":{"exit_code":1,"signal":9}}`),
@@ -236,15 +238,19 @@ func TestItemBecomesALetter(t *testing.T) {
 	m, f := &l.Message, &l.History[0]
 	at := time.Date(2025, 1, 11, 10, 30, 0, 0, time.UTC)
 	for what, ok := range map[string]bool{
-		"key":       m.Key == "item-123" && m.DedupeKey == m.Key && m.Queue == "mapreduce/job" && m.Type == "item",
-		"body":      string(m.Body) == `{"file":"src/main.rs","priority":5}`,
-		"origin":    m.Origin.Same(&nixie.Origin{System: "mapreduce", Channel: "mapreduce/job", Partition: -1, Offset: -1, MessageID: "item-123"}),
-		"signature": m.Header("legacy-signature") == "CommandFailed::cargo test failed with exit" && strings.HasPrefix(l.Signature, "command-failed[step shell: cargo test, exit 101]"),
-		"counts":    l.HistoryDropped == 2 && m.Attempts == 3 && m.Deliveries == 3,
-		"flags":     l.Redrivable && !l.NeedsReview && l.Status == nixie.StatusOpen && l.Cause == nixie.CauseAdopted,
-		"times":     l.FirstFailedAt.Equal(at.Add(-5*time.Minute)) && l.LastFailedAt.Equal(at) && l.DiedAt.Equal(at),
-		"failure": f.Reason == nixie.ReasonCommandFailed && *f.ExitCode == 101 && f.Took == 45*time.Second && f.StartedAt.Equal(at.Add(-45*time.Second)) &&
-			f.Worker == "agent-1" && f.Step == "shell: cargo test" && strings.HasSuffix(f.LogLocation, "session-abc123.json") && f.Decision == nixie.Bury,
+		"key":  m.Key == "item-123" && m.DedupeKey == m.Key && m.Queue == "mapreduce/job" && m.Type == "item",
+		"body": string(m.Body) == `{"file":"src/main.rs","priority":5}`,
+		"origin": m.Origin.Same(&nixie.Origin{
+			System: "mapreduce", Channel: "mapreduce/job", Partition: -1, Offset: -1, MessageID: "item-123"}),
+		"signature": m.Header("legacy-signature") == "CommandFailed::cargo test failed with exit" &&
+			strings.HasPrefix(l.Signature, "command-failed[step shell: cargo test, exit 101]"),
+		"counts": l.HistoryDropped == 2 && m.Attempts == 3 && m.Deliveries == 3,
+		"flags":  l.Redrivable && !l.NeedsReview && l.Status == nixie.StatusOpen && l.Cause == nixie.CauseAdopted,
+		"times":  l.FirstFailedAt.Equal(at.Add(-5*time.Minute)) && l.LastFailedAt.Equal(at) && l.DiedAt.Equal(at),
+		"failure": f.Reason == nixie.ReasonCommandFailed && *f.ExitCode == 101 && f.Took == 45*time.Second &&
+			f.StartedAt.Equal(at.Add(-45*time.Second)) &&
+			f.Worker == "agent-1" && f.Step == "shell: cargo test" && strings.HasSuffix(f.LogLocation, "session-abc123.json") &&
+			f.Decision == nixie.Bury,
 		"artifacts": f.Attachments[1].Name == "branch_name" && string(f.Attachments[1].Data) == "agent-1",
 	} {
 		if !ok {
@@ -253,17 +259,20 @@ func TestItemBecomesALetter(t *testing.T) {
 	}
 }
 
-// The layout has one type with room for an exit code, which is kept whatever it was
-// taken for, and a step for each failure.
+// The layout has one error type with an exit code. The code is kept for every reason, and each
+// failure has a step.
 func TestExitCodesAndStepsAreKept(t *testing.T) {
 	code := func(n int) *int { return &n }
 	for _, c := range []struct {
 		f    nixie.Failure
 		want string
 	}{
-		{nixie.Failure{Reason: nixie.ReasonDependency, ExitCode: code(69)}, `"error_type":{"CommandFailed":{"exit_code":69}},"error_message":"","agent_id":"","step_failed":"command"`},
-		{nixie.Failure{Reason: nixie.ReasonHandler, ExitCode: code(75), Step: "pay"}, `"error_type":{"CommandFailed":{"exit_code":75}},"error_message":"","agent_id":"","step_failed":"pay"`},
-		{nixie.Failure{Reason: nixie.ReasonCommandFailed}, `"error_type":{"CommandFailed":{"exit_code":-1}},"error_message":"","agent_id":"","step_failed":"command"`},
+		{nixie.Failure{Reason: nixie.ReasonDependency, ExitCode: code(69)},
+			`"error_type":{"CommandFailed":{"exit_code":69}},"error_message":"","agent_id":"","step_failed":"command"`},
+		{nixie.Failure{Reason: nixie.ReasonHandler, ExitCode: code(75), Step: "pay"},
+			`"error_type":{"CommandFailed":{"exit_code":75}},"error_message":"","agent_id":"","step_failed":"pay"`},
+		{nixie.Failure{Reason: nixie.ReasonCommandFailed},
+			`"error_type":{"CommandFailed":{"exit_code":-1}},"error_message":"","agent_id":"","step_failed":"command"`},
 		{nixie.Failure{Reason: nixie.ReasonTimeout}, `"error_type":"Timeout","error_message":"","agent_id":"","step_failed":"handler"`},
 	} {
 		if got := itemText(t, &nixie.Letter{History: []nixie.Failure{c.f}}); !strings.Contains(got, c.want) {
@@ -272,8 +281,7 @@ func TestExitCodesAndStepsAreKept(t *testing.T) {
 	}
 }
 
-// A history that is too long loses what comes after its first failure, and says
-// how much.
+// A history that is too long loses entries after the first, and counts them.
 func TestLongHistoryIsCut(t *testing.T) {
 	var entries []string
 	for i := range nixie.MaxHistory + 50 {
@@ -285,8 +293,7 @@ func TestLongHistoryIsCut(t *testing.T) {
 	}
 }
 
-// What happens to a letter shows in the item; what did not change comes out as
-// it came in.
+// The item shows the changes of its letter; unchanged fields come out as they came in.
 func TestItemAfterAnotherDeath(t *testing.T) {
 	text := edit(t, "failure", "timestamp", `"2025-01-11T10:30:00.100Z"`)
 	for kind, st := range stores(t) {
@@ -297,15 +304,21 @@ func TestItemAfterAnotherDeath(t *testing.T) {
 		if err = errors.Join(append(errs, err)...); err != nil || len(ds) != 1 {
 			t.Fatal(kind, err, len(ds))
 		}
-		f := nixie.Failure{Generation: 2, Attempt: 1, StartedAt: noon, FailedAt: noon, Class: nixie.ClassTransient, Reason: nixie.ReasonTimeout, Text: "slow"}
-		errs = st.Settle(ctx, []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Bury, Failure: &f, Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "timeout: slow"}}})
+		f := nixie.Failure{Generation: 2, Attempt: 1, StartedAt: noon, FailedAt: noon, Class: nixie.ClassTransient,
+			Reason: nixie.ReasonTimeout, Text: "slow"}
+		errs = st.Settle(ctx,
+			[]nixie.Settlement{{Delivery: ds[0], Verb: nixie.Bury, Failure: &f,
+				Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "timeout: slow"}}})
 		if err := errors.Join(errs...); err != nil {
 			t.Fatal(kind, err)
 		}
 		got := valueOf(t, itemText(t, &stored(t, st)[0])).(map[string]any)
 		want := valueOf(t, text).(map[string]any)
-		want["failure_count"], want["last_attempt"], want["error_signature"], want["reprocess_eligible"] = json.Number("4"), "2026-05-04T12:00:00Z", "timeout: slow", false
-		want["failure_history"] = append(want["failure_history"].([]any), valueOf(t, `{"attempt_number":1,"timestamp":"2026-05-04T12:00:00Z","error_type":"Timeout","error_message":"slow","agent_id":"","step_failed":"handler","duration_ms":0}`))
+		want["failure_count"], want["last_attempt"], want["error_signature"], want["reprocess_eligible"] = json.Number("4"),
+			"2026-05-04T12:00:00Z", "timeout: slow", false
+		want["failure_history"] = append(want["failure_history"].([]any),
+			valueOf(t, `{"attempt_number":1,"timestamp":"2026-05-04T12:00:00Z","error_type":"Timeout",`+
+				`"error_message":"slow","agent_id":"","step_failed":"handler","duration_ms":0}`))
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got  %v\nwant %v", kind, got, want)
 		}

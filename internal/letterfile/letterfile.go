@@ -1,10 +1,9 @@
-// Package letterfile reads and writes files of letters: the stories that
-// nixie dlq export prints as a JSON array, JSON lines or CSV, and the dead
-// letter items of MapReduce jobs, one JSON object each, alone, in a list or in
-// the folders where such jobs keep them.
+// Package letterfile reads and writes files of letters. It reads the output of nixie dlq export,
+// which is a JSON array, JSON lines or CSV. It also reads dead letter items of MapReduce jobs,
+// alone, in a list, or in the folders of such jobs.
 //
-// A file is streamed; a record that cannot be read is returned as such and the
-// reading goes on after it. Items are read and written by package itemfile.
+// It streams a file. It returns an unreadable record as such and continues after it. Package
+// itemfile reads and writes the items.
 package letterfile
 
 import (
@@ -19,24 +18,24 @@ import (
 	"github.com/nixie-go/nixie/internal/items"
 )
 
-// MaxRecord is how many bytes one record may have.
+// MaxRecord limits the bytes of a record.
 const MaxRecord = itemfile.MaxItem
 
-// Options say what to read and how.
+// Options describe a file of letters.
 type Options struct {
 	Path    string       // of a file or folder; "-" is Stdin
 	Stdin   io.Reader    // needed for Path "-"
 	Format  items.Format // JSON, JSONL, CSV or Auto, the default
-	Queue   string       // where all letters go; empty is the queue that each names
-	TempDir string       // where standard input is spooled; default [os.TempDir]
+	Queue   string       // of all letters; empty means the queue that each names
+	TempDir string       // of the copy of standard input; default [os.TempDir]
 }
 
-// Record is one record of a file: a letter, or why it is none.
+// Record is one record of a file: a letter, or the error of an unreadable one.
 type Record struct {
-	Letter nixie.Letter
-	Place  string // in the file, for people
-	Masked bool   // what it says is not all true: secrets were hidden when it was written
-	Err    error  // names the place
+	Letter   nixie.Letter
+	Position string // in the file, for people
+	Masked   bool   // secrets were hidden when it was written, so it is incomplete
+	Err      error  // names the position
 }
 
 // Reader streams the records of a file. It is not safe for concurrent use.
@@ -45,20 +44,20 @@ type Reader struct {
 	from source
 }
 
-// source finds the texts of records.
+// source finds the records of a file or folder.
 type source interface {
 	// next returns io.EOF after the last; after another error it is not called
 	// again.
-	next() (text, error)
+	next() (rawRecord, error)
 	Close() error
 }
 
-// text is a record before it is a letter.
-type text struct {
-	raw   []byte // JSON; of CSV an object of strings
-	place string // for errors
-	job   string // that its folder names
-	bad   error  // why there is no raw
+// rawRecord is a record before it becomes a letter.
+type rawRecord struct {
+	raw      []byte // JSON; for CSV an object of strings
+	position string // for errors
+	job      string // of its folder
+	bad      error  // of an unreadable record, which has no raw
 }
 
 // Open opens a file or folder. Errors are those of [items.Open].
@@ -74,7 +73,8 @@ func Open(opts Options) (*Reader, error) {
 	}
 	if about, err := os.Stat(opts.Path); err == nil && about.IsDir() {
 		if opts.Format != items.Auto && opts.Format != items.JSON {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "%s is a folder, and the format is %s: a folder holds JSON files", opts.Path, opts.Format)
+			return nil, nixie.Errorf(nixie.CodeInvalid, "%s is a folder, and the format is %s: a folder holds JSON files", opts.Path,
+				opts.Format)
 		}
 		from, err := openFolder(opts.Path)
 		if err != nil {
@@ -91,11 +91,11 @@ func Open(opts Options) (*Reader, error) {
 	return &Reader{opts, &file{list, opts.Path}}, nil
 }
 
-// Close gives the file back.
+// Close closes the file.
 func (r *Reader) Close() error { return r.from.Close() }
 
-// Next returns the next record, and io.EOF after the last. Another error means
-// that nothing can be read after this place; it is the last.
+// Next returns the next record, and io.EOF after the last. Another error means that the rest is
+// unreadable; it is the last.
 func (r *Reader) Next() (Record, error) {
 	t, err := r.from.next()
 	if err != nil {
@@ -112,14 +112,14 @@ func (r *Reader) Next() (Record, error) {
 		err = check.Letter(&rec.Letter)
 	}
 	if err != nil {
-		return Record{Err: fmt.Errorf("%s: %w", t.place, err)}, nil
+		return Record{Err: fmt.Errorf("%s: %w", t.position, err)}, nil
 	}
-	rec.Place = t.place
+	rec.Position = t.position
 	return rec, nil
 }
 
-// record tells the layouts apart.
-func (r *Reader) record(t *text) (Record, error) {
+// record detects the layout of a record and reads it.
+func (r *Reader) record(t *rawRecord) (Record, error) {
 	if f, ok := r.from.(*file); ok && f.list.Format() == items.CSV {
 		return fromRow(t.raw)
 	}
@@ -136,20 +136,24 @@ func (r *Reader) record(t *text) (Record, error) {
 		l, err := r.fromItem(t)
 		return Record{Letter: l}, err
 	case has.Message != nil:
-		return fromStory(t.raw)
+		return fromDetail(t.raw)
 	case has.Listed != nil:
-		return Record{}, nixie.Errorf(nixie.CodeInvalid, "it lists the items of a job, which lie in files beside it: give the folder that it is in")
+		return Record{},
+			nixie.Errorf(nixie.CodeInvalid, "it lists the items of a job, which lie in files next to it: give its folder")
 	}
-	return Record{}, nixie.Errorf(nixie.CodeInvalid, "it has neither message, as the letters of nixie dlq export do, nor item_id, as dead letter items of MapReduce do")
+	return Record{},
+		nixie.Errorf(nixie.CodeInvalid,
+			"it has neither message, as the letters of nixie dlq export do, nor item_id, as dead letter items of MapReduce do")
 }
 
-func (r *Reader) fromItem(t *text) (nixie.Letter, error) {
+func (r *Reader) fromItem(t *rawRecord) (nixie.Letter, error) {
 	queue, channel := r.opts.Queue, t.job
 	if queue == "" {
 		if t.job == "" {
-			return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "an item names no queue: give one with --queue, mapreduce/JOB for example")
+			return nixie.Letter{},
+				nixie.Errorf(nixie.CodeInvalid, "an item names no queue: give one with --queue, such as mapreduce/JOB")
 		}
-		queue = itemfile.Queue(t.job)
+		queue = itemfile.QueueOf(t.job)
 	}
 	if channel == "" {
 		channel = queue
@@ -157,7 +161,7 @@ func (r *Reader) fromItem(t *text) (nixie.Letter, error) {
 	return itemfile.Read(t.raw, queue, channel)
 }
 
-// file is a list in one file.
+// file reads the records of one file.
 type file struct {
 	list *items.Reader
 	name string
@@ -165,17 +169,17 @@ type file struct {
 
 func (f *file) Close() error { return f.list.Close() }
 
-func (f *file) next() (text, error) {
+func (f *file) next() (rawRecord, error) {
 	item, err := f.list.Next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return text{}, io.EOF
+		return rawRecord{}, io.EOF
 	case err != nil:
-		return text{}, err
+		return rawRecord{}, err
 	}
 	name := f.name
 	if name == "-" {
 		name = "standard input"
 	}
-	return text{raw: item.Body, place: fmt.Sprintf("%s:%d", name, item.Line), bad: item.Bad}, nil
+	return rawRecord{raw: item.Body, position: fmt.Sprintf("%s:%d", name, item.Line), bad: item.Bad}, nil
 }

@@ -40,20 +40,30 @@ func TestFolders(t *testing.T) {
 		bad        []string
 		err        string
 	}{
-		{"the job named twice", "", map[string]string{"repo/job-1/mapreduce/dlq/job-1/items/a.json": little("a"), "repo/job-1/mapreduce/dlq/job-1/index.json": index}, []string{"mapreduce/job-1"}, nil, ""},
-		{"the job named once", "", map[string]string{"repo/job-1/items/a.json": little("a"), "repo/job-1/index.json": index}, []string{"mapreduce/job-1"}, nil, ""},
+		{"the job named twice", "",
+			map[string]string{"repo/job-1/mapreduce/dlq/job-1/items/a.json": little("a"),
+				"repo/job-1/mapreduce/dlq/job-1/index.json": index}, []string{"mapreduce/job-1"}, nil, ""},
+		{"the job named once", "", map[string]string{"repo/job-1/items/a.json": little("a"), "repo/job-1/index.json": index},
+			[]string{"mapreduce/job-1"}, nil, ""},
 		{"the job itself", "repo/job-2", map[string]string{"repo/job-2/items/a.json": little("a")}, []string{"mapreduce/job-2"}, nil, ""},
-		{"two jobs", "", map[string]string{"x/items/a.json": little("a"), "y/items/a.json": little("a")}, []string{"mapreduce/x", "mapreduce/y"}, nil, ""},
-		{"other files", "", map[string]string{"x/items/a.json": little("a"), "x/items/a.json.tmp": "{", "x/README": ""}, []string{"mapreduce/x"}, nil, ""},
+		{"two jobs", "", map[string]string{"x/items/a.json": little("a"), "y/items/a.json": little("a")},
+			[]string{"mapreduce/x", "mapreduce/y"}, nil, ""},
+		{"other files", "", map[string]string{"x/items/a.json": little("a"), "x/items/a.json.tmp": "{", "x/README": ""},
+			[]string{"mapreduce/x"}, nil, ""},
 		{"items alone", "x/items", map[string]string{"x/items/a.json": little("a")}, nil, []string{"an item names no queue"}, ""},
-		{"a list in items", "", map[string]string{"x/items/a.json": "[" + little("a") + "]"}, nil, []string{"a.json: the record is a JSON array"}, ""},
-		{"torn", "", map[string]string{"x/items/a.json": little("a"), "x/items/b.json": "{\n\"item_id\":"}, []string{"mapreduce/x"}, []string{"b.json: line 2 is not JSON"}, ""},
+		{"a list in items", "", map[string]string{"x/items/a.json": "[" + little("a") + "]"}, nil,
+			[]string{"a.json: the record is a JSON array"}, ""},
+		{"torn", "", map[string]string{"x/items/a.json": little("a"), "x/items/b.json": "{\n\"item_id\":"}, []string{"mapreduce/x"},
+			[]string{"b.json: line 2 is not JSON"}, ""},
 		{"empty", "", map[string]string{"x/items/a.json": ""}, nil, []string{"a.json: line 1 is not JSON"}, ""},
 		{"not UTF-8", "", map[string]string{"x/items/a.json": "\"\xff\""}, nil, []string{"a.json: it is not valid UTF-8"}, ""},
 		{"a folder for a file", "", map[string]string{"x/items/a.json/b": ""}, nil, []string{"a.json: it is not a regular file"}, ""},
-		{"missing", "", map[string]string{"x/items/b.json": little("b"), "x/index.json": `{"item_ids":["b","c"]}`}, []string{"mapreduce/x"}, []string{`index.json: it lists item "c", and no file in items has it`}, ""},
-		{"torn and listed", "", map[string]string{"x/items/c.json": "{", "x/index.json": `{"item_ids":["c"]}`}, nil, []string{"c.json: line 1 is not JSON"}, ""},
-		{"torn index", "", map[string]string{"x/items/b.json": little("b"), "x/index.json": `{`}, []string{"mapreduce/x"}, []string{"index.json: line 1 is not JSON"}, ""},
+		{"missing", "", map[string]string{"x/items/b.json": little("b"), "x/index.json": `{"item_ids":["b","c"]}`}, []string{"mapreduce/x"},
+			[]string{`index.json: it lists item "c", and no file in items has it`}, ""},
+		{"torn and listed", "", map[string]string{"x/items/c.json": "{", "x/index.json": `{"item_ids":["c"]}`}, nil,
+			[]string{"c.json: line 1 is not JSON"}, ""},
+		{"torn index", "", map[string]string{"x/items/b.json": little("b"), "x/index.json": `{`}, []string{"mapreduce/x"},
+			[]string{"index.json: line 1 is not JSON"}, ""},
 		{"nothing", "", map[string]string{"x/y": ""}, nil, nil, "has no folder called items"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +107,7 @@ func TestB115_FolderIsNotLeft(t *testing.T) {
 	}
 }
 
-// Where an item came from keeps the items of two jobs apart.
+// The origin distinguishes items of two jobs.
 func TestOriginOfItems(t *testing.T) {
 	root := write(t, map[string]string{"x/items/a.json": little("a")})
 	inFolder, _, err := drain(t, letterfile.Options{Path: root, Queue: "elsewhere"})
@@ -130,12 +140,12 @@ func TestRefusedOptions(t *testing.T) {
 
 func TestWhatIsNoItem(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"index":          {`{"job_id":"nightly","item_ids":["a"]}`, "give the folder that it is in"},
+		"index":          {`{"job_id":"nightly","item_ids":["a"]}`, "give its folder"},
 		"no ID":          {edit(t, "item", "item_id", `""`), "item_id is empty"},
 		"number for ID":  {edit(t, "item", "item_id", "7"), "item_id is a JSON number"},
 		"no data":        {edit(t, "item", "item_data", ""), "item_data is missing"},
 		"no time":        {edit(t, "item", "last_attempt", ""), "last_attempt is missing"},
-		"wrong time":     {edit(t, "item", "last_attempt", `"soon"`), `a moment is "soon"`},
+		"wrong time":     {edit(t, "item", "last_attempt", `"soon"`), `a time is "soon"`},
 		"before 1970":    {edit(t, "item", "last_attempt", `"1969-01-01T00:00:00Z"`), "from 1970 to 2261"},
 		"negative count": {edit(t, "item", "failure_count", "-1"), "failure_count is a JSON number -1"},
 		"history":        {edit(t, "item", "failure_history", `"x"`), "failure_history is a JSON string"},
@@ -159,7 +169,8 @@ func TestRecordsAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads more than a record may have")
 	}
-	from := io.MultiReader(strings.NewReader(`{"item_id":"`), io.LimitReader(endless{}, letterfile.MaxRecord), strings.NewReader("\"}\n"+little("a")+"\n"))
+	from := io.MultiReader(strings.NewReader(`{"item_id":"`), io.LimitReader(endless{}, letterfile.MaxRecord),
+		strings.NewReader("\"}\n"+little("a")+"\n"))
 	letters, bad, err := drain(t, letterfile.Options{Path: "-", Stdin: from, Format: "jsonl", Queue: "q", TempDir: t.TempDir()})
 	if err != nil || len(letters) != 1 || len(bad) != 1 || nixie.CodeOf(bad[0]) != nixie.CodeLimit {
 		t.Fatalf("%d letters, bad %v, error %v", len(letters), bad, err)

@@ -10,31 +10,32 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// Mirror keeps a folder of items in step with the letters of a job: what died has its file
-// there, what is resolved or given up has none. It is not safe for concurrent use.
+// Mirror keeps a folder of items in step with the letters of a job. It writes a file for each
+// unresolved letter, and removes the file when the letter is resolved or discarded. It is not safe
+// for concurrent use.
 type Mirror struct {
-	office *office.Office
-	to     *itemfile.Writer
-	queue  string
-	actor  string
-	mask   func(*nixie.Letter)
-	known  bool
-	last   time.Time              // of the deaths that have their files
-	wrote  map[nixie.ID]time.Time // when each letter that has its file had died
+	office  *office.Office
+	to      *itemfile.Writer
+	queue   string
+	actor   string
+	mask    func(*nixie.Letter)
+	known   bool
+	last    time.Time              // the newest death that has its file
+	written map[nixie.ID]time.Time // by letter that has its file: its death
 }
 
-// MirrorOptions say what to keep in step.
+// MirrorOptions name a job and its folder.
 type MirrorOptions struct {
 	Folder string
 	Job    string
 	Office *office.Office
-	Actor  string              // who removes files
-	Mask   func(*nixie.Letter) // hides secrets in what is written; nil hides nothing
-	Known  bool                // write only items that have their files already
+	Actor  string              // for the audit of removed files
+	Mask   func(*nixie.Letter) // hides secrets in files; nil hides nothing
+	Known  bool                // write only items that have files already
 	Clock  func() time.Time
 }
 
-// OpenMirror opens a folder, which is made if need be.
+// OpenMirror opens a folder, and makes it if need be.
 func OpenMirror(o MirrorOptions) (*Mirror, error) {
 	to, err := itemfile.NewWriter(o.Folder, o.Clock)
 	if err != nil {
@@ -43,28 +44,28 @@ func OpenMirror(o MirrorOptions) (*Mirror, error) {
 	if o.Mask == nil {
 		o.Mask = func(*nixie.Letter) {}
 	}
-	return &Mirror{office: o.Office, to: to, queue: itemfile.Queue(o.Job), actor: o.Actor, mask: o.Mask, known: o.Known, wrote: map[nixie.ID]time.Time{}}, nil
+	return &Mirror{office: o.Office, to: to, queue: itemfile.QueueOf(o.Job), actor: o.Actor, mask: o.Mask, known: o.Known,
+		written: map[nixie.ID]time.Time{}}, nil
 }
 
-// sameMoment is how long before the last death that is known others may have died which
-// are not.
-const sameMoment = 5 * time.Second
+// overlap is the interval before the newest known death in which other deaths may still appear.
+const overlap = 5 * time.Second
 
-// Add writes what died since the last call.
+// Add writes the letters that died since the last call.
 func (m *Mirror) Add(ctx context.Context) error {
 	f := nixie.Filter{Queues: []string{m.queue}, Statuses: unresolved}
 	last := m.last
 	if !last.IsZero() {
-		f.Died.After = m.last.Add(-sameMoment)
+		f.Died.After = m.last.Add(-overlap)
 	}
 	for l, err := range m.office.AllLetters(ctx, f, true) {
 		if err != nil {
 			return err
 		}
-		if m.wrote[l.ID].Equal(l.DiedAt) {
+		if m.written[l.ID].Equal(l.DiedAt) {
 			continue
 		}
-		known, err := m.knows(&l)
+		known, err := m.isKnown(&l)
 		if err != nil {
 			return err
 		}
@@ -72,11 +73,11 @@ func (m *Mirror) Add(ctx context.Context) error {
 			continue
 		}
 		m.mask(&l)
-		item, _ := itemfile.ItemOf(&l) // what is damaged is left out, as an export says
+		item, _ := itemfile.ItemOf(&l) // damaged parts are left out; an export reports them
 		if err := m.to.Write(&l, item); err != nil {
 			return err
 		}
-		m.wrote[l.ID] = l.DiedAt
+		m.written[l.ID] = l.DiedAt
 		if l.DiedAt.After(last) {
 			last = l.DiedAt
 		}
@@ -85,21 +86,21 @@ func (m *Mirror) Add(ctx context.Context) error {
 	return nil
 }
 
-// knows reports whether the file of a letter is written.
-func (m *Mirror) knows(l *nixie.Letter) (bool, error) {
+// isKnown reports whether a letter gets a file.
+func (m *Mirror) isKnown(l *nixie.Letter) (bool, error) {
 	if !m.known {
 		return true, nil
 	}
-	return m.to.Has(itemfile.Job(m.queue), itemfile.ID(l))
+	return m.to.Has(itemfile.JobOf(m.queue), itemfile.ItemID(l))
 }
 
-// unresolved letters have files, and ended ones have none.
+// Letters of unresolved statuses have files, and ended ones have none.
 var (
 	unresolved = []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
 	ended      = []nixie.Status{nixie.StatusResolved, nixie.StatusDiscarded}
 )
 
-// Close adds what died, removes what is resolved or given up, and gives the folder back.
+// Close adds new deaths, removes the files of ended letters, and closes the folder.
 func (m *Mirror) Close(ctx context.Context) error {
 	err := m.Add(ctx)
 	if err == nil {
@@ -117,7 +118,7 @@ func (m *Mirror) remove(ctx context.Context) error {
 		if l.Status == nixie.StatusResolved {
 			by.Reason = "the item has succeeded"
 		}
-		if _, err := m.to.Remove(itemfile.Job(m.queue), itemfile.ID(&l), by); err != nil {
+		if _, err := m.to.Remove(itemfile.JobOf(m.queue), itemfile.ItemID(&l), by); err != nil {
 			return err
 		}
 	}

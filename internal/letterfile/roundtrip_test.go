@@ -112,8 +112,8 @@ func TestR20_EveryFormatComesInAgain(t *testing.T) {
 	})
 }
 
-// wantHarmless looks for cells that a spreadsheet would compute and characters
-// that a terminal would obey.
+// wantHarmless fails on cells that a spreadsheet would compute and on characters that a terminal
+// would obey.
 func wantHarmless(t *rapid.T, text string) {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' }) {
 		t.Fatalf("the table has characters that act: %q", text)
@@ -129,10 +129,11 @@ func wantHarmless(t *rapid.T, text string) {
 	}
 }
 
-// drawText draws what is awkward in a file: markup of CSV, formulas, escapes,
-// control characters, other scripts.
+// drawText draws texts that are hard to write to a file: markup of CSV, formulas, escapes, control
+// characters, other scripts.
 func drawText(most int) *rapid.Generator[string] {
-	pieces := []string{"", "a", "ü", "日本", ",", `"`, `""`, "'", `'"`, "=1+1", "+1", "-1", "@SUM(A1)", "\t", "\n", "\r\n", "\r", "\\", `\u0041`, "{}", "[1", "null",
+	pieces := []string{"", "a", "ü", "日本", ",", `"`, `""`, "'", `'"`, "=1+1", "+1", "-1", "@SUM(A1)", "\t", "\n", "\r\n", "\r", "\\",
+		`\u0041`, "{}", "[1", "null",
 		"\u202e", "\u2028", "\x1b[31m", "\x7f", "\u009b", "\ufeff", "\U000e0001", "\U0001f600", "\ufffd", " ", ";", "&<>"}
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, most).Draw(t, "pieces"), "")
@@ -170,18 +171,25 @@ func drawLetter(t *rapid.T) nixie.Letter {
 	l := nixie.Letter{
 		ID: drawID(t, "id"),
 		Message: nixie.Message{
-			ID: drawID(t, "message"), Queue: "q" + drawName().Draw(t, "queue"), Type: drawName().Draw(t, "type"), Key: drawName().Draw(t, "key"),
-			Stream: drawName().Draw(t, "stream"), DedupeKey: drawName().Draw(t, "dedupe"), Priority: rapid.IntRange(-4, 4).Draw(t, "priority"),
-			Body:     rapid.OneOf(rapid.Map(text, func(s string) []byte { return []byte(s) }), rapid.SliceOfN(rapid.Byte(), 0, 20)).Draw(t, "body"),
-			Attempts: rapid.IntRange(0, deliveries).Draw(t, "attempts"), Deliveries: deliveries, Crashes: rapid.IntRange(0, deliveries).Draw(t, "crashes"),
+			ID: drawID(t, "message"), Queue: "q" + drawName().Draw(t, "queue"), Type: drawName().Draw(t, "type"),
+			Key:    drawName().Draw(t, "key"),
+			Stream: drawName().Draw(t, "stream"), DedupeKey: drawName().Draw(t, "dedupe"),
+			Priority: rapid.IntRange(-4, 4).Draw(t, "priority"),
+			Body: rapid.OneOf(rapid.Map(text, func(s string) []byte { return []byte(s) }),
+				rapid.SliceOfN(rapid.Byte(), 0, 20)).Draw(t, "body"),
+			Attempts: rapid.IntRange(0, deliveries).Draw(t, "attempts"), Deliveries: deliveries,
+			Crashes:    rapid.IntRange(0, deliveries).Draw(t, "crashes"),
 			Generation: redrives + 1, Redrives: redrives, OrderGap: rapid.Bool().Draw(t, "gap"), Steps: drawTexts(t, "steps"),
-			EnqueuedAt: drawMoment(t, "enqueued"), ExpiresAt: drawMoment(t, "expires"), FirstReceivedAt: drawMoment(t, "received"), EndedAt: drawMoment(t, "ended"),
+			EnqueuedAt: drawMoment(t, "enqueued"), ExpiresAt: drawMoment(t, "expires"), FirstReceivedAt: drawMoment(t, "received"),
+			EndedAt: drawMoment(t, "ended"),
 		},
 		Cause: rapid.SampledFrom(nixie.Causes()).Draw(t, "cause"), Class: rapid.SampledFrom(nixie.Classes()).Draw(t, "class"),
 		Reason:    rapid.SampledFrom(nixie.Reasons()).Draw(t, "reason"),
 		Status:    rapid.SampledFrom([]nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}).Draw(t, "status"),
-		Signature: text.Draw(t, "signature"), Fingerprint: text.Draw(t, "fingerprint"), Rule: text.Draw(t, "rule"), Note: text.Draw(t, "note"),
-		Redrivable: rapid.Bool().Draw(t, "redrivable"), NeedsReview: rapid.Bool().Draw(t, "review"), Revision: int64(count.Draw(t, "revision")),
+		Signature: text.Draw(t, "signature"), Fingerprint: text.Draw(t, "fingerprint"), Rule: text.Draw(t, "rule"),
+		Note:       text.Draw(t, "note"),
+		Redrivable: rapid.Bool().Draw(t, "redrivable"), NeedsReview: rapid.Bool().Draw(t, "review"),
+		Revision:      int64(count.Draw(t, "revision")),
 		FirstFailedAt: drawMoment(t, "first"), LastFailedAt: drawMoment(t, "last"),
 		DiedAt: time.Unix(rapid.Int64Range(1, 9_214_646_399).Draw(t, "died"), 5).UTC(),
 	}
@@ -189,8 +197,10 @@ func drawLetter(t *rapid.T) nixie.Letter {
 		l.Message.Headers = append(l.Message.Headers, nixie.Header{Name: "h" + text.Draw(t, "name"), Value: text.Draw(t, "value")})
 	}
 	if rapid.Bool().Draw(t, "has origin") {
-		l.Message.Origin = &nixie.Origin{System: drawName().Draw(t, "system"), MessageID: fmt.Sprint(l.ID), Offset: rapid.Int64().Draw(t, "offset"),
-			Partition: rapid.Int32().Draw(t, "partition"), Key: rapid.SampledFrom([][]byte{nil, {}, {0xff, 0}}).Draw(t, "origin key"), Timestamp: drawMoment(t, "origin time")}
+		l.Message.Origin = &nixie.Origin{System: drawName().Draw(t, "system"), MessageID: fmt.Sprint(l.ID),
+			Offset:    rapid.Int64().Draw(t, "offset"),
+			Partition: rapid.Int32().Draw(t, "partition"), Key: rapid.SampledFrom([][]byte{nil, {}, {0xff, 0}}).Draw(t, "origin key"),
+			Timestamp: drawMoment(t, "origin time")}
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "failures") {
 		l.History = append(l.History, drawFailure(t))
@@ -213,10 +223,12 @@ func drawFailure(t *rapid.T) nixie.Failure {
 	text := drawText(8)
 	f := nixie.Failure{
 		Generation: rapid.IntRange(0, 99).Draw(t, "generation"), Attempt: rapid.IntRange(0, 99).Draw(t, "attempt"),
-		StartedAt: drawMoment(t, "started"), FailedAt: time.Unix(rapid.Int64Range(1, 9_214_646_399).Draw(t, "failed"), 1).UTC(), NextAt: drawMoment(t, "next"),
-		Took:  time.Duration(rapid.Int64Range(0, int64(30*24*time.Hour)).Draw(t, "took")),
-		Class: rapid.SampledFrom(nixie.Classes()).Draw(t, "class"), Reason: rapid.SampledFrom(nixie.Reasons()).Draw(t, "reason"),
-		Type: text.Draw(t, "type"), Text: text.Draw(t, "text"), Context: drawTexts(t, "context"), Stack: text.Draw(t, "stack"), Step: text.Draw(t, "step"),
+		StartedAt: drawMoment(t, "started"), FailedAt: time.Unix(rapid.Int64Range(1, 9_214_646_399).Draw(t, "failed"), 1).UTC(),
+		NextAt: drawMoment(t, "next"),
+		Took:   time.Duration(rapid.Int64Range(0, int64(30*24*time.Hour)).Draw(t, "took")),
+		Class:  rapid.SampledFrom(nixie.Classes()).Draw(t, "class"), Reason: rapid.SampledFrom(nixie.Reasons()).Draw(t, "reason"),
+		Type: text.Draw(t, "type"), Text: text.Draw(t, "text"), Context: drawTexts(t, "context"), Stack: text.Draw(t, "stack"),
+		Step:   text.Draw(t, "step"),
 		Worker: text.Draw(t, "worker"), Node: text.Draw(t, "node"), LogLocation: text.Draw(t, "log"), Steps: drawTexts(t, "steps"),
 		Decision: rapid.SampledFrom([]nixie.Verb{nixie.Retry, nixie.Bury, ""}).Draw(t, "decision"),
 	}
@@ -225,7 +237,9 @@ func drawFailure(t *rapid.T) nixie.Failure {
 		f.ExitCode = &code
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "attachments") {
-		f.Attachments = append(f.Attachments, nixie.Attachment{Name: text.Draw(t, "name"), Data: rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "data"), Truncated: int64(rapid.IntRange(0, 9).Draw(t, "truncated"))})
+		f.Attachments = append(f.Attachments,
+			nixie.Attachment{Name: text.Draw(t, "name"), Data: rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "data"),
+				Truncated: int64(rapid.IntRange(0, 9).Draw(t, "truncated"))})
 	}
 	return f
 }

@@ -47,7 +47,7 @@ func Open(folder string, clock func() time.Time) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := dir.Lists(); err != nil {
+	if _, err := dir.Folders(); err != nil {
 		_ = dir.Close() // it was only read
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (h *head) file() string { return path.Join(h.path, h.name) }
 
 // scan looks at all items, latest death first.
 func (s *Store) scan(ctx context.Context) ([]head, error) {
-	paths, err := s.dir.Lists()
+	paths, err := s.dir.Folders()
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (s *Store) scan(ctx context.Context) ([]head, error) {
 
 // look looks at the items of one list.
 func (s *Store) look(ctx context.Context, at string) ([]head, error) {
-	from, err := s.dir.Enter(at)
+	from, err := s.dir.OpenFolder(at)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (s *Store) look(ctx context.Context, at string) ([]head, error) {
 	if err != nil {
 		return nil, err
 	}
-	of, heads := &list{at, s.dir.Job(at)}, make([]head, len(names))
+	of, heads := &list{at, s.dir.JobOf(at)}, make([]head, len(names))
 	inParallel(ctx, len(names), func() func(int) {
 		var room []byte
 		return func(i int) {
@@ -162,7 +162,7 @@ func (h *head) look(raw []byte, written time.Time, err error) {
 }
 
 // queue is where the item goes when it is imported.
-func (h *head) queue() string { return itemfile.Queue(h.job) }
+func (h *head) queue() string { return itemfile.QueueOf(h.job) }
 
 // id is the same as long as the file has its name: of the letter, or of its message.
 func (h *head) id(of byte) (id nixie.ID) {
@@ -187,7 +187,7 @@ func (h *head) shell() nixie.Letter {
 	}
 }
 
-// reader makes a letter of an item: [itemfile.Read], or [itemfile.Glance].
+// reader makes a letter of an item: [itemfile.Read], or [itemfile.ReadFast].
 type reader func(raw []byte, queue, channel string) (nixie.Letter, error)
 
 // letter reads an item. What cannot be read is a damaged letter, and what is not there any

@@ -32,7 +32,7 @@ func clock() time.Time { return noon.Add(time.Hour) }
 
 // job is the folder of one, as its first layout has it.
 func job(root, name string) string {
-	return filepath.Join(root, "repo", name, "mapreduce", "dlq", name, itemfile.Items)
+	return filepath.Join(root, "repo", name, "mapreduce", "dlq", name, itemfile.ItemsFolder)
 }
 
 // put writes an item that failed n times.
@@ -122,7 +122,7 @@ func TestAnswersAsAfterAnImport(t *testing.T) {
 		put(t, job(root, "nightly"), fmt.Sprint("item-", n+1), n+1, nil)
 	}
 	for n := range 7 {
-		put(t, filepath.Join(root, "weekly", itemfile.Items), fmt.Sprint("week-", n), 40+n, nil)
+		put(t, filepath.Join(root, "weekly", itemfile.ItemsFolder), fmt.Sprint("week-", n), 40+n, nil)
 	}
 	ours, theirs := open(t, root), imported(t, root)
 	for i, f := range filters() {
@@ -189,7 +189,7 @@ func groups(t testing.TB, s store.Store, f nixie.Filter, by store.GroupBy) []sto
 func TestIndexDoesNotMatter(t *testing.T) {
 	root := t.TempDir()
 	put(t, job(root, "nightly"), "item-1", 1, nil)
-	index := filepath.Join(filepath.Dir(job(root, "nightly")), itemfile.Index)
+	index := filepath.Join(filepath.Dir(job(root, "nightly")), itemfile.IndexFile)
 	want := all(t, open(t, root), nixie.Filter{}, store.Page{Whole: true})
 	for _, text := range []string{`{"job_id":"nightly","item_count":2,"item_ids":["item-1","gone"]}`, `{"item_ids":["ite`, "[]"} {
 		write(t, index, []byte(text))

@@ -110,7 +110,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		return nil, "", err
 	}
 	limit := page.Rows()
-	as := reader(itemfile.Glance)
+	as := reader(itemfile.ReadFast)
 	if page.Whole {
 		as = itemfile.Read
 	}
@@ -144,7 +144,7 @@ func (s *Store) each(ctx context.Context, filter *nixie.Filter, do func(*nixie.L
 	if err != nil {
 		return err
 	}
-	for _, l := range s.match(ctx, heads, filter, itemfile.Glance) {
+	for _, l := range s.match(ctx, heads, filter, itemfile.ReadFast) {
 		do(l)
 	}
 	return ended(ctx)

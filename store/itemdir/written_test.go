@@ -27,7 +27,7 @@ func letterOf(n int, job, id string) nixie.Letter {
 	died := noon.Add(time.Duration(n) * time.Second)
 	l := nixie.Letter{
 		Signature: "broken", Redrivable: true, FirstFailedAt: died, LastFailedAt: died, DiedAt: died,
-		Message: nixie.Message{Queue: itemfile.Queue(job), Key: id, Body: fmt.Appendf(nil, `{"n":%d}`, n)},
+		Message: nixie.Message{Queue: itemfile.QueueOf(job), Key: id, Body: fmt.Appendf(nil, `{"n":%d}`, n)},
 		History: []nixie.Failure{{FailedAt: died, Reason: nixie.ReasonTimeout, Text: fmt.Sprint("late ", n)}},
 	}
 	l.ID[15], l.Message.ID[15] = byte(n+1), byte(n+101)
@@ -57,7 +57,7 @@ func export(t testing.TB, folder string, letters ...nixie.Letter) {
 // index is what the index of a job says.
 func index(t testing.TB, folder, job string) map[string]any {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(folder, job, "mapreduce", "dlq", job, itemfile.Index))
+	raw, err := os.ReadFile(filepath.Join(folder, job, "mapreduce", "dlq", job, itemfile.IndexFile))
 	var says map[string]any
 	if err == nil {
 		err = json.Unmarshal(raw, &says)
@@ -101,7 +101,7 @@ func TestHostileIDs(t *testing.T) {
 	items = filepath.Join(folder, "nightly", "mapreduce", "dlq", "nightly", filepath.Base(items))
 	lower := map[string]bool{}
 	err := filepath.WalkDir(root, func(at string, entry os.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && filepath.Dir(at) != items && filepath.Base(at) != itemfile.Index {
+		if err == nil && !entry.IsDir() && filepath.Dir(at) != items && filepath.Base(at) != itemfile.IndexFile {
 			t.Errorf("%s was made", at)
 		}
 		if lower[strings.ToLower(at)] {
@@ -124,7 +124,7 @@ func TestExportIntoAFolderThatIsThere(t *testing.T) {
 	says := index(t, folder, "nightly")
 	says["owner"], says["item_count"] = "ann", 99
 	raw, _ := json.Marshal(says)
-	write(t, filepath.Join(at, itemfile.Index), raw)
+	write(t, filepath.Join(at, itemfile.IndexFile), raw)
 	export(t, folder, letterOf(3, "nightly", "b"), letterOf(4, "nightly", "c"), letterOf(5, "nightly", "c"), letterOf(6, "weekly", "a"))
 	have := index(t, folder, "nightly")
 	want := map[string]any{"job_id": "nightly", "item_count": 3.0, "item_ids": []any{"a", "b", "c"}, "updated_at": "2026-05-04T13:00:00Z", "owner": "ann"}
@@ -139,7 +139,7 @@ func TestExportIntoAFolderThatIsThere(t *testing.T) {
 	if again := bodies(t, folder); !reflect.DeepEqual(again, held) {
 		t.Errorf("exported again %v, want %v", again, held)
 	}
-	write(t, filepath.Join(at, itemfile.Index), []byte(`{"item_ids":["to`))
+	write(t, filepath.Join(at, itemfile.IndexFile), []byte(`{"item_ids":["to`))
 	export(t, folder, letterOf(4, "nightly", "c"))
 	if ids := index(t, folder, "nightly")["item_ids"].([]any); !slices.Equal(ids, []any{"a", "b", "c"}) {
 		t.Errorf("a damaged index became %v", ids)

@@ -10,47 +10,47 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Attachments that hold what an item says otherwise than we would write it.
+// Attachments that hold the differences between an item and what we would write.
 const (
-	keptItem    = "mapreduce.item"    // with the first failure, which is never dropped
-	keptFailure = "mapreduce.failure" // with each failure that needs it
+	attachmentItem    = "mapreduce.item"    // of the first failure, which is never dropped
+	attachmentFailure = "mapreduce.failure" // of each failure that needs it
 )
 
-// object is a JSON object by the names of its fields.
+// object is a JSON object: its fields by name.
 type object map[string]json.RawMessage
 
-// change is a field that we would write otherwise. As long as we still would
-// write Ours, it is written as Theirs; empty is no such field.
-type change struct {
+// difference is a field that we would write otherwise. When we would still write Ours, we write
+// Theirs. An empty value means that the field is absent.
+type difference struct {
 	Ours   json.RawMessage `json:"ours,omitempty"`
 	Theirs json.RawMessage `json:"theirs,omitempty"`
 }
 
-// changes are those of one object.
-type changes map[string]change
+// differences holds the differences of one object, by field.
+type differences map[string]difference
 
-// keptOfItem is the content of keptItem.
-type keptOfItem struct {
-	Item      changes           `json:"item,omitempty"`
-	Artifacts changes           `json:"worktree_artifacts,omitempty"`
-	Dropped   []json.RawMessage `json:"dropped,omitempty"` // entries after the first that the history has no room for
+// itemDifferences is the content of keptItem.
+type itemDifferences struct {
+	Item      differences       `json:"item,omitempty"`
+	Artifacts differences       `json:"worktree_artifacts,omitempty"`
+	Dropped   []json.RawMessage `json:"dropped,omitempty"` // entries after the first that the history cannot hold
 }
 
-// compare finds what has to be kept so that ours can become theirs.
-func compare(ours, theirs object) changes {
-	found := changes{}
+// compare returns the differences that make theirs of ours.
+func compare(ours, theirs object) differences {
+	found := differences{}
 	for _, side := range [...]object{ours, theirs} {
 		for name := range side {
 			if !same(ours[name], theirs[name]) {
-				found[name] = change{ours[name], theirs[name]}
+				found[name] = difference{ours[name], theirs[name]}
 			}
 		}
 	}
 	return found
 }
 
-// apply writes as theirs what is as it was when it came.
-func (c changes) apply(now object) {
+// apply replaces the fields that have not changed since the item came.
+func (c differences) apply(now object) {
 	for name, changed := range c {
 		switch {
 		case !same(now[name], changed.Ours):
@@ -62,8 +62,7 @@ func (c changes) apply(now object) {
 	}
 }
 
-// same compares JSON values; numbers by how they are written. An empty one is
-// no value.
+// same compares JSON values, and numbers by their text. An empty one means no value.
 func same(a, b json.RawMessage) bool {
 	if len(a) == 0 || len(b) == 0 || bytes.Equal(a, b) {
 		return len(a) == len(b)
@@ -80,13 +79,13 @@ func value(raw json.RawMessage) (v any, err error) {
 	return v, err
 }
 
-// keepItem finds what the fields of a letter cannot hold of an item.
-func keepItem(l *nixie.Letter, theirs object, dropped []json.RawMessage) ([]nixie.Attachment, error) {
+// itemAttachments keeps the parts of an item that the fields of a letter cannot hold.
+func itemAttachments(l *nixie.Letter, theirs object, dropped []json.RawMessage) ([]nixie.Attachment, error) {
 	ours, err := itemOf(l)
 	if err != nil {
 		return nil, err
 	}
-	kept := keptOfItem{Dropped: dropped}
+	kept := itemDifferences{Dropped: dropped}
 	theirs = maps.Clone(theirs)
 	var mine, yours object
 	if json.Unmarshal(ours["worktree_artifacts"], &mine) == nil && json.Unmarshal(theirs["worktree_artifacts"], &yours) == nil {
@@ -94,7 +93,7 @@ func keepItem(l *nixie.Letter, theirs object, dropped []json.RawMessage) ([]nixi
 		delete(ours, "worktree_artifacts")
 		delete(theirs, "worktree_artifacts")
 	}
-	// Entries of the history keep what is theirs themselves.
+	// Each failure keeps the differences of its own entry.
 	if entries := theirs["failure_history"]; len(entries) > 0 && entries[0] == '[' {
 		delete(ours, "failure_history")
 		delete(theirs, "failure_history")
@@ -103,10 +102,10 @@ func keepItem(l *nixie.Letter, theirs object, dropped []json.RawMessage) ([]nixi
 	if len(kept.Item) == 0 && len(kept.Artifacts) == 0 && len(kept.Dropped) == 0 {
 		return nil, nil
 	}
-	return keep(keptItem, kept)
+	return attach(attachmentItem, kept)
 }
 
-func keepFailure(f *nixie.Failure, theirs object) ([]nixie.Attachment, error) {
+func failureAttachments(f *nixie.Failure, theirs object) ([]nixie.Attachment, error) {
 	ours, err := failureOf(f)
 	if err != nil {
 		return nil, err
@@ -115,15 +114,15 @@ func keepFailure(f *nixie.Failure, theirs object) ([]nixie.Attachment, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
-	return keep(keptFailure, found)
+	return attach(attachmentFailure, found)
 }
 
-func keep(name string, v any) ([]nixie.Attachment, error) {
+func attach(name string, v any) ([]nixie.Attachment, error) {
 	data, err := Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	return pieces(name, data), nil
+	return split(name, data), nil
 }
 
 // Marshal is json.Marshal without escapes for HTML.
@@ -137,7 +136,7 @@ func Marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// sorted is the names of an object, known ones first in their order.
+// sorted returns the names of an object, known ones first in their order.
 func (o object) sorted(known []string) []string {
 	var names []string
 	for _, name := range known {
