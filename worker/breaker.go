@@ -9,31 +9,31 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// maxCircuits bounds the types of messages that have breakers at one time.
-// Failures of further ones open none.
-const maxCircuits = 10_000
+// maxBreakerTypes limits the types of messages that have breakers at one time. Failures of other
+// types open none.
+const maxBreakerTypes = 10_000
 
-// circuits are the circuit breakers of a worker: one for each queue, message type
-// and reason that fails.
-type circuits struct {
+// breakers holds the circuit breakers of a worker: one for each queue, message type and reason that
+// fails.
+type breakers struct {
 	rules    policy.BreakerRules
-	troubled atomic.Bool // there is any: as long as nothing fails nobody locks
+	troubled atomic.Bool // some type fails; otherwise no goroutine takes the lock
 
-	mu     sync.Mutex
-	kinds  map[kind]circuit // those that fail
-	seen   map[kind]bool    // those that were received
-	paused bool             // a message could not afford to be given back: see tight
+	mu      sync.Mutex
+	failing map[typeKey]typeBreakers // types that fail
+	seen    map[typeKey]bool         // types that were received
+	paused  bool                     // nothing is received while a breaker is open: see saveDeliveries
 }
 
-// kind is what messages have in common that fail together.
-type kind struct{ queue, kind string }
+// typeKey names a queue and a message type. Messages of one key fail together.
+type typeKey struct{ queue, messageType string }
 
-func kindOf(d *nixie.Delivery) kind { return kind{d.Queue, d.Type} }
+func typeKeyOf(d *nixie.Delivery) typeKey { return typeKey{d.Queue, d.Type} }
 
-// circuit is what stands for one kind.
-type circuit map[nixie.Reason]policy.Breaker
+// typeBreakers holds the breakers of one key, by reason.
+type typeBreakers map[nixie.Reason]policy.Breaker
 
-// ticket is what a run got from a breaker when it began. One that is missing is
+// ticket is the number that a breaker gave to a run when it began. A missing ticket counts as
 // number 0.
 type ticket struct {
 	reason nixie.Reason
@@ -41,20 +41,21 @@ type ticket struct {
 }
 
 // begin asks whether a run may begin, and if not, how long to wait.
-func (c *circuits) begin(k kind, now time.Time) (tickets []ticket, wait time.Duration, changes []nixie.BreakerChange, ok bool) {
+func (c *breakers) begin(k typeKey, now time.Time) (tickets []ticket, wait time.Duration, changes []nixie.BreakerChange, ok bool) {
 	if !c.troubled.Load() {
 		return nil, 0, nil, true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	breakers := c.kinds[k]
+	breakers := c.failing[k]
 	for reason, b := range breakers {
 		next, answer := c.rules.Next(b, policy.BreakerEvent{On: policy.BreakerAsked}, now)
 		breakers[reason] = next
 		changes = appendChange(changes, k, reason, next, answer)
 		if !answer.Allow {
 			for _, t := range tickets {
-				breakers[t.reason], _ = c.rules.Next(breakers[t.reason], policy.BreakerEvent{On: policy.BreakerReturned, Ticket: t.number}, now)
+				returned := policy.BreakerEvent{On: policy.BreakerReturned, Ticket: t.number}
+				breakers[t.reason], _ = c.rules.Next(breakers[t.reason], returned, now)
 			}
 			return nil, answer.Wait, changes, false
 		}
@@ -65,14 +66,16 @@ func (c *circuits) begin(k kind, now time.Time) (tickets []ticket, wait time.Dur
 	return tickets, 0, changes, true
 }
 
-// end takes the outcome of a run in. Its reason counts with a failure only.
-func (c *circuits) end(k kind, tickets []ticket, on policy.BreakerMoment, reason nixie.Reason, now time.Time) (changes []nixie.BreakerChange) {
+// end tells the breakers the outcome of a run. Only a failure has a reason.
+func (c *breakers) end(
+	k typeKey, tickets []ticket, on policy.BreakerMoment, reason nixie.Reason, now time.Time,
+) (changes []nixie.BreakerChange) {
 	if c.rules.Failures == 0 || on != policy.BreakerFailed && !c.troubled.Load() {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	breakers := c.kinds[k]
+	breakers := c.failing[k]
 	if on == policy.BreakerFailed {
 		breakers = c.with(k, reason)
 	}
@@ -80,7 +83,7 @@ func (c *circuits) end(k kind, tickets []ticket, on policy.BreakerMoment, reason
 	for r, b := range breakers {
 		e := policy.BreakerEvent{On: on, Ticket: numberOf(tickets, r)}
 		if on == policy.BreakerFailed && r != reason {
-			e.On = policy.BreakerReturned // it says nothing about this reason
+			e.On = policy.BreakerReturned // the breaker of another reason learns nothing
 		}
 		next, answer := c.rules.Next(b, e, now)
 		breakers[r] = next
@@ -88,25 +91,25 @@ func (c *circuits) end(k kind, tickets []ticket, on policy.BreakerMoment, reason
 		quiet = quiet && next.State == policy.BreakerClosed && next.Failures == 0
 	}
 	if quiet {
-		delete(c.kinds, k)
+		delete(c.failing, k)
 	}
-	c.troubled.Store(len(c.kinds) > 0)
-	c.paused = c.paused && len(c.kinds) > 0
+	c.troubled.Store(len(c.failing) > 0)
+	c.paused = c.paused && len(c.failing) > 0
 	return changes
 }
 
-// with returns the breakers of a type, one for the reason among them.
-func (c *circuits) with(k kind, reason nixie.Reason) circuit {
-	breakers := c.kinds[k]
+// with returns the breakers of a key, with one for the reason.
+func (c *breakers) with(k typeKey, reason nixie.Reason) typeBreakers {
+	breakers := c.failing[k]
 	if breakers == nil {
-		if len(c.kinds) == maxCircuits {
+		if len(c.failing) == maxBreakerTypes {
 			return nil
 		}
-		if c.kinds == nil {
-			c.kinds = map[kind]circuit{}
+		if c.failing == nil {
+			c.failing = map[typeKey]typeBreakers{}
 		}
-		breakers = circuit{}
-		c.kinds[k] = breakers
+		breakers = typeBreakers{}
+		c.failing[k] = breakers
 	}
 	if _, known := breakers[reason]; !known {
 		breakers[reason] = policy.Breaker{}
@@ -123,54 +126,55 @@ func numberOf(tickets []ticket, reason nixie.Reason) int {
 	return 0
 }
 
-func appendChange(changes []nixie.BreakerChange, k kind, reason nixie.Reason, b policy.Breaker, answer policy.BreakerDecision) []nixie.BreakerChange {
+func appendChange(
+	changes []nixie.BreakerChange, k typeKey, reason nixie.Reason, b policy.Breaker, answer policy.BreakerDecision,
+) []nixie.BreakerChange {
 	if !answer.Changed {
 		return changes
 	}
-	change := nixie.BreakerChange{Queue: k.queue, Type: k.kind, Reason: reason, State: b.State.String()}
+	change := nixie.BreakerChange{Queue: k.queue, Type: k.messageType, Reason: reason, State: b.State.String()}
 	if b.State == policy.BreakerOpen {
 		change.Until = b.Until
 	}
 	return append(changes, change)
 }
 
-// received notes what there is.
-func (c *circuits) received(ds []*nixie.Delivery) {
+// received notes which types of messages the source has.
+func (c *breakers) received(ds []*nixie.Delivery) {
 	if c.rules.Failures == 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seen == nil {
-		c.seen = map[kind]bool{}
+		c.seen = map[typeKey]bool{}
 	}
 	for _, d := range ds {
-		if len(c.seen) < maxCircuits {
-			c.seen[kindOf(d)] = true
+		if len(c.seen) < maxBreakerTypes {
+			c.seen[typeKeyOf(d)] = true
 		}
 	}
 }
 
-// tight notes that a message is given back that cannot afford it often: each time
-// is one of the deliveries that a message may have, and a breaker must not use
-// them up. From then on nothing is received while a breaker is open.
-func (c *circuits) tight() {
+// saveDeliveries notes that an open breaker uses up the deliveries of a message: giving it back
+// costs one each time. From then on the worker receives nothing while a breaker is open.
+func (c *breakers) saveDeliveries() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.paused = len(c.kinds) > 0
+	c.paused = len(c.failing) > 0
 }
 
-// room says how many deliveries may be in hand, −1 for any number, and with none
-// how long it stays so. A receive cannot choose types: as long as one of them may
-// run everything is received, unless that is too dear.
-func (c *circuits) room(now time.Time) (runs int, wait time.Duration) {
+// room returns how many deliveries may be in hand, −1 for any number; if none, it also returns how
+// long to wait. A receive cannot choose types. So if one type may run the worker receives all,
+// unless that would use up deliveries.
+func (c *breakers) room(now time.Time) (runs int, wait time.Duration) {
 	if !c.troubled.Load() {
 		return -1, 0
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	closed := len(c.seen)
-	for k, breakers := range c.kinds {
+	for k, breakers := range c.failing {
 		least, last := -1, time.Duration(0)
 		for _, b := range breakers {
 			if n, w := c.rules.Room(b, now); n >= 0 && (least < 0 || n < least) {

@@ -15,76 +15,79 @@ import (
 // Config of a worker. Zero fields mean the default, −1 none.
 type Config struct {
 	Source  nixie.Source  // required
-	Handler nixie.Handler // required but for a Desk
+	Handler nixie.Handler // required, except for a Desk
 
-	// Policy of all that is received. Default: that of each queue, as its settings have
-	// it, or profile nixie; what a worker receives 5 s after a change is decided by the
-	// new one. It asks only when it receives something.
+	// Policy decides about all deliveries. Without it the policy in the settings of each queue
+	// decides, or else the profile nixie. The worker reads those settings again when it receives
+	// something and its copy is older than 5 s.
 	Policy  *policy.Policy
 	Decider policy.Decider // decides instead of Policy, which still diagnoses
 
-	// Mask hides secrets in the texts of failures where they are made: before the
-	// decision, the source and the observer. See package privacy; default none. A
-	// Decider that makes texts of its own from errors masks them itself.
+	// Mask hides secrets in the texts of failures before the decision, the source and the
+	// observer see them. See package privacy; default none. A Decider that makes texts of its
+	// own from errors has to mask them itself.
 	Mask func(*nixie.Failure)
 
 	Concurrency int           // handlers at once; default the number of processors; at most 10,000
-	Prefetch    int           // most deliveries in hand; default 1000 or twice Concurrency, whichever is more; at most 10,000
+	Prefetch    int           // most deliveries in hand; default 1000, or twice Concurrency if that is more; at most 10,000
 	Lease       time.Duration // of each claim; default 30 s; see [nixie.MinLease]
 	Timeout     time.Duration // of one attempt; default none
-	Drain       time.Duration // how long handlers may go on once Run's context has ended; default 30 s, −1 not at all
+	Drain       time.Duration // handlers may go on this long after Run's context has ended; default 30 s, −1 not at all
 
-	// Breaker pauses what fails in a row: one breaker for each message type and
-	// reason of failure. While it is open nothing of that type is run and no attempt
-	// is spent; see docs/policy.md. The zero value is none. A Desk has none.
+	// Breaker configures circuit breakers: one for each message type and reason of failure.
+	// While one is open the worker runs nothing of that type and uses no attempt; see
+	// docs/policy.md. The zero value is none. A Desk has none.
 	Breaker policy.BreakerRules
 
-	// SettleEach lets a goroutine begin its next delivery only when its last one
-	// is settled, so that a crash makes at most Concurrency deliveries run twice.
+	// SettleEach makes a goroutine wait until its last delivery is settled before it begins the
+	// next. So a crash makes at most Concurrency deliveries run twice.
 	SettleEach bool
 
-	// ProgressLog, the store behind Source, makes that cheaper: with SettleEach it is
-	// told the stages of deliveries, successes are not waited for but settled many
-	// together, 50 ms later at most, and a crash costs nothing to what had not
-	// begun. No more is in hand than takes 200 ms, or twice Concurrency.
+	// ProgressLog, the store behind Source, makes SettleEach cheaper. The worker logs the progress
+	// of deliveries there and does not wait for successes: it settles them together, at most
+	// 50 ms later. A crash costs nothing to deliveries that had not begun. The worker holds no more
+	// than it runs in 200 ms, or twice Concurrency.
 	ProgressLog lease.ProgressLog
 
-	Name     string           // shown as the worker in failures; default host:pid
+	Name     string           // the worker in failures; default host:pid
 	Node     string           // default the host's name
 	Queue    string           // name for the observer; default the source's, if it has one
 	Clock    func() time.Time // for deadlines, leases and records; default time.Now; pauses and ticks are real time
 	Observer *nixie.Observer
 
-	// Logger gets what a person has to know: deaths at warn, one line for those of a
-	// kind that are settled together; lost leases, outcomes that came too late and a
-	// source that fails at error, once when it begins and once, at info, when it is
-	// over. Texts of failures are the masked ones, cut at 500 bytes; bodies, headers and
-	// keys are in no line. Default [slog.Default]; [slog.DiscardHandler] makes it silent.
+	// Logger gets the events that a person has to know:
+	//
+	//	warn   a death; deaths of one group that are settled together share a line
+	//	error  a condition begins: a lost lease, an outcome that came too late, a failing source
+	//	info   the condition ends
+	//
+	// Texts of failures are masked and cut at 500 bytes. No line has bodies, headers or keys.
+	// Default [slog.Default]; [slog.DiscardHandler] makes it silent.
 	Logger *slog.Logger
 
-	journal *journal
-	rules   *policies
+	events   *eventLog
+	policies *policies
 }
 
 // Limits of the loop.
 const (
 	defaultPrefetch = 1000
 	defaultDrain    = 30 * time.Second
-	stuckAfter      = 5 * time.Second        // how long Run waits for whoever ignores the end of its context
-	lastSettling    = 30 * time.Second       // how long outcomes are repeated once the last handler has returned
-	callLimit       = 30 * time.Second       // how long the source may take for one call, beside its waiting
-	pollWait        = time.Second            // how long one receive may wait for work
-	idleGap         = 10 * time.Millisecond  // from one receive to the next when the source has nothing and does not wait
-	firstPause      = 100 * time.Millisecond // after a call that failed; doubled each time
+	stuckAfter      = 5 * time.Second        // Run waits this long for handlers that ignore the end of their context
+	settleGrace     = 30 * time.Second       // the settler repeats outcomes this long after the last handler has returned
+	callLimit       = 30 * time.Second       // longest call of the source, in addition to its waiting for work
+	pollWait        = time.Second            // longest wait of one receive for work
+	idleGap         = 10 * time.Millisecond  // between two receives, if the source has nothing and does not wait
+	firstPause      = 100 * time.Millisecond // after a call that failed; doubled each time,
 	maxPause        = 5 * time.Second        // up to this
-	hurry           = 10                     // at most a tenth of a lease is spent on a pause or on waiting for work
-	watchParts      = 50                     // the end of a timeout or lease is noticed late by a fiftieth of it at most,
-	watchLeast      = 10 * time.Millisecond  // but not looked for more often than this
-	watchMost       = 250 * time.Millisecond // nor more seldom than this
-	settleRest      = 50 * time.Millisecond  // recorded successes gather for as long
-	recordAhead     = 200 * time.Millisecond // and so much work is received ahead
-	renewParts      = 3                      // leases are renewed at every third of their length
-	margin          = 5                      // a handler's context ends a fifth of a lease before the lease can
+	pauseParts      = 10                     // a pause, or a wait for work, takes at most a tenth of a lease
+	watchParts      = 50                     // the watchdog sees the end of a timeout or lease late by at most a fiftieth of it,
+	watchLeast      = 10 * time.Millisecond  // but it ticks at most this often
+	watchMost       = 250 * time.Millisecond // and at least this often
+	gatherTime      = 50 * time.Millisecond  // the settler gathers logged successes this long
+	loggedAhead     = 200 * time.Millisecond // with a ProgressLog the worker holds no more than it runs in this time
+	renewParts      = 3                      // the worker renews a lease after each third of it
+	margin          = 5                      // the context of a handler ends a fifth of a lease before the lease can
 )
 
 func (c Config) withDefaults() (Config, error) {
@@ -107,17 +110,17 @@ func (c Config) withDefaults() (Config, error) {
 		c.Clock = time.Now //nolint:forbidigo // the default
 	}
 	var err error
-	if c.rules, err = newPolicies(&c); err != nil {
+	if c.policies, err = newPolicies(&c); err != nil {
 		return c, err
 	}
 	if c.Decider == nil {
-		c.Decider = c.rules
+		c.Decider = c.policies
 	}
 	c.nameIt()
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	c.journal = newJournal(c.Logger, c.Queue, c.Clock)
+	c.events = newEventLog(c.Logger, c.Queue, c.Clock)
 	return c, c.check()
 }
 
@@ -143,7 +146,8 @@ func (c *Config) check() error {
 	case c.Concurrency < 1 || c.Concurrency > nixie.MaxBatch:
 		return nixie.Errorf(nixie.CodeInvalid, "concurrency is %d: give one from 1 to %d", c.Concurrency, nixie.MaxBatch)
 	case c.Prefetch < c.Concurrency || c.Prefetch > nixie.MaxBatch:
-		return nixie.Errorf(nixie.CodeInvalid, "prefetch is %d: give one from the concurrency, %d, to %d", c.Prefetch, c.Concurrency, nixie.MaxBatch)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"prefetch is %d: give one from the concurrency, %d, to %d", c.Prefetch, c.Concurrency, nixie.MaxBatch)
 	case c.Lease < nixie.MinLease || c.Lease > nixie.MaxLease:
 		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", c.Lease, nixie.MinLease, nixie.MaxLease)
 	case c.ProgressLog != nil && !c.SettleEach:

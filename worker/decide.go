@@ -12,13 +12,13 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// judge settles what must not be run.
+// judge makes the settlement of a delivery that must not run. It returns false for any other.
 func (c *Config) judge(d *nixie.Delivery, now time.Time) (nixie.Settlement, bool) {
 	var f *nixie.Failure
 	if d.Abandoned {
-		f = c.rules.of(d.Queue).Abandoned(d, now)
+		f = c.policies.of(d.Queue).Abandoned(d, now)
 	} else {
-		f = c.rules.of(d.Queue).Admit(d, now)
+		f = c.policies.of(d.Queue).Admit(d, now)
 	}
 	if f == nil {
 		return nixie.Settlement{}, false
@@ -30,26 +30,30 @@ func (c *Config) judge(d *nixie.Delivery, now time.Time) (nixie.Settlement, bool
 	return c.ask(d, f, now), true
 }
 
-// decide turns the outcome of a handler into a settlement. That of one that was
-// interrupted by us does not count, unless it says explicitly what it is.
+// decide makes the settlement from the outcome of a handler. The error of a handler that the worker
+// interrupted does not count, unless its marks tell what it is.
 func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started, ended time.Time) nixie.Settlement {
 	if err == nil {
 		return c.succeeded(d, ended)
 	}
-	f := c.rules.of(d.Queue).Diagnose(d, err, policy.Attempt{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node, Mask: c.Mask})
+	f := c.policies.of(d.Queue).Diagnose(d, err, c.attempt(started, ended))
 	if interrupted && !explicit(f) {
 		return nixie.Settlement{Delivery: d, Verb: nixie.Release}
 	}
 	return c.ask(d, f, ended)
 }
 
-// succeeded asks about a success. What a handler has done well is not undone by
-// a decider that fails.
+// attempt describes an attempt of this worker.
+func (c *Config) attempt(started, ended time.Time) policy.Attempt {
+	return policy.Attempt{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node, Mask: c.Mask}
+}
+
+// succeeded asks the decider about a success. A decider that fails does not undo the success.
 func (c *Config) succeeded(d *nixie.Delivery, now time.Time) nixie.Settlement {
-	st, err := c.question(d, nil, now)
+	st, err := c.callDecider(d, nil, now)
 	if err != nil {
-		masked := c.rules.of(d.Queue).Diagnose(d, err, policy.Attempt{StartedAt: now, FailedAt: now, Mask: c.Mask})
-		c.trouble(failing, nixie.Errorf(nixie.CodeInternal, "message %s succeeded and is completed, although %s", d.ID, masked.Text))
+		masked := c.policies.of(d.Queue).Diagnose(d, err, policy.Attempt{StartedAt: now, FailedAt: now, Mask: c.Mask})
+		c.trouble(unexpected, nixie.Errorf(nixie.CodeInternal, "message %s succeeded and is completed, although %s", d.ID, masked.Text))
 		st = nixie.Settlement{Verb: nixie.Complete}
 	}
 	st.Delivery = d
@@ -57,7 +61,7 @@ func (c *Config) succeeded(d *nixie.Delivery, now time.Time) nixie.Settlement {
 }
 
 func (c *Config) ask(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
-	st, err := c.question(d, f, now)
+	st, err := c.callDecider(d, f, now)
 	if err != nil {
 		st = c.undecided(d, f, err, now)
 	}
@@ -68,8 +72,8 @@ func (c *Config) ask(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.S
 	return st
 }
 
-// question asks the decider, which may be foreign code.
-func (c *Config) question(d *nixie.Delivery, f *nixie.Failure, now time.Time) (st nixie.Settlement, err error) {
+// callDecider asks the decider, which may be foreign code.
+func (c *Config) callDecider(d *nixie.Delivery, f *nixie.Failure, now time.Time) (st nixie.Settlement, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("the decider panicked: %v", v)
@@ -91,21 +95,23 @@ func (c *Config) question(d *nixie.Delivery, f *nixie.Failure, now time.Time) (s
 // ruleUndecided is the rule of a letter whose decider failed.
 const ruleUndecided = "decider:failed"
 
-// undecided holds a message whose decider failed, for a person to see: the next
-// one would most likely fail as well. It may be redriven once that is mended.
+// undecided holds a message whose decider failed, for a person to review: the decider would
+// probably fail again. The letter may be redriven once the decider is repaired.
 func (c *Config) undecided(d *nixie.Delivery, f *nixie.Failure, err error, now time.Time) nixie.Settlement {
 	failure := *f
 	failure.Decision = nixie.Hold
-	second := c.rules.of(d.Queue).Diagnose(d, nixie.WithReason(nixie.Permanent(err), nixie.ReasonPolicy), policy.Attempt{StartedAt: now, FailedAt: now, Worker: c.Name, Node: c.Node, Mask: c.Mask})
+	err = nixie.WithReason(nixie.Permanent(err), nixie.ReasonPolicy)
+	second := c.policies.of(d.Queue).Diagnose(d, err, c.attempt(now, now))
 	second.Decision = nixie.Hold
-	burial := nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusReview, Redrivable: true, NeedsReview: true, Rule: ruleUndecided}
+	burial := nixie.Burial{
+		Cause: nixie.CausePermanent, Status: nixie.StatusReview, Redrivable: true, NeedsReview: true, Rule: ruleUndecided,
+	}
 	burial.Signature, burial.Fingerprint = policy.Signature(second)
 	return nixie.Settlement{Verb: nixie.Hold, Failure: &failure, Second: second, Burial: &burial}
 }
 
-// maskedError is an error whose text must not be read any more, for whoever
-// observes settlements: it says what its failure says. For errors.Is and
-// errors.As it is what it was.
+// maskedError hides the text of an error from observers of settlements: its text is the masked one
+// of the failure. The functions errors.Is and errors.As still find the error.
 type maskedError struct {
 	text string
 	err  error
@@ -113,30 +119,30 @@ type maskedError struct {
 
 func (e *maskedError) Error() string { return e.text }
 
-// Is looks for target in what is masked.
+// Is looks for target in the error that is masked.
 func (e *maskedError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// As looks for a target in what is masked.
+// As looks for a target in the error that is masked.
 func (e *maskedError) As(target any) bool { return errors.As(e.err, target) }
 
-// explicit reports whether the handler said what its failure is. The error in a
-// diagnosed failure is safe to read.
+// explicit reports whether marks of the handler tell the verb, class or reason of a failure. The
+// error in a diagnosed failure is safe to read.
 func explicit(f *nixie.Failure) bool {
 	marks := nixie.OutcomeOf(f.Err)
 	return f.Reason != nixie.ReasonCanceled && (marks.Verb != "" || marks.Class != "" || marks.Reason != "")
 }
 
-// PanicError is a panic of a handler.
+// PanicError is the error of an attempt whose handler panicked.
 type PanicError struct {
 	Value any
 	Stack string
 }
 
-// Error says what the value was.
+// Error describes the value.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// panicked is the error of a panic. Of the stack the frames between it and the call
-// of the handler are kept: those of the user.
+// panicked makes the error of a panic. Of the stack it keeps the user's frames: those between the
+// panic and the call of the handler.
 func panicked(value any) error {
 	whole := string(debug.Stack())
 	stack, where := policy.PanicStack(whole)
@@ -167,13 +173,13 @@ type lateError struct {
 func (e *lateError) Error() string { return fmt.Sprintf("no end after %s: %s", e.limit, e.err) }
 func (e *lateError) Unwrap() error { return e.err }
 
-// Timeout lets policy see what it is.
+// Timeout makes the policy give it reason timeout.
 func (e *lateError) Timeout() bool { return true }
 
-// errGoexit is a handler that ended its goroutine instead of returning.
+// errGoexit is the error of a handler that ended its goroutine instead of returning.
 var errGoexit = errors.New("handler ended its goroutine: it has to return")
 
-// errDamaged is a body that is not the one that was accepted.
+// errDamaged is the error of a body that has changed since the store accepted it.
 var errDamaged = errors.New("body is damaged: its hash is not the one taken when it was accepted")
 
 // damaged compares the body with its hash, if it has one.

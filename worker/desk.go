@@ -8,8 +8,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Desk decides and settles without the loop, for callers that have one of their
-// own. It is safe for concurrent use; it renews nothing by itself.
+// Desk decides and settles for callers that have a loop of their own. It is safe for concurrent
+// use. It renews nothing by itself.
 type Desk struct{ c Config }
 
 // NewDesk checks a config and makes a desk of it. Handler, Concurrency,
@@ -22,18 +22,17 @@ func NewDesk(c Config) (*Desk, error) {
 	return &Desk{c}, nil
 }
 
-// Receive claims deliveries to run. Those that must not be run, because a
-// holder vanished with them, they expired, they were claimed too often or their
-// body is damaged, are settled on the way and not returned. Trouble with that
-// is told to the observer, and returned when there is nothing to run: those
-// messages come again when their leases end.
+// Receive claims deliveries and returns those to run. It settles the others itself: a holder
+// vanished with them, they have expired, they were claimed too often, or their body is damaged. If
+// that fails, it tells the observer, and returns the error only if there is nothing to run. The
+// source delivers those messages again when their leases end.
 func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	if want.Lease == 0 {
 		want.Lease = k.c.Lease
 	}
 	got, err := k.c.receive(ctx, want)
 	if err == nil {
-		k.c.journal.over(receiving)
+		k.c.events.over(receiving)
 	}
 	if len(got) == 0 {
 		return nil, err
@@ -63,11 +62,12 @@ func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 	return run, err
 }
 
-// Done settles a delivery by the error of its handler; nil completes it. It
-// returns the settlement that applied: that of a message which its handler
-// completed in a transaction of its own is Complete. An error of [nixie.CodeLeaseLost] says
-// that somebody else decides by now, one of [nixie.CodeOutcomeUnknown] that
-// nobody can tell: call Done again with the same arguments.
+// Done settles a delivery by the error of its handler; nil completes it. It returns the settlement
+// that applied: Complete if the handler completed the message in a transaction of its own. Two
+// errors need the caller's attention:
+//
+//	[nixie.CodeLeaseLost]       another worker decides about the message now
+//	[nixie.CodeOutcomeUnknown]  the settlement may have happened: call Done again
 func (k *Desk) Done(ctx context.Context, d *nixie.Delivery, err error, startedAt time.Time) (nixie.Settlement, error) {
 	st := k.c.decide(d, err, false, startedAt, k.c.Clock())
 	sts := []nixie.Settlement{st}
@@ -75,8 +75,8 @@ func (k *Desk) Done(ctx context.Context, d *nixie.Delivery, err error, startedAt
 	return sts[0], err
 }
 
-// Release gives deliveries back that were not begun: their attempts are
-// refunded. The i-th error answers the i-th delivery.
+// Release gives back deliveries that were not begun, and refunds their attempts. The i-th error
+// answers the i-th delivery.
 func (k *Desk) Release(ctx context.Context, ds []*nixie.Delivery) []error {
 	sts := make([]nixie.Settlement, len(ds))
 	for i, d := range ds {
@@ -85,8 +85,8 @@ func (k *Desk) Release(ctx context.Context, ds []*nixie.Delivery) []error {
 	return k.c.settle(ctx, sts)
 }
 
-// Extend renews leases and saves new steps; 0 is the lease of the config. The
-// i-th error answers the i-th delivery. Steps may not be added during the call.
+// Extend renews leases and saves new steps. A lease of 0 is that of the config. The i-th error
+// answers the i-th delivery. The caller must not add steps during the call.
 func (k *Desk) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Duration) []error {
 	if lease == 0 {
 		lease = k.c.Lease

@@ -8,8 +8,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// drain gives back what has not started and waits for what has. It reports
-// whether the receiver and all handlers have ended.
+// drain gives back deliveries that have not started and waits for the handlers. It reports whether
+// the receiver and all handlers have ended.
 func (w *Worker) drain(receiver, handlers *sync.WaitGroup) (idle bool) {
 	w.mu.Lock()
 	w.draining = true
@@ -20,19 +20,19 @@ func (w *Worker) drain(receiver, handlers *sync.WaitGroup) (idle bool) {
 	all := make(chan struct{})
 	go func() {
 		receiver.Wait()
-		w.releaseWaiting() // what it received at the very end
+		w.releaseWaiting() // the receiver may have received more meanwhile
 		handlers.Wait()
 		close(all)
 	}()
-	if w.c.Drain > 0 && w.patient(all) {
+	if w.c.Drain > 0 && w.waitForHandlers(all) {
 		return true
 	}
 	w.endAll()
 	return within(all, stuckAfter)
 }
 
-// patient waits as long as handlers may go on.
-func (w *Worker) patient(all <-chan struct{}) (idle bool) {
+// waitForHandlers waits for all handlers, as long as they may go on.
+func (w *Worker) waitForHandlers(all <-chan struct{}) (idle bool) {
 	patience := time.NewTimer(w.c.Drain)
 	defer patience.Stop()
 	select {
@@ -57,11 +57,11 @@ func (w *Worker) releaseWaiting() {
 // giveBack releases a delivery unless a handler has begun it.
 func (w *Worker) giveBack(r *run, now time.Duration) { w.giveBackFor(r, now, 0) }
 
-// giveBackFor releases a delivery for a while unless a handler has begun it.
+// giveBackFor releases a delivery, with a delay, unless a handler has begun it.
 func (w *Worker) giveBackFor(r *run, now, delay time.Duration) {
 	if r.state.CompareAndSwap(waiting, deciding) {
 		r.end(context.Canceled, now)
-		w.post(&w.trays[0], r, &nixie.Settlement{Delivery: r.d, Verb: nixie.Release, Delay: min(delay, nixie.MaxDelay)})
+		w.post(&w.shards[0], r, &nixie.Settlement{Delivery: r.d, Verb: nixie.Release, Delay: min(delay, nixie.MaxDelay)})
 	}
 }
 
@@ -70,13 +70,13 @@ func (w *Worker) endAll() {
 	w.stopping.Store(true)
 	now := w.since(w.c.Clock())
 	for i := range w.slots {
-		if r := w.slots[i].now.Load(); r != nil {
+		if r := w.slots[i].current.Load(); r != nil {
 			r.end(ErrStopping, now)
 		}
 	}
 }
 
-// closed is a channel that is closed when all of wg is done.
+// closed returns a channel that is closed when all of wg is done.
 func closed(wg *sync.WaitGroup) <-chan struct{} {
 	c := make(chan struct{})
 	go func() { wg.Wait(); close(c) }()

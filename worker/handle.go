@@ -9,8 +9,7 @@ import (
 	"github.com/nixie-go/nixie/lease"
 )
 
-// handle is the goroutine that runs handlers: it takes the next stretch of
-// whatever batch is open.
+// handle runs handlers in a goroutine: it takes the next chunk of any open batch.
 func (w *Worker) handle(s *slot, all *sync.WaitGroup, b *batch) {
 	finished := false
 	defer func() {
@@ -18,13 +17,13 @@ func (w *Worker) handle(s *slot, all *sync.WaitGroup, b *batch) {
 			all.Done()
 			return
 		}
-		go w.handle(s, all, b) // a handler ended this goroutine: another takes its place
+		go w.handle(s, all, b) // a handler ended this goroutine: another continues
 	}()
 	for {
 		if b != nil {
 			w.runThrough(s, b)
 		}
-		w.hasten() // whoever has nothing to do is not to wait for others
+		w.settleNow() // an idle goroutine must not wait for the settler
 		select {
 		case b = <-w.work:
 		case <-w.quit:
@@ -36,20 +35,20 @@ func (w *Worker) handle(s *slot, all *sync.WaitGroup, b *batch) {
 
 func (w *Worker) runThrough(s *slot, b *batch) {
 	s.at = w.now()
-	for n := b.next.Add(1) - 1; n < int64(len(b.stretches)); n = b.next.Add(1) - 1 {
-		if !w.runStretch(s, &b.stretches[n]) {
+	for n := b.next.Add(1) - 1; n < int64(len(b.chunks)); n = b.next.Add(1) - 1 {
+		if !w.runChunk(s, &b.chunks[n]) {
 			return
 		}
 	}
-	for n := range b.stretches { // what others have taken and not begun
-		if !w.runStretch(s, &b.stretches[n]) {
+	for n := range b.chunks { // others may have taken runs and not begun them
+		if !w.runChunk(s, &b.chunks[n]) {
 			return
 		}
 	}
 }
 
-// runStretch begins what nobody has begun of a stretch. It reports whether to go on.
-func (w *Worker) runStretch(s *slot, of *stretch) bool {
+// runChunk begins the runs of a chunk that no goroutine has begun. It reports whether to go on.
+func (w *Worker) runChunk(s *slot, of *chunk) bool {
 	for of.next.Load() < int64(len(of.runs)) {
 		if w.c.SettleEach && s.last != nil && !s.last.recorded {
 			if !w.awaitSettled(s.last) {
@@ -66,8 +65,7 @@ func (w *Worker) runStretch(s *slot, of *stretch) bool {
 	return true
 }
 
-// awaitSettled waits until a run is settled. It gives up when nothing more is to
-// be started.
+// awaitSettled waits until a run is settled. It returns false when the worker drains.
 func (w *Worker) awaitSettled(r *run) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +79,7 @@ func (w *Worker) awaitSettled(r *run) bool {
 func (w *Worker) one(s *slot, r *run) {
 	started := s.at
 	if !w.safe(r, started) {
-		w.giveBack(r, started) // too late to start: the lease may end any moment
+		w.giveBack(r, started) // too late to start: the lease may end at any moment
 		return
 	}
 	if !w.allowed(s, r, started) {
@@ -94,7 +92,7 @@ func (w *Worker) one(s *slot, r *run) {
 	if w.c.ProgressLog != nil && w.c.ProgressLog.LogProgress(lease.Begun, r.d) != nil {
 		r.state.Store(deciding)
 		w.ended(s, r, nil, started)
-		w.post(s.tray, r, &nixie.Settlement{Delivery: r.d, Verb: nixie.Release}) // a crash would look as if it had waited
+		w.post(s.shard, r, &nixie.Settlement{Delivery: r.d, Verb: nixie.Release}) // a crash would look as if it had waited
 		return
 	}
 	if w.c.Timeout > 0 {
@@ -102,15 +100,15 @@ func (w *Worker) one(s *slot, r *run) {
 	}
 	lease.Watch(r.d, r)
 	s.last = r
-	s.now.Store(r)
+	s.current.Store(r)
 	if w.stopping.Load() {
 		r.end(ErrStopping, started)
 	}
 	w.call(s, r, started)
 }
 
-// call calls the handler. The deferred part also happens when the handler
-// panics, or ends its goroutine instead of returning.
+// call calls the handler. The deferred function also runs when the handler panics, or ends its
+// goroutine instead of returning.
 func (w *Worker) call(s *slot, r *run, started time.Duration) {
 	returned := false
 	var err error
@@ -120,9 +118,9 @@ func (w *Worker) call(s *slot, r *run, started time.Duration) {
 		} else if !returned {
 			err = nixie.WithReason(errGoexit, nixie.ReasonPanic)
 		}
-		s.now.Store(nil)
+		s.current.Store(nil)
 		s.at = w.now()
-		w.speed.add(s.at - started)
+		w.prefetch.observe(s.at - started)
 		w.finish(s, r, err, started, s.at)
 	}()
 	if err = damaged(r.d); err == nil {
@@ -131,12 +129,12 @@ func (w *Worker) call(s *slot, r *run, started time.Duration) {
 	returned = true
 }
 
-// finish decides what becomes of a delivery whose handler has returned.
+// finish decides about a delivery whose handler has returned.
 func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Duration) {
 	why := r.close(ended)
 	if !r.state.CompareAndSwap(running, deciding) {
 		w.ended(s, r, nil, ended)
-		w.c.trouble(failing, nixie.Errorf(nixie.CodeLeaseLost,
+		w.c.trouble(unexpected, nixie.Errorf(nixie.CodeLeaseLost,
 			"message %s: its handler returned long after its context had ended; the outcome does not count", r.d.ID))
 		return
 	}
@@ -144,18 +142,18 @@ func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Duration
 		err = &lateError{w.c.Timeout, err}
 		why = nil
 	}
-	st := nixie.Settlement{Delivery: r.d, Verb: nixie.Complete} // what a policy always says to a success
-	if err != nil || !w.usual {
+	st := nixie.Settlement{Delivery: r.d, Verb: nixie.Complete} // the decision of every policy about a success
+	if err != nil || !w.policyDecides {
 		st = w.c.decide(r.d, err, why != nil, r.batch.moment(started), r.batch.moment(ended))
 	}
 	w.ended(s, r, &st, ended)
 	r.recorded = w.record(&st)
-	w.post(s.tray, r, &st)
+	w.post(s.shard, r, &st)
 }
 
-// record has a plain success kept by a source that can. What else becomes of a
-// message is waited for: it may be the end of the job. So is what others wait
-// for, the next of a stream.
+// record logs a plain success and reports whether it did. The worker waits for every other outcome,
+// which may end the job. It also waits for a success in a stream, because the next message waits
+// for that.
 func (w *Worker) record(st *nixie.Settlement) bool {
 	d := st.Delivery
 	return w.c.ProgressLog != nil && st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil &&
@@ -163,13 +161,13 @@ func (w *Worker) record(st *nixie.Settlement) bool {
 }
 
 // post hands a settlement to the settler.
-func (w *Worker) post(t *tray, r *run, st *nixie.Settlement) {
+func (w *Worker) post(t *shard, r *run, st *nixie.Settlement) {
 	first := t.post(r, st)
 	if !r.recorded {
-		w.hasten()
+		w.settleNow()
 	}
 	if !first {
-		return // somebody has woken the settler
+		return // the first one has woken the settler
 	}
 	select {
 	case w.wake <- struct{}{}:
@@ -177,13 +175,13 @@ func (w *Worker) post(t *tray, r *run, st *nixie.Settlement) {
 	}
 }
 
-// hasten ends the rest of the settler.
-func (w *Worker) hasten() {
+// settleNow makes the settler stop gathering.
+func (w *Worker) settleNow() {
 	if w.c.ProgressLog == nil {
 		return
 	}
 	select {
-	case w.haste <- struct{}{}:
+	case w.urgent <- struct{}{}:
 	default:
 	}
 }

@@ -9,20 +9,24 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// RetryInClaim returns a handler that runs h again under the same claim while
-// the limits allow it: for hiccups that are over before a retry by policy would
-// be worth its row. The policy says what needs no second run (a permanent
-// failure, a verb that the handler asked for) and what is no failure but asks
-// for more time; the worker's renewals keep the lease meanwhile. Only the last
-// failure is recorded, and nothing survives a crash but the attempt itself. A
-// panic is not run again.
+// RetryInClaim returns a handler that runs h again under the same claim while the limits allow it.
+// Use it for short disturbances, for which a retry by policy would cost too much. After each run
+// the policy decides:
 //
-// MaxTime ends the context of a run that exceeds it: reason timeout. A wait that
-// the end of the worker interrupts gives the message back, its attempt refunded.
-// Waits take a goroutine of the worker. The clock is time.Now but in tests.
+//	permanent, or the handler asked for a verb  no further run
+//	an extend_on matcher holds                  another run; it is no failure
+//	any other failure                           another run after the backoff
+//
+// The worker renews the lease meanwhile. Only the last failure is recorded, and a crash loses all
+// but the attempt itself. A panic gets no second run.
+//
+// MaxTime ends the context of a run that exceeds it, and the reason is timeout. If the worker stops
+// during a wait, the message is given back and its attempt refunded. Waits occupy a goroutine of
+// the worker. Outside of tests the clock is time.Now.
 func RetryInClaim(h nixie.Handler, p *policy.Policy, limits policy.InClaim, clock func() time.Time) (nixie.Handler, error) {
 	if h == nil || p == nil || clock == nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "retry in one claim has no handler, policy or clock: give all three, the clock being time.Now")
+		return nil, nixie.Errorf(nixie.CodeInvalid,
+			"retry in one claim has no handler, policy or clock: give all three, the clock being time.Now")
 	}
 	if err := limits.Check(); err != nil {
 		return nil, err
@@ -55,7 +59,8 @@ func (i *inClaim) Handle(ctx context.Context, d *nixie.Delivery) error {
 			return err
 		}
 		if run.Err() != nil {
-			return nixie.WithReason(fmt.Errorf("max_time %s of the retries in one claim is over: %w", i.limits.MaxTime, err), nixie.ReasonTimeout)
+			late := fmt.Errorf("max_time %s of the retries in one claim is over: %w", i.limits.MaxTime, err)
+			return nixie.WithReason(late, nixie.ReasonTimeout)
 		}
 		now := i.clock()
 		f := i.policy.Diagnose(d, err, policy.Attempt{StartedAt: began, FailedAt: now})
@@ -71,29 +76,17 @@ func (i *inClaim) Handle(ctx context.Context, d *nixie.Delivery) error {
 		if !again || policy.Final(f) {
 			return err
 		}
-		if !pause(ctx, wait) {
+		if !sleep(ctx, wait) {
 			return interrupted(ctx, err)
 		}
 	}
 }
 
-// interrupted is the outcome of a wait that did not end. An attempt whose time
-// was up has failed; one that was stopped has not had its runs.
+// interrupted returns the outcome of a wait that the end of the context cut short. At a deadline
+// the attempt has failed. When the worker stops, the message is given back.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == context.DeadlineExceeded {
 		return err
 	}
 	return nixie.Verdict(nixie.Release, err)
-}
-
-// pause waits, unless the context ends first.
-func pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// outbox is what was decided and not settled: the i-th settlement is of the i-th
-// run.
+// outbox holds settlements that wait for a call: the i-th settlement is of the i-th run.
 type outbox struct {
 	settlements []nixie.Settlement
 	runs        []*run
@@ -19,39 +18,39 @@ func (o *outbox) add(r *run, st *nixie.Settlement) {
 	o.runs = append(o.runs, r)
 }
 
-// join adds all that is in another.
+// join adds the content of another outbox.
 func (o *outbox) join(other *outbox) {
 	o.settlements = append(o.settlements, other.settlements...)
 	o.runs = append(o.runs, other.runs...)
 }
 
-// empty makes it empty and keeps its memory, without what it pointed to.
+// empty removes all and keeps the memory, without the pointers in it.
 func (o *outbox) empty() {
 	clear(o.settlements)
 	clear(o.runs)
 	o.settlements, o.runs = o.settlements[:0], o.runs[:0]
 }
 
-// tray is where handlers' goroutines put what they decided, and the settler takes it
-// from. There are as many as run at once, so that they seldom wait for each other.
-type tray struct {
+// shard passes settlements from the goroutines of handlers to the settler. The worker has one for
+// each processor, so that the goroutines seldom wait for each other.
+type shard struct {
 	mu   sync.Mutex
 	list []decided
-	_    [cacheLine]byte // apart from the next one
+	_    [cacheLine]byte // keeps the next shard in another cache line
 }
 
 const cacheLine = 64
 
-// decided is a run and what becomes of it; nil says that it succeeded, and no more.
+// decided is a run with its settlement; nil stands for a plain success.
 type decided struct {
 	run *run
 	st  *nixie.Settlement
 }
 
 // post puts a settlement in and reports whether it is the first one.
-func (t *tray) post(r *run, st *nixie.Settlement) (first bool) {
+func (t *shard) post(r *run, st *nixie.Settlement) (first bool) {
 	d := decided{run: r}
-	if !plain(st) {
+	if !isPlainSuccess(st) {
 		kept := *st
 		d.st = &kept
 	}
@@ -61,13 +60,14 @@ func (t *tray) post(r *run, st *nixie.Settlement) (first bool) {
 	return len(t.list) == 1
 }
 
-// plain reports whether a settlement says of a delivery only that it succeeded.
-func plain(st *nixie.Settlement) bool {
-	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && st.Burial == nil && st.Note == "" && st.Delay == 0 && !st.MayPass
+// isPlainSuccess reports whether a settlement has nothing but the verb complete.
+func isPlainSuccess(st *nixie.Settlement) bool {
+	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && st.Burial == nil &&
+		st.Note == "" && st.Delay == 0 && !st.MayPass
 }
 
 // take moves all into an outbox.
-func (t *tray) take(to *outbox) {
+func (t *shard) take(to *outbox) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := len(to.settlements)

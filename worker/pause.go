@@ -7,17 +7,17 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// affordable is the part of a message's deliveries that breakers may use: half.
+// affordable tells which part of a message's deliveries breakers may use: half.
 const affordable = 2
 
-// allowed asks the breakers whether a run may begin. What may not is given back
-// until it is tried again.
+// allowed asks the breakers whether a run may begin. If not, it gives the delivery back until they
+// allow a run again.
 func (w *Worker) allowed(s *slot, r *run, at time.Duration) bool {
 	if w.c.Breaker.Failures == 0 {
 		return true
 	}
 	now := r.batch.moment(at)
-	tickets, wait, changes, ok := w.circuits.begin(kindOf(r.d), now)
+	tickets, wait, changes, ok := w.breakers.begin(typeKeyOf(r.d), now)
 	w.tell(changes, now)
 	if !ok {
 		w.postpone(r, now, wait)
@@ -27,9 +27,8 @@ func (w *Worker) allowed(s *slot, r *run, at time.Duration) bool {
 	return true
 }
 
-// ended tells the breakers how a run ended; without a settlement its outcome is
-// not known. A permanent failure says something about its message and nothing
-// about what it depends on: it is no outcome either.
+// ended tells the breakers the outcome of a run; without a settlement the outcome is not known. A
+// permanent failure is no outcome either: the message is to blame, and not a service that it needs.
 func (w *Worker) ended(s *slot, r *run, st *nixie.Settlement, at time.Duration) {
 	if w.c.Breaker.Failures == 0 {
 		return
@@ -43,11 +42,11 @@ func (w *Worker) ended(s *slot, r *run, st *nixie.Settlement, at time.Duration) 
 	case st.Failure != nil && st.Verb != nixie.Release && st.Failure.Class != nixie.ClassPermanent:
 		on, reason = policy.BreakerFailed, st.Failure.Reason
 	}
-	w.tell(w.circuits.end(kindOf(r.d), s.tickets, on, reason, now), now)
+	w.tell(w.breakers.end(typeKeyOf(r.d), s.tickets, on, reason, now), now)
 }
 
-// tell acts on changes of breakers: what waits for one that has opened is given
-// back, who waits to receive looks again, the observer is told.
+// tell acts on changes of breakers. It gives back the deliveries that wait for a breaker which has
+// opened, tells the observer, and makes the receiver compute its limit again.
 func (w *Worker) tell(changes []nixie.BreakerChange, now time.Time) {
 	if len(changes) == 0 {
 		return
@@ -61,25 +60,25 @@ func (w *Worker) tell(changes []nixie.BreakerChange, now time.Time) {
 		}
 		w.c.Observer.OnBreaker(change)
 	}
-	w.announce()
+	w.notifyChange()
 }
 
 func (w *Worker) postponeWaiting(change nixie.BreakerChange, now time.Time) {
 	for _, b := range w.openBatches() {
 		for r := range b.all() {
-			if kindOf(r.d) == (kind{change.Queue, change.Type}) && r.state.Load() == waiting {
+			if typeKeyOf(r.d) == (typeKey{change.Queue, change.Type}) && r.state.Load() == waiting {
 				w.postpone(r, now, change.Until.Sub(now))
 			}
 		}
 	}
 }
 
-// postpone gives a delivery back until its breaker is tried again: its attempt is
-// refunded, and its delivery counts.
+// postpone gives a delivery back until its breaker allows a run again. The attempt is refunded, and
+// the delivery counts.
 func (w *Worker) postpone(r *run, now time.Time, wait time.Duration) {
-	most := w.c.rules.of(r.d.Queue).ConfigFor(r.d.Type, "").MaxDeliveries
+	most := w.c.policies.of(r.d.Queue).ConfigFor(r.d.Type, "").MaxDeliveries
 	if most > 0 && r.d.Deliveries*affordable >= most {
-		w.circuits.tight()
+		w.breakers.saveDeliveries()
 	}
 	w.giveBackFor(r, w.since(now), wait)
 }

@@ -11,7 +11,7 @@ import (
 
 // receiveLoop keeps enough work in hand until ctx ends.
 func (w *Worker) receiveLoop(ctx context.Context) {
-	stopWaiting := context.AfterFunc(ctx, w.announce)
+	stopWaiting := context.AfterFunc(ctx, w.notifyChange)
 	defer stopWaiting()
 	pause := firstPause
 	for {
@@ -22,7 +22,7 @@ func (w *Worker) receiveLoop(ctx context.Context) {
 		asked := w.since(w.c.Clock())
 		got, err := w.receive(ctx, want)
 		if err == nil {
-			w.c.journal.over(receiving)
+			w.c.events.over(receiving)
 		}
 		if len(got) > 0 {
 			w.take(ctx, got, asked)
@@ -31,7 +31,7 @@ func (w *Worker) receiveLoop(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, nixie.ErrClosed):
-			w.gone(err)
+			w.sourceClosed(err)
 			return
 		case err != nil:
 			w.c.trouble(receiving, err)
@@ -46,15 +46,15 @@ func (w *Worker) receiveLoop(ctx context.Context) {
 	}
 }
 
-// want waits until enough of what is in hand is settled and says how much more
-// may be asked for: nothing beside suspects, and no suspects beside others. A receive
-// never waits long enough to use up much of the lease that it brings.
+// want waits until enough deliveries are settled, and returns how many to ask for. While suspects
+// are in hand it asks for nothing, and while others are it asks for no suspects. A receive waits
+// only for a small part of the lease that it brings.
 func (w *Worker) want(ctx context.Context) nixie.Want {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		limit := w.speed.limit()
-		allowed, wait := w.circuits.room(w.c.Clock())
+		limit := w.prefetch.limit()
+		allowed, wait := w.breakers.room(w.c.Clock())
 		if allowed >= 0 {
 			limit = min(limit, allowed)
 		}
@@ -66,7 +66,7 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 		if room >= max(1, min(limit/2, limit-w.c.Concurrency)) || ctx.Err() != nil {
 			return nixie.Want{
 				Max:         max(1, room),
-				Wait:        min(pollWait, w.c.Lease/hurry),
+				Wait:        min(pollWait, w.c.Lease/pauseParts),
 				Lease:       w.c.Lease,
 				LogProgress: w.c.ProgressLog != nil,
 				NoSuspects:  w.inHand > 0,
@@ -78,54 +78,54 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 	}
 }
 
-// awaitChange waits until something in hand has changed, or for as long as the
-// breakers say; 0 is for ever. The worker's mutex is held.
+// awaitChange waits for a change of the deliveries in hand, at most for the time that the breakers
+// gave; 0 is for ever. The caller holds the worker's mutex.
 func (w *Worker) awaitChange(most time.Duration) {
 	if most > 0 {
-		timer := time.AfterFunc(most, w.announce)
+		timer := time.AfterFunc(most, w.notifyChange)
 		defer timer.Stop()
 	}
 	w.changed.Wait()
 }
 
-// announce wakes whoever waits for a change.
-func (w *Worker) announce() {
+// notifyChange wakes the goroutines that wait for a change.
+func (w *Worker) notifyChange() {
 	w.mu.Lock()
 	w.changed.Broadcast()
 	w.mu.Unlock()
 }
 
-// receive asks the source. Where suspects may wait for an empty hand, it does not ask for
-// others any longer than the hand is full.
+// receive asks the source. If suspects may wait until nothing is in hand, it ends a call that asks
+// for others at that moment.
 func (w *Worker) receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	asking, cancel := context.WithTimeout(ctx, want.Wait+callLimit)
 	defer cancel()
-	if want.NoSuspects && w.wary {
-		w.whenEmpty(cancel)
-		defer w.whenEmpty(nil)
+	if want.NoSuspects && w.suspectsWait {
+		w.callWhenEmpty(cancel)
+		defer w.callWhenEmpty(nil)
 	}
 	got, err := w.c.receive(asking, want)
 	if err != nil && want.NoSuspects && errors.Is(asking.Err(), context.Canceled) && ctx.Err() == nil {
-		err = nil // we ended it
+		err = nil // callWhenEmpty ended it
 	}
-	w.wary = w.wary && want.NoSuspects
+	w.suspectsWait = w.suspectsWait && want.NoSuspects
 	return got, err
 }
 
-// whenEmpty has f called as soon as nothing is in hand; nil is nobody.
-func (w *Worker) whenEmpty(f func()) {
+// callWhenEmpty calls f as soon as nothing is in hand; nil removes the last f.
+func (w *Worker) callWhenEmpty(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.emptied = f; f != nil && w.inHand == 0 {
+	if w.onEmpty = f; f != nil && w.inHand == 0 {
 		f()
 	}
 }
 
-// receive receives under policies that are known. Nothing is received before they
-// are, as nobody could say what becomes of it.
+// receive asks the source, when the policies are known: without them the worker could not decide
+// about a delivery.
 func (c *Config) receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
-	if !c.rules.known() {
-		if err := c.rules.look(ctx); err != nil && !c.rules.known() {
+	if !c.policies.known() {
+		if err := c.policies.refresh(ctx); err != nil && !c.policies.known() {
 			return nil, err
 		}
 	}
@@ -133,32 +133,32 @@ func (c *Config) receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 	if len(got) == 0 {
 		return got, err
 	}
-	if bad := c.rules.look(ctx); bad != nil {
-		c.trouble(ruling, bad)
+	if bad := c.policies.refresh(ctx); bad != nil {
+		c.trouble(policyLookup, bad)
 	} else {
-		c.journal.over(ruling)
+		c.events.over(policyLookup)
 	}
 	return got, err
 }
 
-// take puts what was received in hand, settles what must not be run and offers
-// the rest to the handlers. It waits until what was judged is settled: that may be
-// what the next receive brings, before anything fresh.
+// take takes deliveries in hand, settles those that must not run and offers the others to the
+// handlers. It waits until the former are settled: the next receive may bring them again, before
+// other messages.
 func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Duration) {
 	w.c.Observer.OnReceived(w.c.Queue, got)
-	w.circuits.received(got)
+	w.breakers.received(got)
 	now := w.c.Clock()
-	b := newBatch(w, got, w.speed.stretch(len(got)), now, asked+w.c.Lease)
+	b := newBatch(w, got, w.prefetch.chunkSize(len(got)), now, asked+w.c.Lease)
 	judged := w.judge(b, now)
 	if !w.add(b) {
-		w.c.trouble(failing, nixie.Errorf(nixie.CodeConflict,
+		w.c.trouble(unexpected, nixie.Errorf(nixie.CodeConflict,
 			"source returned %d deliveries after the worker had ended: they come again when their leases end", len(got)))
 		return
 	}
 	for i, r := range judged.runs {
-		w.post(&w.trays[0], r, &judged.settlements[i])
+		w.post(&w.shards[0], r, &judged.settlements[i])
 	}
-	if b.crashes > 0 { // also where the source knows no groups and brought others with them
+	if b.crashes > 0 { // the source may have brought others with the suspects
 		w.awaitOthers(ctx, b)
 		w.dispatch(ctx, b, lease.GroupSize(w.c.Concurrency, b.crashes))
 		return
@@ -167,14 +167,14 @@ func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Dur
 		w.dispatch(ctx, b, w.c.Concurrency)
 	}
 	for _, r := range judged.runs {
-		w.wary = w.wary || r.d.Abandoned
+		w.suspectsWait = w.suspectsWait || r.d.Abandoned
 		if !w.awaitSettled(r) {
 			return
 		}
 	}
 }
 
-// judge decides about those of a new batch that must not be run.
+// judge decides about the deliveries of a new batch that must not run.
 func (w *Worker) judge(b *batch, now time.Time) (judged outbox) {
 	for r := range b.all() {
 		if st, ok := w.c.judge(r.d, now); ok {
@@ -210,7 +210,7 @@ func (w *Worker) add(b *batch) bool {
 func (w *Worker) dispatch(ctx context.Context, b *batch, most int) {
 	for range min(most, b.size) {
 		if ctx.Err() != nil {
-			return // drain releases what nobody started
+			return // drain releases the runs that have not started
 		}
 		select {
 		case w.work <- b:
@@ -219,7 +219,7 @@ func (w *Worker) dispatch(ctx context.Context, b *batch, most int) {
 	}
 }
 
-// awaitOthers waits until nothing is in hand but a batch.
+// awaitOthers waits until only this batch is in hand.
 func (w *Worker) awaitOthers(ctx context.Context, b *batch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -228,15 +228,17 @@ func (w *Worker) awaitOthers(ctx context.Context, b *batch) {
 	}
 }
 
-// sleep waits for d or the end of ctx.
-func sleep(ctx context.Context, d time.Duration) {
+// sleep waits for d and reports whether ctx lasted that long.
+func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
-		return
+		return ctx.Err() == nil
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }

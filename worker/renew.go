@@ -10,11 +10,11 @@ import (
 	"github.com/nixie-go/nixie/lease"
 )
 
-// since is a moment as the time since the worker was made. Like that it keeps
-// the monotonic clock, which does not jump.
+// since returns a moment as the time since the worker was made. So it keeps the monotonic clock,
+// which does not jump.
 func (w *Worker) since(t time.Time) time.Duration { return t.Sub(w.epoch) }
 
-// now is the moment itself like that.
+// now returns the present moment as the time since the worker was made.
 func (w *Worker) now() time.Duration { return w.since(w.c.Clock()) }
 
 // safe reports whether work under the lease may begin or go on.
@@ -22,7 +22,7 @@ func (w *Worker) safe(r *run, now time.Duration) bool {
 	return now < time.Duration(r.leaseEnd.Load())-w.c.Lease/margin
 }
 
-// renewLoop extends the leases of everything in hand.
+// renewLoop extends the leases of all deliveries in hand.
 func (w *Worker) renewLoop(ctx context.Context) {
 	tick := time.NewTicker(w.c.Lease / renewParts)
 	defer tick.Stop()
@@ -47,8 +47,7 @@ func (w *Worker) alarm() <-chan struct{} {
 	return nil
 }
 
-// renew extends by one call all leases that it makes sense to keep, and ends
-// what was lost.
+// renew extends all leases that are worth keeping, and ends the runs that lost theirs.
 func (w *Worker) renew(ctx context.Context) {
 	now := w.since(w.c.Clock())
 	runs := w.renewable(now)
@@ -57,11 +56,13 @@ func (w *Worker) renew(ctx context.Context) {
 	}
 }
 
-// renewable lists what is worth it. A delivery that has waited for a whole lease
-// goes back, as others may be faster. One whose context ended a whole lease ago
-// is left to its lease: its handler does not listen, or its outcome cannot be
-// settled. So is one that its handler completed: its transaction may be open, and
-// whoever asks about it would wait for that, with all that is renewed in the same call.
+// renewable lists the runs whose leases to renew. It treats the others like this:
+//
+//	waited for a whole lease            gives it back: another worker may be faster
+//	its context ended a lease ago       leaves it to its lease: the handler does not listen,
+//	                                    or its outcome cannot be settled
+//	the handler completed it            leaves it: its transaction may be open, and Extend would
+//	                                    wait for that, with all leases of the same call
 func (w *Worker) renewable(now time.Duration) []*run {
 	var runs []*run
 	for _, b := range w.openBatches() {
@@ -85,7 +86,7 @@ func (w *Worker) renewable(now time.Duration) []*run {
 	return runs
 }
 
-// extend renews leases. The new end counts from before the call.
+// extend renews leases. The new end counts from a moment before the call.
 func (w *Worker) extend(ctx context.Context, runs []*run, now time.Duration) {
 	call, cancel := context.WithTimeout(ctx, min(w.c.Lease/renewParts, callLimit))
 	defer cancel()
@@ -108,9 +109,9 @@ func (w *Worker) extend(ctx context.Context, runs []*run, now time.Duration) {
 	}
 	switch {
 	case trouble == nil:
-		w.c.journal.over(renewing)
+		w.c.events.over(renewing)
 	case errors.Is(trouble, nixie.ErrClosed):
-		w.gone(trouble)
+		w.sourceClosed(trouble)
 	case ctx.Err() == nil:
 		w.c.trouble(renewing, fmt.Errorf("renew %d of %d leases: %w", failed, len(runs), trouble))
 	}
@@ -123,12 +124,12 @@ func (w *Worker) abandon(r *run) {
 	}
 }
 
-// lose ends a delivery whose lease is not ours any more. One that is being
-// settled just now may well have been settled: the answer to that tells. One
-// that its handler completed lost its lease to that, and the handler goes on.
+// lose ends a run that lost its lease. It leaves a run alone whose settlement is under way: the
+// answer to that tells the outcome. It also leaves a run alone whose handler completed it, as the
+// lease ended by that.
 func (w *Worker) lose(r *run) {
 	if r.state.CompareAndSwap(waiting, settled) {
-		w.c.journal.lost(r.d)
+		w.c.events.lost(r.d)
 		w.forget(r)
 		return
 	}
@@ -137,15 +138,15 @@ func (w *Worker) lose(r *run) {
 	}
 }
 
-// interrupt ends the context of a handler whose lease is lost, or is about to end.
+// interrupt ends the context of a handler whose lease is lost or about to end.
 func (w *Worker) interrupt(r *run, now time.Duration) {
 	if r.end(ErrLeaseLost, now) {
-		w.c.journal.lost(r.d)
+		w.c.events.lost(r.d)
 	}
 }
 
-// watch ends the contexts of handlers whose deadline or lease is over. Those who
-// wait for the end of a deadline have a timer of their own, which is exact.
+// watch ends the contexts of handlers whose deadline or lease is over. A handler that waits for its
+// context to end has a timer of its own, which is exact.
 func (w *Worker) watch(ctx context.Context) {
 	shortest := w.c.Lease
 	if w.c.Timeout > 0 {
@@ -165,17 +166,17 @@ func (w *Worker) watch(ctx context.Context) {
 
 func (w *Worker) watchOnce(now time.Time) {
 	for i := range w.slots {
-		r := w.slots[i].now.Load()
+		r := w.slots[i].current.Load()
 		if r == nil {
 			continue
 		}
 		if !r.deadline.IsZero() && now.After(r.deadline) && r.end(context.DeadlineExceeded, w.since(now)) {
 			w.c.Observer.OnLate(r.claim(), w.c.Timeout)
-			w.c.journal.late(r.d, w.c.Timeout)
+			w.c.events.late(r.d, w.c.Timeout)
 		}
 		if !w.safe(r, w.since(now)) && !r.d.Completed() {
 			w.interrupt(r, w.since(now))
 		}
 	}
-	w.c.journal.rest(now)
+	w.c.events.endQuiet(now)
 }

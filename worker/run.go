@@ -11,26 +11,25 @@ import (
 	"github.com/nixie-go/nixie/lease"
 )
 
-// run is one delivery in hand and the context of its handler. A context of
-// package context is made only when the handler asks for something that needs
-// one, because making it costs more than everything else in the loop together.
+// run is one delivery in hand and the context of its handler. It makes a context of package context
+// only when the handler needs one: making it costs more than all the rest of the loop.
 type run struct {
 	d        *nixie.Delivery
 	batch    *batch
 	leaseEnd atomic.Int64 // when the lease ends at the earliest, since the worker's epoch
 	deadline time.Time    // set before the handler starts; zero is none
 	state    atomic.Int32
-	suspect  bool // it is run, and its message vanished with a holder before
+	suspect  bool // it may run, and its message vanished with a holder before
 	recorded bool // it succeeded, and the source keeps that; the handler's goroutine's own
 
 	mu      sync.Mutex
 	cause   error         // why it ended
 	endedAt time.Duration // since the worker's epoch
-	asked   *asked        // nil for most
+	extras  *extras       // nil for most
 }
 
-// asked is what a run has only if somebody asks for it, or it has steps.
-type asked struct {
+// extras holds the parts of a run that only a few runs need.
+type extras struct {
 	derived context.Context
 	cancel  context.CancelCauseFunc // of derived
 	release context.CancelFunc      // of its timer, if it has one
@@ -38,12 +37,13 @@ type asked struct {
 	steps   []string                // finished, for renewals
 }
 
-// asks makes room for what is asked for. The run's mutex is held.
-func (r *run) asks() *asked {
-	if r.asked == nil {
-		r.asked = &asked{}
+// withExtras returns the extras of the run and makes them if needed. The caller holds the run's
+// mutex.
+func (r *run) withExtras() *extras {
+	if r.extras == nil {
+		r.extras = &extras{}
 	}
-	return r.asked
+	return r.extras
 }
 
 // The states of a run.
@@ -60,20 +60,20 @@ var (
 	_ lease.StepKeeper = (*run)(nil)
 )
 
-// Deadline is when the attempt has to be over.
+// Deadline returns the end of the attempt's time, if it is limited.
 func (r *run) Deadline() (time.Time, bool) { return r.deadline, !r.deadline.IsZero() }
 
-// Done is closed when the attempt has to end.
+// Done returns a channel that is closed when the attempt has to end.
 func (r *run) Done() <-chan struct{} { return r.standard().Done() }
 
-// Err says how it ended: canceled or past its deadline. [context.Cause] says
-// why.
+// Err tells how the context ended: canceled or past its deadline. [context.Cause] returns the
+// reason.
 func (r *run) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.asked != nil && r.asked.derived != nil:
-		return r.asked.derived.Err()
+	case r.extras != nil && r.extras.derived != nil:
+		return r.extras.derived.Err()
 	case r.cause == nil:
 		return nil
 	case r.cause == context.DeadlineExceeded:
@@ -82,8 +82,8 @@ func (r *run) Err() error {
 	return context.Canceled
 }
 
-// Value looks among those of Run's context. What package context itself looks
-// for, to derive from this one or to find its cause, is in none of those.
+// Value returns a value of Run's context. Keys that package context itself uses, to derive a
+// context or to find its cause, are not there: for them it asks the standard context.
 func (r *run) Value(key any) any {
 	if v := r.batch.worker.base.Value(key); v != nil {
 		return v
@@ -91,11 +91,11 @@ func (r *run) Value(key any) any {
 	return r.standard().Value(key)
 }
 
-// standard is the context that others derive from.
+// standard returns a context of package context that ends with the run.
 func (r *run) standard() context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := r.asks()
+	a := r.withExtras()
 	if a.derived != nil {
 		return a.derived
 	}
@@ -111,7 +111,7 @@ func (r *run) standard() context.Context {
 	return a.derived
 }
 
-// end ends the context and says since when, once.
+// end ends the context and notes the time. It returns false if the context had ended before.
 func (r *run) end(cause error, at time.Duration) (first bool) {
 	r.mu.Lock()
 	if r.cause != nil {
@@ -120,7 +120,7 @@ func (r *run) end(cause error, at time.Duration) (first bool) {
 	}
 	r.cause, r.endedAt = cause, at
 	var cancel context.CancelCauseFunc
-	if a := r.asked; a != nil {
+	if a := r.extras; a != nil {
 		cancel = a.cancel
 		if a.gone != nil && cause == ErrLeaseLost {
 			close(a.gone)
@@ -128,19 +128,19 @@ func (r *run) end(cause error, at time.Duration) (first bool) {
 	}
 	r.mu.Unlock()
 	if cancel != nil && cause != context.DeadlineExceeded {
-		cancel(cause) // at the deadline its own timer does, so that Err says so
+		cancel(cause) // at the deadline the timer of the context does it, so that Err returns DeadlineExceeded
 	}
 	return true
 }
 
-// close ends the context because the handler has returned, and says why it had
-// ended before that, if it had.
+// close ends the context because the handler has returned. It returns the cause if the context had
+// ended before.
 func (r *run) close(at time.Duration) (why error) {
 	r.mu.Lock()
 	why = r.cause
-	var a asked
-	if r.asked != nil {
-		a = *r.asked
+	var a extras
+	if r.extras != nil {
+		a = *r.extras
 	}
 	if why == nil && a.derived != nil {
 		why = context.Cause(a.derived)
@@ -170,7 +170,7 @@ func (r *run) endedFor(d, now time.Duration) bool {
 func (r *run) Lost() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := r.asks()
+	a := r.withExtras()
 	if a.gone == nil {
 		a.gone = make(chan struct{})
 		if r.cause == ErrLeaseLost {
@@ -183,7 +183,7 @@ func (r *run) Lost() <-chan struct{} {
 // KeepSteps implements lease.StepKeeper.
 func (r *run) KeepSteps(steps []string) {
 	r.mu.Lock()
-	r.asks().steps = steps
+	r.withExtras().steps = steps
 	r.mu.Unlock()
 }
 
@@ -192,40 +192,40 @@ func (r *run) claim() *nixie.Delivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var steps []string
-	if r.asked != nil {
-		steps = r.asked.steps
+	if r.extras != nil {
+		steps = r.extras.steps
 	}
 	return lease.Renewal(r.d, steps)
 }
 
-// batch is what one receive brought, shared by all handlers' goroutines.
+// batch holds the deliveries of one receive. All goroutines of handlers share it.
 type batch struct {
-	worker    *Worker
-	size      int
-	stretches []stretch
-	next      atomic.Int64  // index of the next stretch that nobody has taken
-	open      int           // runs not settled; guarded by the worker's mutex
-	began     time.Time     // when it was received, by the clock
-	received  time.Duration // the same since the worker's epoch
-	crashes   int           // most that one of its suspects has
+	worker   *Worker
+	size     int
+	chunks   []chunk
+	next     atomic.Int64  // index of the next chunk to take
+	open     int           // runs not settled; guarded by the worker's mutex
+	began    time.Time     // when it was received, by the clock
+	received time.Duration // the same since the worker's epoch
+	crashes  int           // most that one of its suspects has
 }
 
-// moment is the time of something that happened so long after the worker's epoch.
+// moment returns the time at a duration after the worker's epoch.
 func (b *batch) moment(at time.Duration) time.Time { return b.began.Add(at - b.received) }
 
-// stretch is runs side by side that one goroutine takes, so that goroutines do not
+// chunk is runs side by side that one goroutine takes, so that goroutines do not
 // get in each other's way for each of them. What it has not begun others may begin.
-type stretch struct {
+type chunk struct {
 	next atomic.Int64 // index of the next run to start
 	runs []run
 	_    [cacheLine - 32]byte
 }
 
-// all are the runs of a batch in their order.
+// all returns the runs of a batch in their order.
 func (b *batch) all() iter.Seq[*run] {
 	return func(yield func(*run) bool) {
-		for n := range b.stretches {
-			runs := b.stretches[n].runs
+		for n := range b.chunks {
+			runs := b.chunks[n].runs
 			for i := range runs {
 				if !yield(&runs[i]) {
 					return
@@ -235,22 +235,22 @@ func (b *batch) all() iter.Seq[*run] {
 	}
 }
 
-// newBatch makes a batch of stretches of so many runs.
+// newBatch makes a batch of chunks with length runs each.
 func newBatch(w *Worker, ds []*nixie.Delivery, length int, now time.Time, leaseEnd time.Duration) *batch {
 	b := &batch{worker: w, size: len(ds), open: len(ds), began: now, received: w.since(now)}
-	b.stretches = make([]stretch, (len(ds)+length-1)/length)
-	for n := range b.stretches {
+	b.chunks = make([]chunk, (len(ds)+length-1)/length)
+	for n := range b.chunks {
 		part := ds[n*length : min((n+1)*length, len(ds))]
 		runs := make([]run, len(part))
 		for i, d := range part {
 			r := &runs[i]
 			r.d, r.batch = d, b
 			if len(d.Steps) > 0 {
-				r.asked = &asked{steps: d.Steps}
+				r.extras = &extras{steps: d.Steps}
 			}
 			r.leaseEnd.Store(int64(leaseEnd))
 		}
-		b.stretches[n].runs = runs
+		b.chunks[n].runs = runs
 	}
 	return b
 }

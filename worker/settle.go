@@ -9,31 +9,32 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// settler settles whatever was decided while the last settling ran: no timer,
-// and one call for many. Only what is recorded gathers for a while, unless
-// somebody waits for something. What fails for now is repeated after a pause and does
-// not hold up the rest, unless nothing at all can be settled; nor does what the source
-// calls slow, which is settled beside it.
+// settler settles in one call all deliveries that were decided during its last call. Three kinds do
+// not hold up the others:
+//
+//	logged successes   gather for a while, unless a goroutine waits for the settler
+//	failed for now     are repeated after a pause; if all failed, the settler waits for that
+//	slow ones          settle in calls of their own, concurrently
 type settler struct {
-	w       *Worker
-	box     outbox // at work on
-	done    []*run // of box
-	again   outbox // to be repeated
-	due     <-chan time.Time
-	pause   time.Duration
-	resting <-chan time.Time // nothing is settled until then
-	down    bool             // the last call settled nothing
-	ending  bool             // nothing more will be decided
-	slow    beside
-	goodbye <-chan time.Time // then what is left is given up
+	w         *Worker
+	box       outbox // settlements of the next call
+	done      []*run // runs of box that leave the hand
+	retries   outbox // settlements to repeat
+	retryAt   <-chan time.Time
+	pause     time.Duration
+	gathering <-chan time.Time // no call until then
+	down      bool             // the last call settled nothing
+	ending    bool             // no handler runs any more
+	slow      slowSettlements
+	giveUpAt  <-chan time.Time // then the settler gives up
 }
 
 // settleLoop works until closing is closed and all is settled or given up.
 func (w *Worker) settleLoop(closing <-chan struct{}) {
-	s := settler{w: w, slow: newBeside(w)}
+	s := settler{w: w, slow: newSlowSettlements(w)}
 	defer s.slow.end()
 	for {
-		if !s.down && s.resting == nil {
+		if !s.down && s.gathering == nil {
 			s.take()
 			s.settle()
 			if s.ending && !s.left() && s.slow.idle() {
@@ -41,23 +42,23 @@ func (w *Worker) settleLoop(closing <-chan struct{}) {
 			}
 		}
 		wake := w.wake
-		if s.down || s.resting != nil {
+		if s.down || s.gathering != nil {
 			wake = nil
 		}
 		select {
 		case <-wake:
-		case <-s.resting:
-			s.resting = nil
-		case <-w.haste:
-			s.resting = nil
-		case <-s.due:
+		case <-s.gathering:
+			s.gathering = nil
+		case <-w.urgent:
+			s.gathering = nil
+		case <-s.retryAt:
 			s.repeat()
 		case c := <-s.slow.back:
-			s.landed(c)
+			s.slowDone(c)
 		case <-closing:
-			closing, s.ending, s.resting = nil, true, nil
-			s.goodbye = time.After(lastSettling)
-		case <-s.goodbye:
+			closing, s.ending, s.gathering = nil, true, nil
+			s.giveUpAt = time.After(settleGrace)
+		case <-s.giveUpAt:
 			s.take()
 			s.giveUp()
 			return
@@ -65,23 +66,23 @@ func (w *Worker) settleLoop(closing <-chan struct{}) {
 	}
 }
 
-// take empties the worker's trays.
+// take empties the worker's shards into the outbox.
 func (s *settler) take() {
-	for i := range s.w.trays {
-		s.w.trays[i].take(&s.box)
+	for i := range s.w.shards {
+		s.w.shards[i].take(&s.box)
 	}
 }
 
-// left reports whether something is to be repeated.
-func (s *settler) left() bool { return len(s.again.runs) > 0 }
+// left reports whether there is a settlement to repeat.
+func (s *settler) left() bool { return len(s.retries.runs) > 0 }
 
-// settle settles what is in the box in as many calls as it takes.
+// settle settles the content of the outbox, in calls of at most MaxBatch.
 func (s *settler) settle() {
 	if s.w.c.ProgressLog != nil && len(s.box.runs) > 0 && !s.ending {
-		s.resting = time.After(settleRest)
+		s.gathering = time.After(gatherTime)
 	}
-	s.slow.pick(&s.box)
-	s.slow.launch()
+	s.slow.takeFrom(&s.box)
+	s.slow.start()
 	for from := 0; from < len(s.box.runs); from += nixie.MaxBatch {
 		to := min(from+nixie.MaxBatch, len(s.box.runs))
 		s.call(s.box.settlements[from:to], s.box.runs[from:to])
@@ -89,58 +90,58 @@ func (s *settler) settle() {
 	s.box.empty()
 }
 
-// repeat settles once more what failed before, together with what is new: that
-// tells whether the source fails or only some settlements do.
+// repeat settles again the deliveries that failed before, together with new ones: so it learns
+// whether the source fails or only some settlements do.
 func (s *settler) repeat() {
-	s.due, s.down, s.slow.down = nil, false, false
+	s.retryAt, s.down, s.slow.down = nil, false, false
 	s.take()
-	s.box.join(&s.again)
-	s.again.empty()
+	s.box.join(&s.retries)
+	s.retries.empty()
 	s.settle()
 }
 
-// call settles and keeps what may succeed later.
+// call settles and keeps the settlements that may succeed later.
 func (s *settler) call(sts []nixie.Settlement, runs []*run) {
-	failed := s.book(sts, runs, s.w.ask(sts))
+	failed := s.takeAnswers(sts, runs, s.w.callSource(sts))
 	s.down = failed == len(sts)
 	s.backOff(failed)
 }
 
-// ask has decisions applied.
-func (w *Worker) ask(sts []nixie.Settlement) []error {
+// callSource calls the source with a time limit.
+func (w *Worker) callSource(sts []nixie.Settlement) []error {
 	ctx, cancel := context.WithTimeout(w.base, min(w.c.Lease, callLimit))
 	defer cancel()
 	return w.c.Source.Settle(ctx, sts)
 }
 
-// landed books what a slow call did.
-func (s *settler) landed(c slowCall) {
+// slowDone takes the answers of a slow call.
+func (s *settler) slowDone(c slowCall) {
 	s.slow.out--
-	failed := s.book(c.settlements, c.runs, c.errs)
+	failed := s.takeAnswers(c.settlements, c.runs, c.errs)
 	s.slow.down = failed == len(c.runs)
 	s.backOff(failed)
 }
 
-// book takes answers in: what is settled is not in hand any more, and what may succeed
-// later is kept.
-func (s *settler) book(sts []nixie.Settlement, runs []*run, errs []error) (failed int) {
+// takeAnswers applies the answers of the source. Deliveries that are settled leave the hand, and
+// settlements that may succeed later stay in retries.
+func (s *settler) takeAnswers(sts []nixie.Settlement, runs []*run, errs []error) (failed int) {
 	w := s.w
 	errs = w.c.settled(sts, errs)
 	now := w.since(w.c.Clock())
 	for i, err := range errs {
 		if err != nil && retryable(err) {
 			failed++
-			w.c.journal.trouble(settling, err)
+			w.c.events.trouble(settling, err)
 			if now < time.Duration(runs[i].leaseEnd.Load()) {
-				s.again.add(runs[i], &sts[i])
+				s.retries.add(runs[i], &sts[i])
 				continue
 			}
 		}
 		if err != nil && nixie.CodeOf(err) != nixie.CodeLeaseLost {
-			w.c.trouble(failing, fmt.Errorf("settle message %s: %w", sts[i].Delivery.ID, err))
+			w.c.trouble(unexpected, fmt.Errorf("settle message %s: %w", sts[i].Delivery.ID, err))
 		}
 		if errors.Is(err, nixie.ErrClosed) {
-			w.gone(err)
+			w.sourceClosed(err)
 		}
 		s.done = append(s.done, runs[i])
 	}
@@ -155,9 +156,9 @@ func (c *Config) settle(ctx context.Context, sts []nixie.Settlement) []error {
 	return c.settled(sts, c.Source.Settle(ctx, sts))
 }
 
-// settled reads what the source answered, and tells the observer. Where a handler
-// completed its message in a transaction of its own, the lease is over because of
-// that: it succeeded, whatever the handler said afterwards.
+// settled reads the answers of the source and tells the observer. If a handler completed its
+// message in a transaction of its own, that ended the lease. Then the message has succeeded, even
+// if the handler returned an error afterwards.
 func (c *Config) settled(sts []nixie.Settlement, errs []error) []error {
 	errs = answers(errs, len(sts))
 	for i := range sts {
@@ -166,52 +167,53 @@ func (c *Config) settled(sts []nixie.Settlement, errs []error) []error {
 			continue
 		}
 		if st.Failure != nil {
-			c.trouble(failing, nixie.Errorf(nixie.CodeConflict,
-				"message %s was completed in a transaction of its handler and stays succeeded; the error after that does not count: %s", st.Delivery.ID, st.Failure.Text))
+			c.trouble(unexpected, nixie.Errorf(nixie.CodeConflict,
+				"message %s was completed in a transaction of its handler and stays succeeded; "+
+					"the error after that does not count: %s", st.Delivery.ID, st.Failure.Text))
 		}
 		*st, errs[i] = nixie.Settlement{Delivery: st.Delivery, Verb: nixie.Complete}, nil
 	}
 	c.Observer.OnSettled(c.Queue, sts, errs)
-	c.journal.settled(sts, errs)
+	c.events.settled(sts, errs)
 	return errs
 }
 
-// backOff chooses when to repeat. Repeats come well before leases end.
+// backOff chooses the time of the next repeat, well before leases end.
 func (s *settler) backOff(failed int) {
-	first, most := min(firstPause, s.w.c.Lease/hurry), min(maxPause, s.w.c.Lease/hurry)
+	first, most := min(firstPause, s.w.c.Lease/pauseParts), min(maxPause, s.w.c.Lease/pauseParts)
 	if failed == 0 {
 		s.pause = 0
 	}
 	if !s.left() {
 		if failed == 0 {
-			s.w.c.journal.over(settling)
+			s.w.c.events.over(settling)
 		}
-		s.due, s.down, s.slow.down = nil, false, false
+		s.retryAt, s.down, s.slow.down = nil, false, false
 		return
 	}
-	if s.due == nil {
+	if s.retryAt == nil {
 		s.pause = min(max(first, 2*s.pause), most)
-		s.due = time.After(s.pause)
+		s.retryAt = time.After(s.pause)
 	}
 }
 
-// giveUp leaves to their leases what could not be settled.
+// giveUp leaves to their leases the deliveries that could not be settled.
 func (s *settler) giveUp() {
 	s.slow.end()
 	for s.slow.out > 0 {
-		s.landed(<-s.slow.back)
+		s.slowDone(<-s.slow.back)
 	}
-	for _, o := range [...]*outbox{&s.box, &s.again, &s.slow.waiting} {
+	for _, o := range [...]*outbox{&s.box, &s.retries, &s.slow.waiting} {
 		if n := len(o.runs); n > 0 {
-			s.w.c.trouble(failing, nixie.Errorf(nixie.CodeUnavailable,
+			s.w.c.trouble(unexpected, nixie.Errorf(nixie.CodeUnavailable,
 				"%d outcomes could not be settled before the worker ended: their messages come again when their leases end", n))
 		}
 		s.w.forget(o.runs...)
 	}
 }
 
-// retryable reports whether the same settlement may succeed later. An unknown
-// outcome is repeated too: if it did happen the repeat finds its lease gone.
+// retryable reports whether the same settlement may succeed later. An unknown outcome is repeated
+// too: if the settlement did happen, the repeat finds that the lease is gone.
 func retryable(err error) bool {
 	if errors.Is(err, nixie.ErrClosed) {
 		return false
@@ -223,12 +225,13 @@ func retryable(err error) bool {
 	return false
 }
 
-// answers makes sure that there is one for each of n.
+// answers returns n errors, also if the source gave another number.
 func answers(errs []error, n int) []error {
 	if len(errs) == n {
 		return errs
 	}
-	err := nixie.Errorf(nixie.CodeInternal, "source gave %d answers to a call about %d deliveries: it has to give one for each", len(errs), n)
+	err := nixie.Errorf(nixie.CodeInternal,
+		"source gave %d answers to a call about %d deliveries: it has to give one for each", len(errs), n)
 	errs = make([]error, n)
 	for i := range errs {
 		errs[i] = err

@@ -12,64 +12,70 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// Worker runs a handler over the deliveries of a source. Make one with New and
-// call Run once.
+// Worker runs a handler on each delivery of a source. Make one with New and call Run once.
+//
+// Locks and atomics:
+//
+//	mu                          guards the fields below it, and batch.open
+//	breakers.mu                 guards the breakers; may be taken while mu is held
+//	run.mu                      guards the context of a run; never held together with mu
+//	run.state                   moves by compare-and-swap; see its states
+//	shard.mu                    guards the settlements that wait in a shard
+//	the settler's own goroutine owns outbox, retries and slow settlements
 type Worker struct {
-	c     Config
-	epoch time.Time       // when it was made, for measuring
-	usual bool            // a policy decides, and not foreign code
-	base  context.Context // values for all handlers
-	work  chan *batch
-	quit  chan struct{} // closed when nothing more is to be started
-	stop  chan struct{} // closed by Abort
-	wake  chan struct{} // the outbox is not empty any more
-	haste chan struct{} // something in it is waited for
-	ran   atomic.Bool
-	abort sync.Once
-	speed speed
-	slots []slot
-	trays []tray // what slots have decided, for the settler
+	c             Config
+	epoch         time.Time       // the zero of its durations
+	policyDecides bool            // a policy decides, and not foreign code
+	base          context.Context // values for all handlers
+	work          chan *batch
+	quit          chan struct{} // closed when no handler is to start any more
+	stop          chan struct{} // closed by Abort
+	wake          chan struct{} // a shard is no longer empty
+	urgent        chan struct{} // a goroutine waits for the settler
+	ran           atomic.Bool
+	abort         sync.Once
+	prefetch      prefetcher
+	slots         []slot
+	shards        []shard // settlements on their way to the settler
 
-	circuits circuits
+	breakers breakers
 
-	mu       sync.Mutex
-	changed  *sync.Cond // inHand went down, or draining began
-	batches  []*batch   // those with something not settled
-	inHand   int        // received and not settled
-	suspects int        // those of them that are run, and vanished with a holder before
-	wary     bool       // suspects may wait for an empty hand; the receiver's own
-	draining bool
-	over     bool   // nothing more is taken in hand
-	emptied  func() // called when nothing is in hand; nil is nobody
+	mu           sync.Mutex
+	changed      *sync.Cond // inHand went down, or draining began
+	batches      []*batch   // with a run that is not settled
+	inHand       int        // deliveries received and not settled
+	suspects     int        // those of them that may run, and vanished with a holder before
+	suspectsWait bool       // the source may hold suspects back until nothing is in hand; only the receiver uses it
+	draining     bool
+	over         bool   // the worker takes no delivery any more
+	onEmpty      func() // called when nothing is in hand; may be nil
 
-	stopping atomic.Bool // handlers are to end
+	stopping atomic.Bool // handlers have to end
 
-	leave  context.CancelCauseFunc // ends Run
-	closed atomic.Pointer[error]   // the source was closed under it
+	endRun context.CancelCauseFunc // ends Run
+	closed atomic.Pointer[error]   // the source was closed too early
 }
 
-// slot is a goroutine that runs handlers.
+// slot belongs to a goroutine that runs handlers. Other goroutines read only current.
 type slot struct {
-	now  atomic.Pointer[run] // what it runs, for the watchdog
-	last *run                // what it ran before; like at the goroutine's own
-	at   time.Duration       // the latest reading of the clock, the beginning of the next attempt
+	current atomic.Pointer[run] // the run of the handler, for the watchdog
+	last    *run                // the run before
+	at      time.Duration       // the latest reading of the clock, the beginning of the next attempt
 
-	tray *tray // for what it decides
+	shard *shard // takes the settlements
 
-	tickets []ticket // of the breakers that let it begin what it runs
+	tickets []ticket // of the breakers that allowed the current run
 }
 
-// ErrStuck is returned by Run when handlers, or the source, ignore the end of
-// their context. Their leases are not renewed any more, so that others get
-// their messages.
+// ErrStuck is the error of a Run whose handlers, or whose source, ignore the end of their context.
+// The worker no longer renews their leases, so other workers get their messages.
 var ErrStuck = errors.New("handlers or the source ignore the end of their context")
 
-// ErrStopping is the cause of the end of a handler's context when the worker
-// stops.
+// ErrStopping is the cause of the end of a handler's context when the worker stops.
 var ErrStopping = errors.New("worker stops")
 
-// ErrLeaseLost is the cause of the end of a handler's context when its lease is
-// gone, or could not be renewed and ends soon.
+// ErrLeaseLost is the cause of the end of a handler's context when its lease is gone. It is also
+// the cause when the worker could not renew the lease, which then ends soon.
 var ErrLeaseLost = errors.New("lease is lost")
 
 // New checks a config and makes a worker of it.
@@ -82,48 +88,55 @@ func New(c Config) (*Worker, error) {
 		return nil, err
 	}
 	w := &Worker{
-		c:     c,
-		epoch: c.Clock(),
-		work:  make(chan *batch, c.Concurrency),
-		quit:  make(chan struct{}),
-		stop:  make(chan struct{}),
-		wake:  make(chan struct{}, 1),
-		haste: make(chan struct{}, 1),
-		slots: make([]slot, c.Concurrency),
-		trays: make([]tray, min(c.Concurrency, runtime.GOMAXPROCS(0))),
-		speed: speed{workers: c.Concurrency, lease: c.Lease, most: c.Prefetch},
+		c:        c,
+		epoch:    c.Clock(),
+		work:     make(chan *batch, c.Concurrency),
+		quit:     make(chan struct{}),
+		stop:     make(chan struct{}),
+		wake:     make(chan struct{}, 1),
+		urgent:   make(chan struct{}, 1),
+		slots:    make([]slot, c.Concurrency),
+		shards:   make([]shard, min(c.Concurrency, runtime.GOMAXPROCS(0))),
+		prefetch: prefetcher{workers: c.Concurrency, lease: c.Lease, most: c.Prefetch},
 	}
 	if c.ProgressLog != nil {
-		w.speed.ahead = recordAhead
+		w.prefetch.ahead = loggedAhead
 	}
 	switch c.Decider.(type) {
 	case *policy.Policy, *policies:
-		w.usual = true
+		w.policyDecides = true
 	}
-	w.speed.single = c.SettleEach || c.Concurrency == 1
+	w.prefetch.single = c.SettleEach || c.Concurrency == 1
 	for i := range w.slots {
-		w.slots[i].tray = &w.trays[i%len(w.trays)]
+		w.slots[i].shard = &w.shards[i%len(w.shards)]
 	}
-	w.circuits.rules = c.Breaker
+	w.breakers.rules = c.Breaker
 	w.changed = sync.NewCond(&w.mu)
 	return w, nil
 }
 
-// Run works until ctx ends and nothing is left in hand: it stops receiving,
-// releases what has not started, gives handlers Drain to finish, then ends
-// their contexts and releases those that stop because of it. Leases are renewed
-// until the last handler has returned. What the source refuses to settle for
-// longer than 30 s after that is left to its lease. The error is nil, or
-// ErrStuck, or has [nixie.ErrClosed] in its chain because the source was closed
-// before all that was in hand was settled, or is of CodeConflict when Run was
-// called before. It is logged too.
+// Run works until ctx ends and nothing is left in hand. When ctx ends, it
+//
+//  1. stops receiving,
+//  2. releases deliveries that have not started,
+//  3. gives handlers Drain to finish,
+//  4. ends their contexts and releases those that stop because of that,
+//  5. settles for at most 30 s more, and leaves the rest to their leases.
+//
+// It renews leases until the last handler has returned. The error is one of these, and it is
+// logged:
+//
+//	nil
+//	[ErrStuck]
+//	an error with [nixie.ErrClosed] in its chain: the source was closed too early
+//	an error of [nixie.CodeConflict]: Run was called before
 func (w *Worker) Run(ctx context.Context) error {
 	if w.ran.Swap(true) {
 		return nixie.Errorf(nixie.CodeConflict, "worker has been run already: make a new one with New")
 	}
 	w.base = context.WithoutCancel(ctx)
-	ctx, w.leave = context.WithCancelCause(ctx)
-	defer w.leave(nil)
+	ctx, w.endRun = context.WithCancelCause(ctx)
+	defer w.endRun(nil)
 	var receiver, handlers, keepers sync.WaitGroup
 	closing := make(chan struct{}) // closed when nothing more will be decided
 	keeping, endKeeping := context.WithCancel(w.base)
@@ -144,42 +157,41 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.mu.Unlock()
 	close(closing)
 	endKeeping()
-	kept := within(closed(&keepers), lastSettling+callLimit+stuckAfter)
+	kept := within(closed(&keepers), settleGrace+callLimit+stuckAfter)
 	err := w.closed.Load()
 	switch {
 	case err != nil:
-		w.c.journal.ended(*err)
+		w.c.events.ended(*err)
 		return *err
 	case !idle || !kept:
-		w.c.journal.ended(ErrStuck)
+		w.c.events.ended(ErrStuck)
 		return ErrStuck
 	}
 	return nil
 }
 
-// gone ends Run because its source was closed under it: nothing can be settled any
-// more, so handlers are ended too.
-func (w *Worker) gone(err error) {
+// sourceClosed ends Run because its source was closed too early. The worker can settle nothing any
+// more, so it ends the handlers too.
+func (w *Worker) sourceClosed(err error) {
 	why := nixie.Errorf(nixie.CodeUnavailable, "source of %s was closed under its worker: end Run before closing it: %w", w.c.Queue, err)
 	if w.closed.CompareAndSwap(nil, &why) {
 		w.Abort()
-		w.leave(why)
+		w.endRun(why)
 	}
 }
 
-// Abort makes a Run whose context has ended or ends later not wait for running
-// handlers: their contexts end at once, and what stops because of it is
-// released.
+// Abort shortens the drain to nothing: when Run's context has ended, the contexts of running
+// handlers end at once. Run releases the deliveries whose handlers stop because of that.
 func (w *Worker) Abort() { w.abort.Do(func() { close(w.stop) }) }
 
-// InHand is how many deliveries are received and not settled.
+// InHand returns the number of deliveries that are received and not settled.
 func (w *Worker) InHand() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.inHand
 }
 
-// forget counts deliveries as no longer in hand.
+// forget takes runs out of the hand.
 func (w *Worker) forget(runs ...*run) {
 	if len(runs) == 0 {
 		return
@@ -196,8 +208,8 @@ func (w *Worker) forget(runs ...*run) {
 			w.close(r.batch)
 		}
 	}
-	if w.inHand == 0 && w.emptied != nil {
-		w.emptied()
+	if w.inHand == 0 && w.onEmpty != nil {
+		w.onEmpty()
 	}
 	w.changed.Broadcast()
 }
@@ -211,7 +223,7 @@ func (w *Worker) close(b *batch) {
 	}
 }
 
-// openBatches are those with something in hand.
+// openBatches returns the batches that have a run in hand.
 func (w *Worker) openBatches() []*batch {
 	w.mu.Lock()
 	defer w.mu.Unlock()

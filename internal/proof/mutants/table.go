@@ -284,13 +284,13 @@ var table = []mutant{
 	{
 		number: 60, name: "policy of a queue that is looked up once",
 		breaks: "who changes the policy of a queue changes nothing for the workers that run",
-		edits:  []edit{{"worker/policies.go", "p.kept.Load() != nil && now.Sub(p.looked) < lookEvery", "p.kept.Load() != nil"}},
+		edits:  []edit{{"worker/policies.go", "p.kept.Load() != nil && now.Sub(p.lookedAt) < policyMaxAge", "p.kept.Load() != nil"}},
 		tests:  rules,
 	},
 	{
 		number: 61, name: "line in the log for every failing call",
 		breaks: "a store that is away for an hour fills the log",
-		edits:  []edit{{"worker/journal.go", "if slices.Contains(s.codes, code) {", "if slices.Contains(s.codes, code) && s.events < 0 {"}},
+		edits:  []edit{{"worker/eventlog.go", "if slices.Contains(s.codes, code) {", "if slices.Contains(s.codes, code) && s.events < 0 {"}},
 		tests:  logs,
 	},
 	{

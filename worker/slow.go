@@ -7,9 +7,9 @@ import (
 	"github.com/nixie-go/nixie/lease"
 )
 
-// beside is what the source calls slow, settled beside the rest by a few calls at a
-// time. It belongs to the settler.
-type beside struct {
+// slowSettlements settles those that the source reports as slow, in at most slowCalls concurrent
+// calls. It belongs to the settler.
+type slowSettlements struct {
 	w       *Worker
 	source  lease.SlowSettler // nil: nothing is slow
 	waiting outbox            // for a call
@@ -17,30 +17,30 @@ type beside struct {
 	back    chan slowCall
 	down    bool // the last call settled nothing: there is none before the next repeat
 
-	ctx context.Context // of the calls: what they wait for takes as long as it does
+	ctx context.Context // of the calls, which have no time limit of their own
 	end func()          // ends it
 }
 
-// slowCall is a call under way, and what it answered.
+// slowCall is a call under way, or its answers.
 type slowCall struct {
 	outbox
 	errs []error
 }
 
-// slowCalls are so many at a time: while one is waited for, the other is made.
+// slowCalls limits the calls at a time: while one waits, the settler can make the other.
 const slowCalls = 2
 
-func newBeside(w *Worker) beside {
+func newSlowSettlements(w *Worker) slowSettlements {
 	source, _ := w.c.Source.(lease.SlowSettler)
 	ctx, end := context.WithCancel(w.base)
-	return beside{w: w, source: source, back: make(chan slowCall, slowCalls), ctx: ctx, end: end}
+	return slowSettlements{w: w, source: source, back: make(chan slowCall, slowCalls), ctx: ctx, end: end}
 }
 
 // idle reports whether there is nothing to settle or to wait for.
-func (b *beside) idle() bool { return b.out == 0 && len(b.waiting.runs) == 0 }
+func (b *slowSettlements) idle() bool { return b.out == 0 && len(b.waiting.runs) == 0 }
 
-// pick takes what is slow out of a box.
-func (b *beside) pick(box *outbox) {
+// takeFrom takes the slow settlements out of a box.
+func (b *slowSettlements) takeFrom(box *outbox) {
 	if b.source == nil {
 		return
 	}
@@ -60,8 +60,8 @@ func (b *beside) pick(box *outbox) {
 	box.runs, box.settlements = box.runs[:kept], box.settlements[:kept]
 }
 
-// launch begins as many calls as there may be.
-func (b *beside) launch() {
+// start begins calls, up to the limit.
+func (b *slowSettlements) start() {
 	for b.out < slowCalls && len(b.waiting.runs) > 0 && !b.down {
 		n := min(len(b.waiting.runs), nixie.MaxBatch)
 		c := slowCall{outbox: outbox{b.waiting.settlements[:n:n], b.waiting.runs[:n:n]}}
