@@ -9,7 +9,7 @@ TESTFLAGS ?=
 # Flags of the benchmark, as in: make bench BENCHFLAGS='-rounds 3 -scenarios drain'
 BENCHFLAGS ?=
 
-# Versions of PostgreSQL beside that of the distribution: the oldest and the newest.
+# Versions of PostgreSQL in addition to that of the distribution: the oldest and the newest.
 MAJORS ?= 13 18
 
 # A part of a deep run, as in: make deep ONLY='model power' FOR=10m
@@ -70,7 +70,7 @@ arch: ## check the floor plan, the house rules and the licences; print the size 
 	$(GO) test -count 1 ./internal/proof/arch
 	@$(GO) test -run '^TestSizes$$' -v ./internal/proof/arch
 
-bench: ## measure Nixie and its peers in turns (bench/README.md), with BENCHFLAGS
+bench: ## measure Nixie and its peers alternately (bench/README.md), with BENCHFLAGS
 	cd bench && $(GO) run . $(BENCHFLAGS)
 
 bench-postgres: ## the same on a PostgreSQL server that it starts, or NIXIE_BENCH_POSTGRES
@@ -82,7 +82,7 @@ bench-kafka: ## consuming from a Kafka broker that it starts, or NIXIE_TEST_KAFK
 bench-idle: ## what workers that wait cost, on SQLite and on a PostgreSQL server that it starts
 	cd bench/postgres && $(GO) run ./idle $(BENCHFLAGS)
 
-bench-map: ## what an item of nixie map costs, beside git in a shell loop
+bench-map: ## what an item of nixie map costs, and what git in a shell loop does
 	cd bench && $(GO) run ./worktree $(BENCHFLAGS)
 
 bench-check: ## vet and test the modules of the benchmarks, with few messages

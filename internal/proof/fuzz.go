@@ -69,9 +69,9 @@ func enter(root fs.FS, folder string) error {
 	return nil
 }
 
-// Turn returns the n targets whose turn it is: the same ones for the same tree of
-// files, others after the next commit. Without git the names of the targets decide.
-func Turn(ctx context.Context, targets []Target, n int) []Target {
+// Rotation returns the n targets of this commit: the same ones for the same tree of files, others
+// after the next commit. Without git the names of the targets decide.
+func Rotation(ctx context.Context, targets []Target, n int) []Target {
 	if len(targets) == 0 {
 		return nil
 	}
@@ -86,16 +86,15 @@ func Turn(ctx context.Context, targets []Target, n int) []Target {
 	return chosen[:min(n, len(chosen))]
 }
 
-// Fuzzed is what a run of a target did.
+// Fuzzed counts what a run of a target did.
 type Fuzzed struct {
 	Executions int
 	Failed     bool
 	Output     string
 }
 
-// executions is how many inputs were made and run or, before that begins, how many
-// of those that are known were run again: there may be more than the time is enough
-// for.
+// executions matches the count of inputs that were made and run or, before that begins, of known
+// inputs that were run again: the time may end with them.
 var executions = regexp.MustCompile(`(?:execs: |baseline coverage: )(\d+)`)
 
 // bareEnd is a failure without an input that failed: at the end of its time Go's
@@ -103,7 +102,7 @@ var executions = regexp.MustCompile(`(?:execs: |baseline coverage: )(\d+)`)
 var bareEnd = regexp.MustCompile(`(?m)^--- FAIL: Fuzz\w+ \([\d.]+s\)\n    context deadline exceeded\nFAIL$`)
 
 // Fuzz runs a target for some time, as "5s", or executions, as "1000000x", with
-// so many workers. An input that fails stays in the folder testdata of its package.
+// a number of workers. An input that fails stays in the folder testdata of its package.
 // It is an error when the target could not be run.
 func (t Target) Fuzz(ctx context.Context, fuzztime string, workers int) (Fuzzed, error) {
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.Name+"$", "-fuzztime", fuzztime,

@@ -21,9 +21,9 @@ type Proof struct {
 func List() []Proof {
 	return []Proof{
 		{"model-sqlite", "store/sqlite", "TestModel", "checks", 40, 100, 5000},
-		{"model-sqlite-storms", "store/sqlite", "TestModelInStorms", "checks", 40, 100, 5000},
+		{"model-sqlite-faults", "store/sqlite", "TestModelInStorms", "checks", 40, 100, 5000},
 		{"model-postgres", "store/postgres", "TestModel", "checks", 10, 30, 5000},
-		{"model-postgres-storms", "store/postgres", "TestModelInStorms", "checks", 10, 30, 5000},
+		{"model-postgres-faults", "store/postgres", "TestModelInStorms", "checks", 10, 30, 5000},
 		{"model-postgres-modes", "store/postgres", "TestModelInModes", "checks", 10, 20, 400},
 		{"suite-postgres-modes", "store/postgres", "TestSuiteInModes", "suites", 1, 2, 4},
 		{"histories-sqlite", "internal/proof/histories", "TestSQLite", "histories", 20, 60, 10_000},

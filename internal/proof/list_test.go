@@ -79,17 +79,17 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-func TestTurnIsTheSameForOneTree(t *testing.T) {
+func TestRotationIsTheSameForOneTree(t *testing.T) {
 	all := []Target{{"a", "FuzzA"}, {"b", "FuzzB"}, {"c", "FuzzC"}, {"d", "FuzzD"}, {"e", "FuzzE"}}
-	first := Turn(t.Context(), all, 4)
-	if len(first) != 4 || !slices.Equal(first, Turn(t.Context(), all, 4)) {
-		t.Errorf("the turn is %v, then another", first)
+	first := Rotation(t.Context(), all, 4)
+	if len(first) != 4 || !slices.Equal(first, Rotation(t.Context(), all, 4)) {
+		t.Errorf("the rotation is %v, then another", first)
 	}
-	if got := Turn(t.Context(), all[:2], 4); len(got) != 2 || got[0] == got[1] {
-		t.Errorf("of two targets it is the turn of %v", got)
+	if got := Rotation(t.Context(), all[:2], 4); len(got) != 2 || got[0] == got[1] {
+		t.Errorf("of two targets it took %v", got)
 	}
-	if got := Turn(t.Context(), nil, 4); got != nil {
-		t.Errorf("of no target it is the turn of %v", got)
+	if got := Rotation(t.Context(), nil, 4); got != nil {
+		t.Errorf("of no target it took %v", got)
 	}
 }
 
@@ -102,13 +102,21 @@ func TestResult(t *testing.T) {
 		want   Fuzzed
 		bad    bool
 	}{
-		{"done", "fuzz: elapsed: 3s, execs: 5 (1/sec)\nfuzz: elapsed: 5s, execs: 123 (24/sec)\nPASS\n", nil, Fuzzed{Executions: 123}, false},
+		{"done", "fuzz: elapsed: 3s, execs: 5 (1/sec)\nfuzz: elapsed: 5s, execs: 123 (24/sec)\nPASS\n", nil, Fuzzed{Executions: 123},
+			false},
 		{"found", "fuzz: elapsed: 3s, execs: 5 (1/sec)\n--- FAIL: FuzzA (3.00s)\n", failed, Fuzzed{Executions: 5, Failed: true}, false},
 		{"seed corpus", "--- FAIL: FuzzA (0.00s)\n", failed, Fuzzed{Failed: true}, false},
-		{"end of the time", "fuzz: elapsed: 5s, execs: 7 (1/sec)\n--- FAIL: FuzzA (5.01s)\n    context deadline exceeded\nFAIL\nexit status 1\n", failed, Fuzzed{Executions: 7}, false},
-		{"the same words and an input", "fuzz: elapsed: 5s, execs: 7 (1/sec)\n--- FAIL: FuzzA (5.01s)\n    context deadline exceeded\nFAIL\nFailing input written to x\n", failed, Fuzzed{Executions: 7, Failed: true}, false},
-		{"the same words of the target", "fuzz: elapsed: 5s, execs: 7 (1/sec)\n--- FAIL: FuzzA (5.01s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:3: context deadline exceeded\nFAIL\n", failed, Fuzzed{Executions: 7, Failed: true}, false},
-		{"time for the known ones alone", "fuzz: elapsed: 3s, gathering baseline coverage: 368/911 completed\nfuzz: elapsed: 5s, gathering baseline coverage: 604/911 completed\nPASS\n", nil, Fuzzed{Executions: 604}, false},
+		{"end of the time", "fuzz: elapsed: 5s, execs: 7 (1/sec)\n--- FAIL: FuzzA (5.01s)\n    context deadline exceeded\nFAIL\nexit " +
+			"status 1\n", failed, Fuzzed{Executions: 7}, false},
+		{"the same words and an input",
+			"fuzz: elapsed: 5s, execs: 7 (1/sec)\n--- FAIL: FuzzA (5.01s)\n    context deadline exceeded\nFAIL\nFailing input written " +
+				"to x\n", failed, Fuzzed{Executions: 7, Failed: true}, false},
+		{"the same words of the target",
+			"fuzz: elapsed: 5s, execs: 7 (1/sec)\n--- FAIL: FuzzA (5.01s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:3: context " +
+				"deadline exceeded\nFAIL\n", failed, Fuzzed{Executions: 7, Failed: true}, false},
+		{"time for the known ones alone",
+			"fuzz: elapsed: 3s, gathering baseline coverage: 368/911 completed\nfuzz: elapsed: 5s, gathering baseline coverage: " +
+				"604/911 completed\nPASS\n", nil, Fuzzed{Executions: 604}, false},
 		{"did not build", "FAIL p [build failed]\n", failed, Fuzzed{}, true},
 		{"nothing", "PASS\n", nil, Fuzzed{}, true},
 	} {

@@ -10,7 +10,7 @@ import (
 // TestModel and TestModelInStorms do random operations to the store and to its
 // model.
 func TestModel(t *testing.T)         { proveModel(t, "model-postgres", storetest.CalmModel) }
-func TestModelInStorms(t *testing.T) { proveModel(t, "model-postgres-storms", storetest.StormyModel) }
+func TestModelInStorms(t *testing.T) { proveModel(t, "model-postgres-faults", storetest.StormyModel) }
 
 func proveModel(t *testing.T, name string, model func(*testing.T, storetest.Harness, uint64, bool) int) {
 	t.Helper()

@@ -20,7 +20,8 @@ func checkSleeps(t *Tree) []Violation {
 					}
 				}
 				if name, ok := f.selected(n, "time"); ok && name == "Sleep" {
-					out = append(out, Violation{"sleep", t.where(n), "a sleep is a guess: wait for the event, inject the clock, or sleep inside synctest.Test"})
+					out = append(out, Violation{"sleep", t.where(n),
+						"a sleep is a guess: wait for the event, inject the clock, or sleep inside synctest.Test"})
 				}
 				return true
 			})
@@ -39,7 +40,8 @@ func checkGoroutines(t *Tree) []Violation {
 			}
 			ast.Inspect(f.syntax, func(n ast.Node) bool {
 				if stmt, ok := n.(*ast.GoStmt); ok {
-					out = append(out, Violation{"goroutine", t.where(stmt), p.path + " starts no goroutine: the caller owns concurrency here"})
+					out = append(out, Violation{"goroutine", t.where(stmt), p.path +
+						" starts no goroutine: the caller owns concurrency here"})
 				}
 				return true
 			})

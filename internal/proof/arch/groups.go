@@ -17,8 +17,8 @@ type group struct {
 	wantLines, want int      // what the bounds are to become, if that is less
 }
 
-// groups are printed in this order. A bound that is above what is wanted is what there was when
-// it was set, and only goes down.
+// groups are printed in this order. Where a bound is above the wanted one, it was set to the size
+// of that day, and it only goes down.
 var groups = []group{
 	{name: "root package", in: []string{"."}, lines: 1600, exports: 220},
 	{name: "check, filter, lease, policy, privacy", in: []string{"check", "filter", "lease", "policy", "privacy"}},
@@ -31,9 +31,10 @@ var groups = []group{
 	{name: "broker/kafka", in: []string{"broker/kafka"}},
 	{name: "suites", in: []string{"store/storetest", "broker/brokertest"}},
 	{name: "command line", in: []string{"internal/cli"}, lines: 9000, wantLines: 7000},
-	{name: "rest of internal that ships", in: []string{"cmd/...", "internal/app", "internal/config", "internal/command", "internal/failurejson",
+	{name: "rest of internal that ships", in: []string{"cmd/...", "internal/app", "internal/config", "internal/command",
+		"internal/failurejson",
 		"internal/itemfile", "internal/items", "internal/letterfile", "internal/runner", "internal/sqlfile", "internal/where"}},
-	{name: "proofs and apparatus", in: []string{"internal/proof/..."}, tests: true, lines: 18700, wantLines: 13000},
+	{name: "proofs and apparatus", in: []string{"internal/proof/..."}, tests: true, lines: 14600, wantLines: 13000},
 	{name: "bench, examples", in: []string{"bench/...", "examples/..."}},
 	{name: "whole repository", in: []string{"./..."}, tests: true, lines: 156000, wantLines: 122000},
 }

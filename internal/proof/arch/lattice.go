@@ -13,7 +13,8 @@ func checkPlan(t *Tree) []Violation {
 	for _, p := range t.packages {
 		if !p.known {
 			out = append(out, Violation{"not-in-plan", p.path,
-				"this package is not in the floor plan; decide on which floor it lies, write that into a decision record, then add a row to internal/proof/arch/plan.go"})
+				"this package is not in the floor plan; decide on which floor it lies, write that into a decision record, then add a " +
+					"row to internal/proof/arch/plan.go"})
 		}
 	}
 	return out
@@ -65,7 +66,8 @@ func refused(from room, path string) string {
 	case slices.Contains(from.sees, path):
 		return ""
 	case to.floor == from.floor:
-		return fmt.Sprintf("both lie on floor %d, and neighbours do not see each other; meet in a contract below or in the assembly above", to.floor)
+		return fmt.Sprintf("both lie on floor %d, and neighbours do not see each other; meet in a contract below or in the assembly above",
+			to.floor)
 	case to.floor > from.floor:
 		return fmt.Sprintf("floor %d must not know floor %d: imports go down only", from.floor, to.floor)
 	}

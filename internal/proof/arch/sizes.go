@@ -17,7 +17,8 @@ func checkSizes(t *Tree) []Violation {
 				continue
 			}
 			if f.lines > maxFileLines {
-				out = append(out, Violation{"file-size", f.name, fmt.Sprintf("%d lines, the limit is %d: split it by noun", f.lines, maxFileLines)})
+				out = append(out, Violation{"file-size", f.name, fmt.Sprintf("%d lines, the limit is %d: split it by noun", f.lines,
+					maxFileLines)})
 			}
 			for _, decl := range f.syntax.Decls {
 				fn, ok := decl.(*ast.FuncDecl)
@@ -47,7 +48,8 @@ func checkNames(t *Tree) []Violation {
 		}
 		for _, name := range names {
 			if slices.Contains(bannedNames, strings.TrimSuffix(name, "_test")) {
-				out = append(out, Violation{"package-name", p.path, fmt.Sprintf("%q says nothing: name the package by what it is about", name)})
+				out = append(out, Violation{"package-name", p.path, fmt.Sprintf("%q says nothing: name the package by what it is about",
+					name)})
 			}
 		}
 	}

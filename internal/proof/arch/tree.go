@@ -52,8 +52,8 @@ const maxTextBytes = 4 << 20
 // skippedFolders hold nothing that is written by hand.
 var skippedFolders = []string{".git", "bin", "dist", "vendor", "node_modules"}
 
-// Load parses every Go file below the root of fsys, whatever its build
-// constraints, except testdata, and keeps every text file.
+// Load parses every Go file below the root of fsys, with any build constraints, except testdata,
+// and keeps every text file.
 func Load(fsys fs.FS) (*Tree, error) {
 	t := &Tree{fset: token.NewFileSet(), texts: map[string][]byte{}}
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -169,7 +169,7 @@ func matches(patterns []string, s string) bool {
 	return false
 }
 
-// inside turns an import path into a path below the module.
+// inside returns the path below the module that an import path means.
 func inside(importPath string) (string, bool) {
 	if importPath == Module {
 		return ".", true

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A package variable is allowed when nobody can change what it holds:
+// A package variable is allowed when no code can change what it holds:
 //
 //   - it is made by one of the constructors (errors, patterns, templates,
 //     message types);
@@ -56,7 +56,8 @@ func (t *Tree) checkVariable(p *pkg, group *ast.GenDecl, spec *ast.ValueSpec) []
 		}
 		if why != "" && name.Name != "_" {
 			out = append(out, Violation{"package-variable", t.where(name),
-				fmt.Sprintf("%s: %s; package variables are constants in all but name: keep state in a value that somebody owns", name.Name, why)})
+				fmt.Sprintf("%s: %s; package variables are constants in all but name: keep state in a value that has an owner", name.Name,
+					why)})
 		}
 	}
 	return out
@@ -118,7 +119,7 @@ func madeBy(name string, call *ast.CallExpr) string {
 	return ""
 }
 
-// writeTo finds a place in the package that changes the variable.
+// writeTo finds a node in the package that changes the variable.
 func (t *Tree) writeTo(p *pkg, name *ast.Ident, spec *ast.ValueSpec) ast.Node {
 	var found ast.Node
 	for _, f := range p.files {

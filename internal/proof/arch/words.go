@@ -36,7 +36,6 @@ var notYet = []string{
 	"internal/itemfile",
 	"internal/items",
 	"internal/letterfile",
-	"internal/proof",
 	"internal/runner",
 	"internal/where",
 	"office",

@@ -113,7 +113,7 @@ func (p *Process) Kill() (rest [][]string) {
 	for words := range p.Lines {
 		rest = append(rest, words)
 	}
-	_ = p.cmd.Wait() // killed is what it should be
+	_ = p.cmd.Wait() // it was killed, which is no success
 	return rest
 }
 
@@ -140,8 +140,8 @@ type Voice struct {
 	in *bufio.Scanner
 }
 
-// Say prints one line of words, at once and whole. A child that nobody hears any
-// more dies of it.
+// Say prints one line of words, at once and whole. A child dies of it when its
+// parent does not listen any more.
 func (v *Voice) Say(words ...any) {
 	line := make([]string, len(words))
 	for i, w := range words {

@@ -24,7 +24,7 @@
 // norun: readers copy such blocks, so either a test runs them or the reason why
 // not is written down.
 //
-// A test that a document names in a code span, as worker.TestDrain,
+// A test that a document names in code marks, as worker.TestDrain,
 // worker.TestOutcomes/panic, nixie.TestIDRoundTrip (the root package) or
 // suite.Enqueue/AllOrNone (the suite for stores), has to exist.
 package docs

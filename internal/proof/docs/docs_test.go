@@ -175,7 +175,8 @@ func TestBroken(t *testing.T) {
 }
 
 func TestLinksOfText(t *testing.T) {
-	text := fenced("[a](b.md) ![i](<c.png> \"t\") ~[no](no.md)~\n[w](https://example.com) [m](mailto:a@b)\n[ref]: d.md#x\n~~~\n[no](no.md)\n~~~\n<img src=\"e.svg\">")
+	text := fenced("[a](b.md) ![i](<c.png> \"t\") ~[no](no.md)~\n[w](https://example.com) [m](mailto:a@b)\n[ref]: " +
+		"d.md#x\n~~~\n[no](no.md)\n~~~\n<img src=\"e.svg\">")
 	var got []string
 	for _, l := range Links(text) {
 		got = append(got, l.Target)

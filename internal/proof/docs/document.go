@@ -108,7 +108,8 @@ func (b Block) Commands() ([]Command, error) {
 		commands = append(commands, c)
 	}
 	if len(commands) == 0 {
-		return nil, fmt.Errorf("line %d: a %s block without a \"$ \" prompt is not run; give it prompts, or say norun=\"why\"", b.Line, b.Language)
+		return nil, fmt.Errorf("line %d: a %s block without a \"$ \" prompt is not run; give it prompts, or say norun=\"why\"", b.Line,
+			b.Language)
 	}
 	for i := range commands {
 		commands[i].Output = strings.Trim(commands[i].Output, "\n")
@@ -125,7 +126,7 @@ func goesOn(text string) bool {
 	return strings.HasSuffix(text, "\\")
 }
 
-// Matches reports whether the output of a command is what is shown.
+// Matches reports whether the output of a command fits the output that is shown.
 func Matches(shown, output string) bool {
 	return matchLines(trimmed(shown), trimmed(output))
 }
@@ -140,7 +141,7 @@ func trimmed(text string) []string {
 	return lines
 }
 
-// wildcard stands for whatever is not the same in every run.
+// wildcard stands for text that differs from run to run.
 const wildcard = "..."
 
 // matchLines matches line by line; a line that is a wildcard matches any number

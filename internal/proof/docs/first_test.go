@@ -27,7 +27,8 @@ func TestFirstCommand(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 1 && code != 5 { // go run says 1 for every failure
 		t.Fatalf("%s: exit %d, %v\n%s", command, code, err, out)
 	}
-	for _, want := range []string{"store: ", "/src/internal/types/testdata/fixedbugs/issue", "items: ", " succeeded, ", " dead", "Why they died:", "Next:\n  nixie dlq analyze"} {
+	for _, want := range []string{"store: ", "/src/internal/types/testdata/fixedbugs/issue", "items: ", " succeeded, ", " dead",
+		"Why they died:", "Next:\n  nixie dlq analyze"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("output does not say %q:\n%s", want, out)
 		}

@@ -43,7 +43,7 @@ func Links(text string) []Link {
 	return links
 }
 
-// Anchors lists the places in a document that a link can point to, by the
+// Anchors lists the headings of a document that a link can point to, by the
 // rules that forges use for headings.
 func Anchors(text string) map[string]bool {
 	anchors := map[string]bool{}

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// namedTest is how a document names a test: package.TestName, with /Part for a
+// namedTest matches the name of a test in a document: package.TestName, with /Part for a
 // part of it, nixie.TestName for the root package, or suite.Group/Clause for a
 // clause of the suite for stores.
 var namedTest = regexp.MustCompile("`((?:[a-z][a-z0-9/]*)\\.(?:Test|Fuzz)\\w+(?:/\\w+)*|suite\\.\\w+/\\w+)`")
 
-// suite is where the clauses are that every store passes.
+// suite has the clauses that every store passes.
 const suite = "store/storetest"
 
-// NamedTests lists the tests that a text names in code spans, in their order.
+// NamedTests lists the tests that a text names in code marks, in their order.
 func NamedTests(text string) []string {
 	var names []string
 	for _, match := range namedTest.FindAllStringSubmatch(text, -1) {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// patience is how long the story of the README may take by hand; here nobody
-// types, so it has to be far below that.
+// patience bounds the story of the README. By hand it takes longer; here no person types.
 const patience = 30 * time.Second
 
 // TestShow5_NewcomersStory plays the README as a newcomer types it, and wants its

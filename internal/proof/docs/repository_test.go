@@ -198,21 +198,25 @@ func startTopics(t *testing.T) string {
 	}
 	spring := func(part, offset int, exception string) []string {
 		return []string{
-			"kafka_dlt-original-topic", "orders", "kafka_dlt-original-partition", number(part, 4), "kafka_dlt-original-offset", number(offset, 8),
+			"kafka_dlt-original-topic", "orders", "kafka_dlt-original-partition", number(part,
+				4), "kafka_dlt-original-offset", number(offset, 8),
 			"kafka_dlt-exception-fqcn", exception, "kafka_dlt-exception-message", "customer unknown",
 		}
 	}
 	ours := func(reason, redrives string) []string {
-		return []string{"x-original-topic", "orders", "x-failure-reason", "transient_max_retries", "x-nixie-reason", reason, "x-redrive-count", redrives}
+		return []string{"x-original-topic", "orders", "x-failure-reason", "transient_max_retries", "x-nixie-reason", reason,
+			"x-redrive-count", redrives}
 	}
 	var list []broker.Publication
 	for _, l := range []struct {
 		topic, key string
 		headers    []string
 	}{
-		{"orders-dlt", "order-1", spring(2, 4711, "com.shop.OrderException")}, {"orders-dlt", "order-2", spring(0, 12, "com.shop.OrderException")},
+		{"orders-dlt", "order-1", spring(2, 4711, "com.shop.OrderException")}, {"orders-dlt", "order-2",
+			spring(0, 12, "com.shop.OrderException")},
 		{"orders-dlt", "order-3", spring(1, 88, "java.net.SocketTimeoutException")},
-		{"orders.dlq", "order-4", ours("timeout", "0")}, {"orders.dlq", "order-5", ours("handler", "0")}, {"orders.dlq", "order-6", ours("handler", "1")}, {"orders.dlq", "order-7", ours("handler", "3")},
+		{"orders.dlq", "order-4", ours("timeout", "0")}, {"orders.dlq", "order-5", ours("handler", "0")}, {"orders.dlq", "order-6",
+			ours("handler", "1")}, {"orders.dlq", "order-7", ours("handler", "3")},
 	} {
 		p := broker.Publication{Channel: l.topic, Key: []byte(l.key), Value: []byte(`{"order":"` + l.key + `"}`)}
 		for i := 0; i < len(l.headers); i += 2 {

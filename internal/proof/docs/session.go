@@ -14,13 +14,13 @@ import (
 // commandTimeout bounds one command of a document.
 const commandTimeout = 2 * time.Minute
 
-// pipeGrace is how long a command's children may hold its output open after it
+// pipeGrace bounds how long a command's children may hold its output open after it
 // ended.
 const pipeGrace = 5 * time.Second
 
 // Session runs the commands of one document in one folder.
 type Session struct {
-	root   string // everything lives below it: home, data, work
+	root   string // of all that the session writes: home, data, work
 	path   string // folders of programs, before those of the machine
 	status int    // exit status of the last command
 	env    []string
@@ -41,7 +41,7 @@ func NewSession(root, bin string) (*Session, error) {
 // Set gives the commands one more variable.
 func (s *Session) Set(name, value string) { s.env = append(s.env, name+"="+value) }
 
-// Folder is where the next command runs.
+// Folder returns the folder in which the next command runs.
 func (s *Session) Folder() (string, error) {
 	cwd, err := os.ReadFile(filepath.Join(s.root, "cwd"))
 	return strings.TrimSpace(string(cwd)), err
@@ -119,7 +119,8 @@ func (s *Session) Play(ctx context.Context, text string) ([]string, error) {
 			}
 			statusShown := i+1 < len(commands) && strings.HasPrefix(commands[i+1].Text, "echo $?")
 			if status != 0 && !statusShown {
-				differ = append(differ, fmt.Sprintf("line %d: $ %s: exit status %d, and no \"echo $?\" shows it\n%s", c.Line, c.Text, status, out))
+				differ = append(differ, fmt.Sprintf("line %d: $ %s: exit status %d, and no \"echo $?\" shows it\n%s", c.Line, c.Text,
+					status, out))
 			}
 			if c.Output != "" && !Matches(c.Output, out) {
 				differ = append(differ, fmt.Sprintf("line %d: $ %s\nshown:\n%s\nwritten:\n%s", c.Line, c.Text, c.Output, out))

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// mostFiles is how many files somebody reads to follow one act through one store.
+// mostFiles bounds the files that a reader opens to follow one act through one store.
 const mostFiles = 10
 
 // step is a function that an act passes through.

@@ -88,14 +88,14 @@ type Plan struct {
 	// Modes are the modes to try; none means all.
 	Modes []Mode
 
-	// Seeds is how many seeds a mode with chance in it gets; 0 means 1.
+	// Seeds counts the seeds that a mode with chance in it gets; 0 means 1.
 	Seeds int
 
 	// Seed is the first seed.
 	Seed uint64
 }
 
-// Tally is what EachCrash did.
+// Tally counts what EachCrash did.
 type Tally struct {
 	// Points counts crashes: moments times modes times seeds.
 	Points int

@@ -49,7 +49,7 @@ func New(t testing.TB, name string) *Disk {
 }
 
 // NewAt returns a disk over an existing directory, for example one that
-// [Disk.CrashAt] filled. Files count as durable as they are when SQLite first
+// [Disk.CrashAt] filled. Files count as durable in the state that SQLite first
 // opens them.
 func NewAt(t testing.TB, name, dir string) *Disk {
 	t.Helper()

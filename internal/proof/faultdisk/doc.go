@@ -23,17 +23,17 @@
 // survive everything. Unsynced changes live in pages that are written back
 // sector by sector, in any order, each sector with the content it had at some
 // moment since the sync; sectors are 512 bytes or 4 KiB. The length of a file
-// is kept apart from its bytes: it may be older than they are, or newer, and
+// is kept separately from its bytes: it may be older than they are, or newer, and
 // then the gap holds zeros or stale bytes. A cut that did not reach the disk
 // keeps later bytes behind it away as well.
 //
-// Names are apart from files: a file made or deleted keeps its old state in
+// Names are separate from files: a file made or deleted keeps its old state in
 // the directory until the directory is synced, and changes of names in one
 // directory become durable in order. A directory is synced where SQLite does
 // it on Unix (the first sync of a journal or a log through each handle that may
 // make it, and a delete that asks for it) and where the program says that it did so
 // itself ([Disk.SyncDir]). Syncing a file does not make its name durable. That
-// is what POSIX promises; common Linux file systems do more.
+// follows what POSIX promises; common Linux file systems do more.
 //
 // A sync that fails makes nothing durable, and the pages it should have
 // written count as clean from then on, as on Linux: a later sync that succeeds

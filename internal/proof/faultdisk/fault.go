@@ -64,7 +64,7 @@ type Fault struct {
 	// ever even: give the connection a busy timeout.
 	Always bool
 
-	// Short is how many bytes a failing write still writes first. Whatever the
+	// Short counts the bytes that a failing write still writes first. Whichever the
 	// length of the write, at least its last byte is not written.
 	Short int
 }
@@ -105,7 +105,7 @@ func Catalog() []Fault {
 	)
 }
 
-// ordinaryCode is what the operating system's VFS answers when a call fails.
+// ordinaryCode returns the code with which the VFS of the operating system answers a failed call.
 func ordinaryCode(call Call) int32 {
 	switch call {
 	case Open:

@@ -50,7 +50,7 @@ func acked(t *testing.T, disk *faultdisk.Disk) []string {
 
 const maxFaults = 2000
 
-// Every fault at every call: the loop ends, and whatever failed, the healed
+// Every fault at every call: the loop ends, and after each fault the healed
 // disk and the disk after a power loss hold what was acknowledged.
 func TestFaultsNeverCorrupt(t *testing.T) {
 	for _, fault := range faultdisk.Catalog() {

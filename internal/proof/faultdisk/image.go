@@ -26,15 +26,15 @@ const (
 	Torn
 	// Length keeps bytes and names, but each file has its synced length.
 	Length
-	// Stretch keeps lengths and names, but what unsynced writes appended is
+	// Chunk keeps lengths and names, but what unsynced writes appended is
 	// zeros or stale bytes.
-	Stretch
+	Chunk
 	// DirLost keeps bytes and lengths, but loses a random number of the latest
 	// unsynced changes of names, at least one if there are any.
 	DirLost
 )
 
-var modeNames = [...]string{"none", "all", "prefix", "subset", "torn", "length", "stretch", "dirlost"}
+var modeNames = [...]string{"none", "all", "prefix", "subset", "torn", "length", "chunk", "dirlost"}
 
 // String returns the word for the mode.
 func (m Mode) String() string {
@@ -46,7 +46,7 @@ func (m Mode) String() string {
 
 // Modes returns all modes.
 func Modes() []Mode {
-	return []Mode{None, All, Prefix, Subset, Torn, Length, Stretch, DirLost}
+	return []Mode{None, All, Prefix, Subset, Torn, Length, Chunk, DirLost}
 }
 
 // random tells whether different seeds give different images.
@@ -76,8 +76,8 @@ func (r *replay) image(mode Mode, seed uint64) (map[string][]byte, error) {
 		build = func(f *inode) []byte { return f.torn(rng, last) }
 	case Length:
 		build = (*inode).oldLength
-	case Stretch:
-		build = func(f *inode) []byte { return f.stretch(rng) }
+	case Chunk:
+		build = func(f *inode) []byte { return f.chunk(rng) }
 	case DirLost:
 		if keep > 0 {
 			keep = rng.IntN(keep)
@@ -167,7 +167,7 @@ func (f *inode) torn(rng *rand.Rand, last int) []byte {
 		for _, part := range e.tear(rng) {
 			image = part.apply(image)
 		}
-		// The length is written apart from the bytes.
+		// The length is written separately from the bytes.
 		if end := e.offset + int64(len(e.data)); rng.IntN(2) == 0 && end > int64(len(image)) {
 			image = resize(image, end)
 		}
@@ -200,7 +200,7 @@ func (e edit) tear(rng *rand.Rand) []edit {
 	return kept
 }
 
-// oldLength has every byte in its place within the synced length. Cuts are
+// oldLength has every byte at its offset within the synced length. Cuts are
 // changes of length and did not happen, so bytes written behind a cut are
 // elsewhere.
 func (f *inode) oldLength() []byte {
@@ -208,8 +208,8 @@ func (f *inode) oldLength() []byte {
 	return c.compose(f.synced, 0, int64(len(f.synced)), func(_, n int) int { return n })
 }
 
-// stretch has the present length, but nothing of what was appended.
-func (f *inode) stretch(rng *rand.Rand) []byte {
+// chunk has the present length, but nothing of what was appended.
+func (f *inode) chunk(rng *rand.Rand) []byte {
 	image := f.whole()
 	kept := len(f.synced)
 	for _, e := range f.pending {

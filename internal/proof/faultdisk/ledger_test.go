@@ -14,7 +14,7 @@ import (
 )
 
 // ledger is a program under test: it writes rows, one transaction each, and
-// keeps an index over them and a count beside them.
+// keeps an index over them and a count of them.
 type ledger struct {
 	journal string // journal_mode
 	sync    string // synchronous
@@ -160,7 +160,7 @@ func text(conn *sqlite.Conn, query string) (string, error) {
 	return answer, err
 }
 
-// writeSome opens a connection of its own and adds n entries, waiting its turn.
+// writeSome opens a connection of its own and adds n entries when the file is free.
 func writeSome(t *testing.T, disk *faultdisk.Disk, from, n int) {
 	patient := walFull
 	patient.wait = true

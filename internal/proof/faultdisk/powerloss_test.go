@@ -69,7 +69,7 @@ func TestSafeSettingsLoseNothing(t *testing.T) {
 	}
 }
 
-// Weak settings are what the harness exists to find: each must lose something.
+// The harness exists to find weak settings: each of them has to lose something.
 func TestWeakSettingsAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		ledger

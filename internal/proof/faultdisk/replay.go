@@ -38,7 +38,7 @@ type rename struct {
 }
 
 // replay is the state of the modelled disk after some number of changes. Its
-// images may be built by several goroutines while nobody steps.
+// images may be built by several goroutines while no other steps.
 type replay struct {
 	trace   *trace
 	ops     int

@@ -79,9 +79,9 @@ func TestModes(t *testing.T) {
 		}
 	}
 	for mode, want := range map[Mode][]string{
-		Subset:  {"AABB", "AABB..", "AABBDD", "CCBB", "CCBBDD", "CCBB.."},
-		Torn:    {"CCBB", "CCBB..", "CCBBD.", "CCBB.D"},
-		Stretch: {"CCBB..", "CCBB~~"},
+		Subset: {"AABB", "AABB..", "AABBDD", "CCBB", "CCBBDD", "CCBB.."},
+		Torn:   {"CCBB", "CCBB..", "CCBBD.", "CCBB.D"},
+		Chunk:  {"CCBB..", "CCBB~~"},
 	} {
 		got := images(t, r, mode)
 		for _, w := range want {
@@ -140,7 +140,7 @@ func TestSyncAfterFailedSync(t *testing.T) {
 	}
 }
 
-// Names live apart from files and come back in order.
+// Names are kept separately from files and come back in order.
 func TestNames(t *testing.T) {
 	tr := newTrace()
 	old := tr.adopt("old", []byte("old"))
@@ -188,7 +188,8 @@ func drawTrace(t *rapid.T) (*trace, map[string][]byte) {
 			seen[name] = nil
 		}
 		c := Change{File: name, inode: inode, DirSync: rapid.Bool().Draw(t, "dir")}
-		switch c.Kind = rapid.SampledFrom([]Kind{Written, Written, Written, Truncated, Synced, SyncFailed, Deleted}).Draw(t, "kind"); c.Kind {
+		switch c.Kind = rapid.SampledFrom([]Kind{Written, Written, Written, Truncated, Synced, SyncFailed, Deleted}).Draw(t,
+			"kind"); c.Kind {
 		case Written:
 			c.DirSync = false
 			c.Offset = rapid.Int64Range(0, 3*page).Draw(t, "offset")
@@ -214,7 +215,7 @@ func drawTrace(t *rapid.T) (*trace, map[string][]byte) {
 	return tr, seen
 }
 
-// All is what the program sees, at every step of any trace.
+// The mode All shows what the program sees, at every step of any trace.
 func TestAllIsWhatTheProgramSees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr, want := drawTrace(t)
@@ -251,7 +252,7 @@ func TestSyncedSurvives(t *testing.T) {
 	})
 }
 
-// In every mode each byte is one that the file held at that place at some
+// In every mode each byte is one that the file held at that offset at some
 // time, or zero, or appended; and images do not disturb the replay.
 func TestImagesAreOfThePast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

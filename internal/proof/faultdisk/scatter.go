@@ -81,7 +81,7 @@ func (c *sectors) compose(synced []byte, cuts int, length int64, choose func(lea
 
 // bounds returns how many of the writes to a sector are durable at least,
 // because a durable cut of the sector followed them, and at most, because a cut
-// that is not durable came before the others and gave them a new place.
+// that is not durable came before the others and gave them a new inode.
 func (c *sectors) bounds(sector int64, cuts int) (int, int) {
 	writes := c.writes[sector]
 	least, most := 0, len(writes)

@@ -50,16 +50,16 @@ type Change struct {
 	// DirSynced it is the directory, "." for the disk's own.
 	File string
 
-	// Offset is where Written began, and the new size for Truncated; bytes.
+	// Offset counts the bytes before what was written; for Truncated it has the new size.
 	Offset int64
 
-	// Data is what was written. It is shared and must not be changed.
+	// Data holds the bytes that were written. It is shared and must not be changed.
 	Data []byte
 
 	// DirSync tells that the directory of the file became durable too.
 	DirSync bool
 
-	// inode tells files apart that bore the same name one after another.
+	// inode distinguishes files that had the same name one after another.
 	inode int
 }
 

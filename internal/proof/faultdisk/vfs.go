@@ -67,7 +67,7 @@ func register(d *Disk, name string) (*vfs, error) {
 	}
 	v.table = allocate(v.tls, unsafe.Sizeof(lib.Tsqlite3_vfs{}))
 	v.methods = allocate(v.tls, unsafe.Sizeof(lib.Tsqlite3_io_methods{}))
-	// The address of the table is unique for as long as the VFS lives, and so
+	// The address of the table is unique for as long as the VFS exists, and so
 	// is a name made of it.
 	v.name = fmt.Sprintf("faultdisk-%s-%x", name, v.table)
 	var err error
@@ -235,7 +235,7 @@ func (d *Disk) xAccess(tls *libc.TLS, _, name uintptr, flags int32, result uintp
 }
 
 // xSleep does not sleep while a fault lasts: SQLite would spend seconds in
-// waiting for a lock that nobody will give back.
+// waiting for a lock that no process will give back.
 func (d *Disk) xSleep(tls *libc.TLS, _ uintptr, microseconds int32) int32 {
 	d.mu.Lock()
 	lasting := d.fault.lasts()

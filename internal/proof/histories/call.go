@@ -11,21 +11,21 @@ type Kind string
 
 // The kinds. Those up to LookAll are calls.
 const (
-	Enqueue  Kind = "enqueue"
-	Claim    Kind = "claim"
-	Extend   Kind = "extend"
-	Settle   Kind = "settle"
-	Finish   Kind = "finish" // complete in a transaction, together with an effect
-	Cancel   Kind = "cancel"
-	Hold     Kind = "hold"
-	RetryNow Kind = "retry-now"
-	Redrive  Kind = "redrive"
-	Drop     Kind = "discard" // of a letter
-	Resume   Kind = "resume"  // of a queue that was halted
-	Arrange  Kind = "arrange" // a queue: its order
-	Look     Kind = "look"
-	LookAll  Kind = "look at all"
-	gone     Kind = "gone" // the process of an owner has ended
+	Enqueue   Kind = "enqueue"
+	Claim     Kind = "claim"
+	Extend    Kind = "extend"
+	Settle    Kind = "settle"
+	Finish    Kind = "finish" // complete in a transaction, together with an effect
+	Cancel    Kind = "cancel"
+	Hold      Kind = "hold"
+	RetryNow  Kind = "retry-now"
+	Redrive   Kind = "redrive"
+	Drop      Kind = "discard"   // of a letter
+	Resume    Kind = "resume"    // of a queue that was halted
+	Configure Kind = "configure" // a queue: its order
+	Look      Kind = "look"
+	LookAll   Kind = "look at all"
+	gone      Kind = "gone" // the process of an owner has ended
 )
 
 // Call is one thing that a client asks of a store, as data: it may be done by
@@ -40,8 +40,8 @@ type Call struct {
 	Verb     nixie.Verb     // of Settle
 	Delay    time.Duration  // of Settle
 	Message  nixie.ID       // of what is about one message
-	Order    nixie.Order    // of Arrange
-	Head     nixie.DeadHead // of Arrange
+	Order    nixie.Order    // of Configure
+	Head     nixie.DeadHead // of Configure
 	Effect   int64          // of Finish: number of the effect
 	Undo     bool           // of Finish: the transaction is rolled back
 	Patience time.Duration  // the caller leaves then; 0 is never
@@ -71,10 +71,10 @@ type Loan struct {
 	Until                                               time.Time
 	Abandoned                                           bool
 	AbandonedBy                                         string
-	Place, Batch, Member                                int64 // where the store filed it; 0 lets it look
+	Pos, Batch, Member                                  int64 // where the store filed it; 0 lets it look
 }
 
-// Answer is what a call led to.
+// Answer holds what a call led to.
 type Answer struct {
 	Code     nixie.Code // of the call, when it has one answer
 	Text     string

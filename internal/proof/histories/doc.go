@@ -9,7 +9,7 @@
 //
 //   - Each message alone is a register with a fence: is there an order of the
 //     calls, within their times, that explains all answers? Calls whose outcome
-//     nobody knows may have happened at any time after they began, or never. The
+//     no client knows may have happened at any time after they began, or never. The
 //     same is asked of each dedupe key, which has one holder, and of each strict
 //     stream, of which the first alone may go.
 //   - The queue as a whole, in Jepsen's words: of what was attempted and

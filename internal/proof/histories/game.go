@@ -55,7 +55,7 @@ type game struct {
 	handles []*handle
 }
 
-// handle is one process, until another takes its place.
+// handle stands for one process after the other.
 type handle struct {
 	mu      sync.Mutex
 	client  Client
@@ -70,7 +70,7 @@ func (h *handle) now() (Client, string) {
 	return h.client, h.owner
 }
 
-// player is one client with its dice.
+// player is one client with a random source of its own.
 type player struct {
 	*game
 	number int
@@ -128,7 +128,7 @@ func (g *game) open(rng *rand.Rand) {
 		head = nixie.DeadBlocks
 	}
 	p := &player{game: g, at: g.handles[0]}
-	p.do(Call{Kind: Arrange, Queue: strict, Order: nixie.OrderStrict, Head: head})
+	p.do(Call{Kind: Configure, Queue: strict, Order: nixie.OrderStrict, Head: head})
 }
 
 // more takes one call of those that are left.
@@ -139,7 +139,7 @@ func (g *game) more() bool {
 	return g.left >= 0
 }
 
-// replace lets another process take the place of a handle's, and returns the one
+// replace puts another process under a handle, and returns the one
 // before.
 func (g *game) replace(h *handle) (before Client, owner string) {
 	g.mu.Lock()
@@ -226,7 +226,7 @@ func (p *player) step() {
 	}
 }
 
-// patience is how long the caller of a call stays. It is short in a few of them.
+// patience bounds how long a caller stays. It is short in a few calls.
 func (p *player) patience() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -51,7 +51,7 @@ func (c *Clock) Now() time.Time {
 }
 
 // Tell lets other processes know the time, now and whenever it moves. They know a
-// new time before anybody here does.
+// new time before any client here does.
 func (c *Clock) Tell(tell func(time.Time) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -54,7 +54,7 @@ func inMemory(breaks sabotage) histories.Harness {
 		return histories.Shared{
 			Join: func(owner string) (histories.Client, error) {
 				if first == nil {
-					first = memory.New(memory.Options{Clock: clock.Now, Owner: "nobody"})
+					first = memory.New(memory.Options{Clock: clock.Now, Owner: "first"})
 				}
 				s := first.Join(owner)
 				return breaks.on(histories.Local{Store: s, Crash: s.Crash}), nil
@@ -116,7 +116,8 @@ func begin(ctx context.Context, s *sqlite.Store) (histories.Tx, error) {
 		return histories.Tx{}, err
 	}
 	write := func(ctx context.Context, e histories.Effect) error {
-		_, err := tx.ExecContext(ctx, "insert into app_effect (number, message, generation) values (?, ?, ?)", e.Number, e.Message[:], e.Generation)
+		_, err := tx.ExecContext(ctx, "insert into app_effect (number, message, generation) values (?, ?, ?)", e.Number, e.Message[:],
+			e.Generation)
 		return err
 	}
 	return histories.Tx{Tx: s.Tx(tx), Write: write, Commit: tx.Commit, Rollback: tx.Rollback}, nil
@@ -161,7 +162,7 @@ func child(path, owner, clockPath string) error {
 	return histories.Serve(os.Stdin, os.Stdout, c)
 }
 
-// fastFolder is a file system in memory, or "" for the usual place.
+// fastFolder is a file system in memory, or "" for the usual folder.
 func fastFolder() string {
 	const shm = "/dev/shm"
 	if info, err := os.Stat(shm); err == nil && info.IsDir() {

@@ -19,7 +19,7 @@ const (
 	patience   = 20 * time.Second // for one partition
 )
 
-// verdict is what is wrong with a history, and what it was made of.
+// verdict holds what is wrong with a history, and what it was made of.
 type verdict struct {
 	problems []string
 	queue    tally
@@ -85,7 +85,7 @@ func (v *verdict) lookAtCodes(e *event) {
 
 func anyMessage(nixie.ID) bool { return true }
 
-// allParts lists the parts of all events. A claim that nobody knows of may have
+// allParts lists the parts of all events. A claim that no client knows of may have
 // taken any message of its queue, and one that lasted longer than its leases any that
 // it does not name; the end of a process is about what it claimed.
 func allParts(all []*event, sent map[nixie.ID]sending) []*part {
@@ -181,7 +181,7 @@ func byStream(parts []*part) map[string][]*part {
 	joined := map[joining]bool{}
 	for _, p := range parts {
 		moves := p.code == "" || p.code == nixie.CodeOutcomeUnknown
-		known := p.call.Kind != Claim || p.loan != nil // where nobody knows of a claim nothing is to be seen
+		known := p.call.Kind != Claim || p.loan != nil // where no client knows of a claim nothing is to be seen
 		relevant := p.call.Kind == Enqueue || p.call.Kind == Claim || p.call.Kind == Redrive || p.call.Kind == Drop || p.ends()
 		if p.stream == "" || !moves || !known || !relevant {
 			continue
@@ -217,7 +217,8 @@ func (v *verdict) search(all []*event, what string, m porcupine.Model, groups ma
 		case porcupine.Unknown:
 			v.say(what+": no order was found in %s, and none was excluded", name, patience)
 		default:
-			v.say(what+": no order of these calls explains their answers; those with a ! are left over:\n%s", name, lines(all, parts, explained(m, ops)))
+			v.say(what+": no order of these calls explains their answers; those with a ! are left over:\n%s", name,
+				lines(all, parts, explained(m, ops)))
 		}
 	}
 }

@@ -25,10 +25,13 @@ func TestClaimThatOutlastsItsLeases(t *testing.T) {
 				Abandoned: true, AbandonedBy: "a", Until: start.Add(2 * leaseTime),
 			}
 			r := &record{all: []*event{
-				{owner: "a", call: Call{Kind: Enqueue, Queue: plain, Messages: []Sent{{ID: id}}}, answer: Answer{Receipts: []nixie.Receipt{{ID: id}}}, from: 1, to: 2, early: start, late: start},
+				{owner: "a", call: Call{Kind: Enqueue, Queue: plain, Messages: []Sent{{ID: id}}},
+					answer: Answer{Receipts: []nixie.Receipt{{ID: id}}}, from: 1, to: 2, early: start, late: start},
 				{owner: "a", call: call, from: 3, to: 6, early: start, late: start.Add(tc.lasted)},
-				{owner: "b", client: 1, call: call, answer: Answer{Loans: []Loan{second}}, from: 4, to: 5, early: start.Add(tc.lasted), late: start.Add(leaseTime)},
-				{owner: "b", client: 1, call: Call{Kind: Settle, Verb: nixie.Complete, Loans: []Loan{second}}, answer: Answer{Parts: []nixie.Code{""}}, from: 7, to: 8, early: start.Add(leaseTime), late: start.Add(leaseTime)},
+				{owner: "b", client: 1, call: call, answer: Answer{Loans: []Loan{second}}, from: 4, to: 5, early: start.Add(tc.lasted),
+					late: start.Add(leaseTime)},
+				{owner: "b", client: 1, call: Call{Kind: Settle, Verb: nixie.Complete, Loans: []Loan{second}},
+					answer: Answer{Parts: []nixie.Code{""}}, from: 7, to: 8, early: start.Add(leaseTime), late: start.Add(leaseTime)},
 			}}
 			v := judge(r, map[nixie.ID]sending{id: {queue: plain}}, []Found{{ID: id, State: nixie.Succeeded}}, nil, true, false)
 			if (len(v.problems) == 0) != tc.ok {

@@ -13,7 +13,7 @@ import (
 // Client is a process that uses a store, or a part of this one. It is safe for
 // concurrent use.
 type Client interface {
-	// Do does a call. Whoever cannot tell what became of it answers
+	// Do does a call. A client that cannot tell what became of it answers
 	// CodeOutcomeUnknown; CodeUnavailable says that nothing happened.
 	Do(call Call) Answer
 	// Close ends the client in order.
@@ -84,7 +84,7 @@ func (l Local) Do(c Call) Answer {
 			return nil
 		})
 		return answer(err)
-	case Arrange:
+	case Configure:
 		return answer(store.Configure(ctx, l.Store, c.Queue, nixie.QueueSettings{Order: c.Order, DeadHead: c.Head}, operator, ""))
 	case Look:
 		return l.look(ctx, nixie.Filter{IDs: []nixie.ID{c.Message}})
@@ -136,7 +136,7 @@ func (l Local) enqueue(ctx context.Context, c *Call) Answer {
 // commit has not happened; what fails at it may have.
 func (l Local) finish(ctx context.Context, c *Call) Answer {
 	tx, err := l.Begin(ctx)
-	if err != nil { // nothing has begun, whoever says so: a pool that was just closed has no code
+	if err != nil { // nothing has begun: a pool that was just closed has no code
 		return answer(nixie.Errorf(nixie.CodeUnavailable, "no transaction: %w", err))
 	}
 	d := deliveries(c.Loans)[0]
@@ -203,7 +203,7 @@ func loanOf(d *nixie.Delivery) Loan {
 		ID: d.ID, Queue: d.Queue, Stream: d.Stream, Key: d.DedupeKey,
 		Attempts: d.Attempts, Deliveries: d.Deliveries, Crashes: d.Crashes, Generation: d.Generation, Redrives: d.Redrives,
 		Number: d.Lease.Number, Owner: d.Lease.Owner, Until: d.Lease.ExpiresAt, Abandoned: d.Abandoned, AbandonedBy: d.AbandonedBy,
-		Place: d.Lease.Handle.Pos, Batch: d.Lease.Handle.Batch, Member: d.Lease.Handle.Member,
+		Pos: d.Lease.Handle.Pos, Batch: d.Lease.Handle.Batch, Member: d.Lease.Handle.Member,
 	}
 }
 
@@ -215,7 +215,8 @@ func deliveries(loans []Loan) []*nixie.Delivery {
 				ID: l.ID, Queue: l.Queue, Stream: l.Stream, DedupeKey: l.Key,
 				Attempts: l.Attempts, Deliveries: l.Deliveries, Crashes: l.Crashes, Generation: l.Generation, Redrives: l.Redrives,
 			},
-			Lease:     nixie.Lease{Number: l.Number, Owner: l.Owner, ExpiresAt: l.Until, Handle: nixie.LeaseHandle{Pos: l.Place, Batch: l.Batch, Member: l.Member}},
+			Lease: nixie.Lease{Number: l.Number, Owner: l.Owner, ExpiresAt: l.Until, Handle: nixie.LeaseHandle{Pos: l.Pos,
+				Batch: l.Batch, Member: l.Member}},
 			Abandoned: l.Abandoned, AbandonedBy: l.AbandonedBy,
 		}
 		lease.Ready(ds[i])
@@ -245,7 +246,8 @@ func failure(verb nixie.Verb, attempt int) *nixie.Failure {
 }
 
 func burial(status nixie.Status) *nixie.Burial {
-	return &nixie.Burial{Cause: nixie.CauseExhausted, Status: status, Signature: "it fails", Fingerprint: "v1:aa", Redrivable: true, Rule: "attempts"}
+	return &nixie.Burial{Cause: nixie.CauseExhausted, Status: status, Signature: "it fails", Fingerprint: "v1:aa", Redrivable: true,
+		Rule: "attempts"}
 }
 
 func change(k Kind) store.Change {

@@ -8,8 +8,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// life is what the model knows of one message: a register with a fence.
-type life struct {
+// register holds what the model knows of one message: a register with a fence.
+type register struct {
 	state  nixie.State  // empty: it was never accepted
 	letter nixie.Status // empty: it never died
 
@@ -33,9 +33,9 @@ type life struct {
 // answers.
 func messageModel(told bool) porcupine.Model {
 	m := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{life{told: told}} },
+		Init: func() []any { return []any{register{told: told}} },
 		Step: func(state, input, _ any) []any {
-			s, p := state.(life), input.(*part)
+			s, p := state.(register), input.(*part)
 			var next []any
 			for _, before := range s.expire(p) {
 				for _, after := range before.step(p) {
@@ -50,7 +50,7 @@ func messageModel(told bool) porcupine.Model {
 
 // expire lists what may have happened to a message by itself before a call: a
 // lease that is over, or whose owner is gone, ends at some claim of anything.
-func (s life) expire(p *part) []life {
+func (s register) expire(p *part) []register {
 	if p.writes() {
 		s.now = max(s.now, p.early.UnixNano())
 	}
@@ -58,7 +58,7 @@ func (s life) expire(p *part) []life {
 		return nil
 	}
 	if s.state != nixie.Leased || p.call.Kind == gone || !s.void && p.latest() < s.untilLeast {
-		return []life{s}
+		return []register{s}
 	}
 	swept := s
 	if !s.void {
@@ -68,10 +68,10 @@ func (s life) expire(p *part) []life {
 	if !s.abandoned { // who judges runs nothing
 		swept.attempts, swept.crashes, swept.abandoned, swept.abandonedBy = s.attempts-1, s.crashes+1, true, s.owner
 	}
-	return []life{s, swept.free()}
+	return []register{s, swept.free()}
 }
 
-// writes reports whether the part takes its turn among those that write. A
+// writes reports whether the part is one of those that write. A
 // transaction knows the time from its beginning, and readers see what it did only
 // after its end: what they know of the time says nothing about it.
 func (p *part) writes() bool {
@@ -83,26 +83,26 @@ func (p *part) writes() bool {
 }
 
 // free is the message without a lease, due at once.
-func (s life) free() life {
+func (s register) free() register {
 	s.owner, s.untilLeast, s.untilMax, s.void, s.due = "", 0, 0, false, 0
 	return s
 }
 
 // step lists what a message may be after a part of a call; nothing if the answer
 // cannot be.
-func (s life) step(p *part) []life {
+func (s register) step(p *part) []register {
 	if p.code == nixie.CodeOutcomeUnknown {
 		happened := *p
 		happened.code = ""
-		return append([]life{s}, s.stepKnown(&happened, math.MaxInt64)...)
+		return append([]register{s}, s.stepKnown(&happened, math.MaxInt64)...)
 	}
 	if p.withheld {
-		return append([]life{s}, s.claim(p)...)
+		return append([]register{s}, s.claim(p)...)
 	}
 	return s.stepKnown(p, p.latest())
 }
 
-func (s life) stepKnown(p *part, late int64) []life {
+func (s register) stepKnown(p *part, late int64) []register {
 	switch p.call.Kind {
 	case Enqueue:
 		return s.enqueue(p)
@@ -120,12 +120,12 @@ func (s life) stepKnown(p *part, late int64) []life {
 		if s.state == nixie.Leased && s.owner == p.owner {
 			s.void = true
 		}
-		return []life{s}
+		return []register{s}
 	}
 	return nil
 }
 
-func (s life) enqueue(p *part) []life {
+func (s register) enqueue(p *part) []register {
 	if s.state != "" {
 		return nil
 	}
@@ -135,12 +135,12 @@ func (s life) enqueue(p *part) []life {
 			s.due = s.now + int64(m.Delay)
 		}
 	}
-	return []life{s}
+	return []register{s}
 }
 
-// claim hands the message out. Of a claim that nobody knows of, or that does not name
-// the message, the lease is in nobody's hands: it may end at any time.
-func (s life) claim(p *part) []life {
+// claim hands the message out. Of a claim that no client knows of, or that does not name
+// the message, no client holds the lease: it may end at any time.
+func (s register) claim(p *part) []register {
 	if s.state != nixie.Queued {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (s life) claim(p *part) []life {
 	if l == nil {
 		s.now = max(s.now, s.due)
 		s.void = true
-		return []life{s}
+		return []register{s}
 	}
 	until := l.Until.UnixNano()
 	at := until - int64(p.call.Lease)
@@ -166,20 +166,20 @@ func (s life) claim(p *part) []life {
 		return nil
 	}
 	s.now, s.untilLeast, s.untilMax = max(s.now, at), until, until
-	return []life{s}
+	return []register{s}
 }
 
 // least is the earliest time that a part may have been told: that of its own start, if
 // others may have gone before it since.
-func (s life) least(p *part) int64 {
+func (s register) least(p *part) int64 {
 	if s.told {
 		return p.early.UnixNano()
 	}
 	return s.now
 }
 
-// use is what the holder of a lease does, or somebody who once was.
-func (s life) use(p *part, late int64) []life {
+// use applies what the holder of a lease does, or a client that once held it.
+func (s register) use(p *part, late int64) []register {
 	current := s.state == nixie.Leased && s.number == p.loan.Number
 	switch p.code {
 	case nixie.CodeLeaseLost:
@@ -188,17 +188,17 @@ func (s life) use(p *part, late int64) []life {
 				return nil // it was current all the time
 			}
 		}
-		return []life{s}
+		return []register{s}
 	case "":
 		if !current || !s.void && s.least(p) >= s.untilMax {
 			return nil
 		}
-		return []life{s.settle(p, late)}
+		return []register{s.settle(p, late)}
 	}
 	return nil
 }
 
-func (s life) settle(p *part, late int64) life {
+func (s register) settle(p *part, late int64) register {
 	if p.call.Kind == Extend {
 		s.untilLeast, s.untilMax = s.now+int64(p.call.Lease), min(late, math.MaxInt64-int64(forever))+int64(p.call.Lease)
 		return s
@@ -233,7 +233,7 @@ func (s life) settle(p *part, late int64) life {
 
 // end is the end of a message that did not die; a letter that was redriven goes
 // with it.
-func (s life) end(state nixie.State, letter nixie.Status) life {
+func (s register) end(state nixie.State, letter nixie.Status) register {
 	s = s.free()
 	s.state, s.abandoned, s.abandonedBy = state, false, ""
 	if s.letter != "" {
@@ -242,13 +242,13 @@ func (s life) end(state nixie.State, letter nixie.Status) life {
 	return s
 }
 
-func (s life) die(letter nixie.Status) life {
+func (s register) die(letter nixie.Status) register {
 	s = s.end(nixie.Dead, letter)
 	s.letter = letter
 	return s
 }
 
-func (s life) amend(p *part) []life {
+func (s register) amend(p *part) []register {
 	queued, leased := s.state == nixie.Queued, s.state == nixie.Leased
 	switch p.code {
 	case nixie.CodeNotFound:
@@ -261,26 +261,26 @@ func (s life) amend(p *part) []life {
 	}
 	switch {
 	case p.call.Kind == Cancel && (queued || leased):
-		return []life{s.end(nixie.Canceled, nixie.StatusDiscarded)}
+		return []register{s.end(nixie.Canceled, nixie.StatusDiscarded)}
 	case p.call.Kind == Hold && queued:
-		return []life{s.die(nixie.StatusReview)}
+		return []register{s.die(nixie.StatusReview)}
 	case p.call.Kind == RetryNow && queued:
 		s.due = min(s.due, s.now)
-		return []life{s}
+		return []register{s}
 	}
 	return nil
 }
 
-func (s life) only(ok bool) []life {
+func (s register) only(ok bool) []register {
 	if !ok {
 		return nil
 	}
-	return []life{s}
+	return []register{s}
 }
 
 // resolve moves the letter on. A redrive is also refused for the sake of a dedupe
 // key, of which another model knows.
-func (s life) resolve(p *part) []life {
+func (s register) resolve(p *part) []register {
 	waits := s.state == nixie.Dead && s.letter != nixie.StatusDiscarded
 	switch {
 	case p.code == nixie.CodeNotFound:
@@ -291,17 +291,17 @@ func (s life) resolve(p *part) []life {
 		return nil
 	case p.call.Kind == Drop:
 		s.letter = nixie.StatusDiscarded
-		return []life{s}
+		return []register{s}
 	}
 	s = s.free()
 	s.state, s.letter, s.due = nixie.Queued, nixie.StatusRedriving, s.now
 	s.generation++
 	s.redrives++
 	s.attempts, s.deliveries, s.crashes = 0, 0, 0
-	return []life{s}
+	return []register{s}
 }
 
-func (s life) look(p *part) []life {
+func (s register) look(p *part) []register {
 	f := p.found
 	if f == nil {
 		return s.only(s.state == "")

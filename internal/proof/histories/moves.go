@@ -6,12 +6,12 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// latest is how many of the newest loans, or of the newest dead, are looked at to
+// latest bounds how many of the newest loans, or of the newest dead, are looked at to
 // use one again: old ones make little trouble.
 const latest = 12
 
-// take takes up to n loans in hand, or now and then one that somebody has or had:
-// whoever knows the number of a lease may use it, and an old one is refused.
+// take takes up to n loans in hand, or now and then one that any client has or had:
+// a client that knows the number of a lease may use it, and an old one is refused.
 func (p *player) take(n int) []Loan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -32,7 +32,7 @@ func (p *player) take(n int) []Loan {
 // forgetful loses the store's own note on a loan now and then.
 func (p *player) forgetful(l Loan) Loan {
 	if p.rng.IntN(5) == 0 {
-		l.Place, l.Batch, l.Member = 0, 0, 0
+		l.Pos, l.Batch, l.Member = 0, 0, 0
 	}
 	return l
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // keyModel asks of one dedupe key whether it had at most one holder at any time.
-// Its state is the holder; the zero ID is nobody.
+// Its state is the holder; the zero ID stands for none.
 func keyModel() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{nixie.ID{}} },
@@ -106,7 +106,7 @@ func (p *part) dies() bool {
 	return false
 }
 
-// ends reports whether the part ends a life of its message, if it happened.
+// ends reports whether the part ends a generation of its message, if it happened.
 func (p *part) ends() bool {
 	switch p.call.Kind {
 	case Finish, Cancel, Hold:

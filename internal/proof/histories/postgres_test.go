@@ -88,7 +88,10 @@ func joinPostgres(schema, url, owner string, clock func() time.Time, breaks sabo
 	if err != nil {
 		return nil, err
 	}
-	return pgClient{breaks.on(histories.Local{Store: s, Begin: func(ctx context.Context) (histories.Tx, error) { return beginPostgres(ctx, s, pool, schema) }}), pool}, nil
+	return pgClient{breaks.on(histories.Local{Store: s, Begin: func(ctx context.Context) (histories.Tx, error) {
+		return beginPostgres(ctx,
+			s, pool, schema)
+	}}), pool}, nil
 }
 
 // pgClient closes the pool of its transactions too.
@@ -114,7 +117,8 @@ func beginPostgres(ctx context.Context, s *postgres.Store, pool *pgxpool.Pool, s
 		return histories.Tx{}, err
 	}
 	write := func(ctx context.Context, e histories.Effect) error {
-		_, err := tx.Exec(ctx, "insert into "+schema+".app_effect (number, message, generation) values ($1, $2, $3)", e.Number, [16]byte(e.Message), e.Generation)
+		_, err := tx.Exec(ctx, "insert into "+schema+".app_effect (number, message, generation) values ($1, $2, $3)", e.Number,
+			[16]byte(e.Message), e.Generation)
 		return err
 	}
 	return histories.Tx{

@@ -42,7 +42,7 @@ func Serve(in io.Reader, out io.Writer, c Client) error {
 			a := response{r.Number, c.Do(r.Call)}
 			mu.Lock()
 			defer mu.Unlock()
-			_ = to.Encode(a) // nobody listens to the answer of a process that is killed
+			_ = to.Encode(a) // no client listens to the answer of a process that is killed
 		})
 	}
 	wg.Wait()
@@ -80,7 +80,7 @@ func Process(cmd *exec.Cmd) (Client, error) {
 	return r, nil
 }
 
-// listen hands answers out. When the process is gone, nobody knows what became of
+// listen hands answers out. When the process is gone, no client knows what became of
 // the calls that are still open.
 func (r *remote) listen(out io.Reader) {
 	lines := bufio.NewReader(out)
@@ -145,7 +145,7 @@ func (r *remote) Close() error {
 func (r *remote) Kill() error {
 	err := r.cmd.Process.Kill()
 	r.end.Wait()
-	_ = r.cmd.Wait() // killed is what it should be
+	_ = r.cmd.Wait() // it was killed, which is no success
 	_ = r.in.Close()
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// open is the end of a call whose outcome nobody knows: it may happen at any time
+// open is the end of a call whose outcome is unknown: it may happen at any time
 // after it began.
 const open = math.MaxInt64
 
@@ -25,7 +25,7 @@ type event struct {
 	early, late time.Time // by the store's clock, at its start and its end
 }
 
-// record is what the clients of a history did. It is safe for concurrent use.
+// record holds what the clients of a history did. It is safe for concurrent use.
 type record struct {
 	clock *Clock
 	mu    sync.Mutex
@@ -51,12 +51,12 @@ func (r *record) end(e *event, a Answer) {
 	e.answer, e.to, e.late = a, r.ticks, r.clock.Now()
 }
 
-// part is what an event means to one message.
+// part holds what an event means to one message.
 type part struct {
 	*event
 	message nixie.ID
 	code    nixie.Code
-	loan    *Loan // that was claimed or is used; nil for a claim that nobody knows of
+	loan    *Loan // that was claimed or is used; nil for a claim that no client knows of
 
 	found     *Found   // by a look; nil: no such message
 	keyed     bool     // the message has a dedupe key
@@ -76,7 +76,7 @@ func (e *event) names(id nixie.ID) bool {
 	return slices.ContainsFunc(e.answer.Loans, func(l Loan) bool { return l.ID == id })
 }
 
-// end is when the part had happened at the latest.
+// end returns the latest time at which the part had happened.
 func (p *part) end() int64 {
 	if p.code == nixie.CodeOutcomeUnknown {
 		return open
@@ -93,11 +93,11 @@ func (p *part) latest() int64 {
 }
 
 // parts lists what an event means to each message it names. What has certainly
-// not happened means nothing, and neither does a look that nobody saw.
+// not happened means nothing, and neither does a look whose answer was lost.
 func (e *event) parts() []part {
 	var all []part
 	switch e.call.Kind {
-	case Resume, Arrange:
+	case Resume, Configure:
 		return nil
 	case Look, LookAll:
 		return e.seen()
@@ -141,7 +141,7 @@ func (e *event) seen() []part {
 	return all
 }
 
-// unknown reports whether nobody knows if the event happened.
+// unknown reports whether it is unknown if the event happened.
 func (e *event) unknown() bool {
 	return e.answer.Code == nixie.CodeOutcomeUnknown || slices.Contains(e.answer.Parts, nixie.CodeOutcomeUnknown)
 }
@@ -178,7 +178,8 @@ func (e *event) line(about func(nixie.ID) bool) string {
 	}
 	for i := range e.answer.Loans {
 		if l := &e.answer.Loans[i]; about(l.ID) {
-			fmt.Fprintf(&b, " → %s lease %d until %s, life %d, attempt %d, delivery %d, crashes %d", short(l.ID), l.Number, moment(l.Until), l.Generation, l.Attempts, l.Deliveries, l.Crashes)
+			fmt.Fprintf(&b, " → %s lease %d until %s, generation %d, attempt %d, delivery %d, crashes %d", short(l.ID), l.Number,
+				moment(l.Until), l.Generation, l.Attempts, l.Deliveries, l.Crashes)
 			if l.Abandoned {
 				fmt.Fprintf(&b, ", abandoned by %s", l.AbandonedBy)
 			}
@@ -189,7 +190,8 @@ func (e *event) line(about func(nixie.ID) bool) string {
 	}
 	for _, f := range e.answer.Found {
 		if about(f.ID) {
-			fmt.Fprintf(&b, " → %s is %s, life %d, attempts %d, deliveries %d, crashes %d", short(f.ID), f.State, f.Generation, f.Attempts, f.Deliveries, f.Crashes)
+			fmt.Fprintf(&b, " → %s is %s, generation %d, attempts %d, deliveries %d, crashes %d", short(f.ID), f.State, f.Generation,
+				f.Attempts, f.Deliveries, f.Crashes)
 		}
 	}
 	if len(e.answer.Found) == 0 && len(e.call.Loans) == 0 && (e.call.Kind != Claim || e.answer.Code != "") && e.call.Kind != gone {

@@ -12,7 +12,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// fewHistories is how many a broken store may take to be found out.
+// fewHistories bounds how many a broken store may take to be found out.
 const fewHistories = 15
 
 // TestFindsSabotage breaks a store in ways that stores break: each is found within
@@ -26,11 +26,14 @@ func TestFindsSabotage(t *testing.T) {
 		"a settlement ignores the number of the lease": {breaks: noFence, says: "no order of these calls"},
 		"a message is handed to two":                   {breaks: twoHolders, says: "no order of these calls"},
 		"an acknowledged message is dropped":           {breaks: losing, says: "is lost"},
-		"a refused message comes in":                   {breaks: onEnqueue(func(m *nixie.Message) { m.DedupeKey = "" }), says: "dedupe key"},
-		"a stream is none":                             {breaks: onEnqueue(func(m *nixie.Message) { m.Stream = "" }), says: "stream stream-"},
-		"a delay is forgotten":                         {breaks: onEnqueue(func(m *nixie.Message) { m.Delay = 0 }), says: "no order of these calls"},
-		"a cancel does nothing":                        {breaks: idleCancel, says: "no order of these calls"},
-		"an effect stays without its completion":       {breaks: lonelyEffect, says: "effect", sqlite: true},
+		"a refused message comes in": {breaks: onEnqueue(func(m *nixie.Message) { m.DedupeKey = "" }),
+			says: "dedupe key"},
+		"a stream is none": {breaks: onEnqueue(func(m *nixie.Message) { m.Stream = "" }),
+			says: "stream stream-"},
+		"a delay is forgotten": {breaks: onEnqueue(func(m *nixie.Message) { m.Delay = 0 }),
+			says: "no order of these calls"},
+		"a cancel does nothing":                  {breaks: idleCancel, says: "no order of these calls"},
+		"an effect stays without its completion": {breaks: lonelyEffect, says: "effect", sqlite: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness := inMemory(tc.breaks())

@@ -6,7 +6,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// sending is what is known of a message from its enqueue alone.
+// sending holds what is known of a message from its enqueue alone.
 type sending struct{ queue, key, stream string }
 
 // tally is the queue as a whole, in Jepsen's words.
@@ -30,8 +30,8 @@ func (t tally) add(o tally) tally {
 func (v *verdict) total(all []*event, sent map[nixie.ID]sending, last []Found) tally {
 	acknowledged, unknown, seen := map[nixie.ID]bool{}, map[nixie.ID]bool{}, map[nixie.ID]bool{}
 	type ending struct {
-		message nixie.ID
-		life    int
+		message    nixie.ID
+		generation int
 	}
 	ends := map[ending]int{}
 	for _, e := range all {
@@ -77,7 +77,7 @@ func (v *verdict) total(all []*event, sent map[nixie.ID]sending, last []Found) t
 	for e, n := range ends {
 		if n > 1 {
 			t.duplicated++
-			v.say("life %d of message %s ended %d times", e.life, short(e.message), n)
+			v.say("generation %d of message %s ended %d times", e.generation, short(e.message), n)
 		}
 	}
 	t.seen = len(seen)
@@ -88,18 +88,18 @@ func (v *verdict) total(all []*event, sent map[nixie.ID]sending, last []Found) t
 // effect that is there tells that its completion happened, one that is not that
 // it did not.
 func (v *verdict) lookAtEffects(all []*event, effects []Effect) {
-	type life struct {
+	type generation struct {
 		message    nixie.ID
 		generation int
 	}
-	rows, lives := map[int64]int{}, map[life]int{}
+	rows, perGeneration := map[int64]int{}, map[generation]int{}
 	for _, e := range effects {
 		rows[e.Number]++
-		lives[life{e.Message, e.Generation}]++
+		perGeneration[generation{e.Message, e.Generation}]++
 	}
-	for l, n := range lives {
+	for l, n := range perGeneration {
 		if n > 1 {
-			v.say("life %d of message %s has %d effects", l.generation, short(l.message), n)
+			v.say("generation %d of message %s has %d effects", l.generation, short(l.message), n)
 		}
 	}
 	for _, e := range all {

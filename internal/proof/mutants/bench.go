@@ -113,7 +113,7 @@ func (b *bench) build(ctx context.Context, pkg, overlay string) (program, report
 	return program, string(text), err
 }
 
-// grace is how long a program may take to end by itself after a test of it has
+// grace bounds how long a program may take to end by itself after a test of it has
 // failed: tests that run side by side are not stopped by that.
 const grace = 10 * time.Second
 

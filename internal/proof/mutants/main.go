@@ -1,4 +1,4 @@
-// Mutants breaks the code on purpose, one place after the other, and sees
+// Mutants breaks the code on purpose, one change after the other, and sees
 // whether the tests find it. Tests that have never been seen to fail prove
 // little; here they are seen.
 //
@@ -11,7 +11,7 @@
 // line is "N of M found", and the exit code 1 unless all are found.
 //
 // A mutant that does not build is a mistake of the table, not a find. Nor is a
-// test that hangs until this program ends it: whoever waits for a test that says
+// test that hangs until this program ends it: a reader who waits for a test that says
 // nothing does not know what is broken.
 package main
 
@@ -32,7 +32,7 @@ import (
 	"time"
 )
 
-// limit is how long the tests of one mutant may take.
+// limit bounds how long the tests of one mutant may take.
 const limit = 5 * time.Minute
 
 var errSurvived = errors.New("not every mutant was found")

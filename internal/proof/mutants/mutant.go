@@ -48,7 +48,8 @@ func (m *mutant) mutated(root string) (map[string]string, error) {
 			text = string(source)
 		}
 		if n := strings.Count(text, e.old); n != 1 {
-			return nil, fmt.Errorf("mutant %d: its old text stands %d times in %s, want once: bring the table up to date:\n%s", m.number, n, e.file, e.old)
+			return nil, fmt.Errorf("mutant %d: its old text stands %d times in %s, want once: bring the table up to date:\n%s", m.number,
+				n, e.file, e.old)
 		}
 		files[e.file] = strings.Replace(text, e.old, e.new, 1)
 	}

@@ -128,7 +128,7 @@ func toyMutant(number int, pattern, changed string) mutant {
 	return mutant{number: number, name: "toy", edits: []edit{{"toy/toy.go", "return 2 * n", changed}}, tests: finder{"toy", pattern}}
 }
 
-// What is found, what survives and what is a mistake of the table is told apart,
+// What is found, what survives and what is a mistake of the table are distinguished,
 // and the tree is not touched.
 func TestVerdicts(t *testing.T) {
 	b, out := newBench(t, toyTest)
@@ -174,7 +174,8 @@ func TestBaselineHasToPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, out := newBench(t, test.tests)
 			err := b.all(t.Context(), []mutant{toyMutant(1, test.pattern, "return 3 * n")})
-			if err == nil || !strings.Contains(err.Error(), "without a mutant") || !strings.Contains(err.Error(), test.says) || out.Len() > 0 {
+			if err == nil || !strings.Contains(err.Error(), "without a mutant") || !strings.Contains(err.Error(), test.says) ||
+				out.Len() > 0 {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// outcome is how a run of tests ended.
+// outcome names the end of a run of tests.
 type outcome struct {
 	ran    int
 	clean  bool   // the program said that all is well
@@ -56,7 +56,7 @@ func (r *reader) Write(p []byte) (int, error) {
 	}
 }
 
-// marker is what comes before the lines of the test program itself.
+// marker comes before the lines of the test program itself.
 const marker = "\x16"
 
 func (r *reader) take(line string) {

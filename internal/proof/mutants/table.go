@@ -22,7 +22,8 @@ var (
 	mapping = finder{"internal/cli", "^TestMapOfAllFailures$"}
 	alone   = finder{"broker/kafka", "^TestPoisonIsIsolated$|^TestSuspectsOfOnePartitionAtATime$"}
 	ranges  = finder{"store/postgres", "^TestForgottenClaim|^TestPausedWhileAClaimWaits$|^TestStore$/^(Lease|Many)$"}
-	faults  = finder{"internal/proof/powerloss", "^TestFailAtEveryCall$/^write$"} // a commit that fails needs no luck, a crash between reply and commit does
+	// a commit that fails needs no luck, a crash between reply and commit does
+	faults = finder{"internal/proof/powerloss", "^TestFailAtEveryCall$/^write$"}
 )
 
 // table holds, below 41, some of the forty defects that a harness for systems of this
@@ -54,7 +55,8 @@ var table = []mutant{
 	{
 		number: 3, name: "drop lease number from extend",
 		breaks: "a holder whose lease is over is told that it was extended, and extends the lease of the next one",
-		edits: []edit{{"store/sqlite/extend.go", "h, err := t.hold(d)", `if row, err := t.pending(d.Lease.Handle.Pos); err == nil && row != nil {
+		edits: []edit{{"store/sqlite/extend.go",
+			"h, err := t.hold(d)", `if row, err := t.pending(d.Lease.Handle.Pos); err == nil && row != nil {
 			d.Lease.Number = row.Number
 		}
 		h, err := t.hold(d)`}},
@@ -135,8 +137,11 @@ var table = []mutant{
 	},
 	{
 		number: 22, name: "dedupe by select-then-insert",
-		breaks: "whether a key is free is looked up before the transaction that takes it: of several producers at once each makes a message",
-		edits: []edit{{"store/sqlite/enqueue.go", "err = s.write(ctx, size, func(t *tx) (err error) {", `const whose = " from dedupe where key = ?1 and queue = (select n from queue where name = ?2)"
+		breaks: "whether a key is free is looked up before the transaction that takes it: of several producers at once each makes a " +
+			"message",
+		edits: []edit{{"store/sqlite/enqueue.go",
+			"err = s.write(ctx, size, func(t *tx) (err error) {", `const whose = " from dedupe where key = ?1" +
+		" and queue = (select n from queue where name = ?2)"
 	var free []*nixie.Message
 	err = s.read(ctx, func(c conn) error {
 		for i := range messages {
@@ -170,8 +175,9 @@ var table = []mutant{
 	{
 		number: 24, name: "dead letter written after acknowledgement",
 		breaks: "a record counts as done with while its letter is still on its way to the broker, which may not take it",
-		edits:  []edit{{"broker/kafka/publish.go", "\tcase <-ctx.Done():\n", "\tcase <-ctx.Done():\n\tdefault:\n\t\treturn make([]error, len(s.records))\n"}},
-		tests:  kafka,
+		edits: []edit{{"broker/kafka/publish.go", "\tcase <-ctx.Done():\n",
+			"\tcase <-ctx.Done():\n\tdefault:\n\t\treturn make([]error, len(s.records))\n"}},
+		tests: kafka,
 	},
 	{
 		number: 25, name: "audit outside the transaction",
@@ -186,7 +192,8 @@ var table = []mutant{
 		number: 26, name: "payload truncated at 64 KiB",
 		breaks: "the end of a long body is cut off before its hash is taken, so that no damage shows",
 		edits: []edit{
-			{"store/sqlite/enqueue.go", "nixie.HashBody(messages[i].Body)", "nixie.HashBody(messages[i].Body[:min(len(messages[i].Body), 64<<10)])"},
+			{"store/sqlite/enqueue.go", "nixie.HashBody(messages[i].Body)",
+				"nixie.HashBody(messages[i].Body[:min(len(messages[i].Body), 64<<10)])"},
 			{"store/sqlite/enqueue.go", "st.BindBytes(9, m.Body)", "st.BindBytes(9, m.Body[:min(len(m.Body), 64<<10)])"},
 			{"store/sqlite/enqueue.go", "bytes(m.Body)", "bytes(m.Body[:min(len(m.Body), 64<<10)])"},
 		},
@@ -194,7 +201,7 @@ var table = []mutant{
 	},
 	{
 		number: 29, name: "backoff overflow negative",
-		breaks: "the wait after many failures turns round and becomes the shortest one",
+		breaks: "the wait after many failures overflows and becomes the shortest one",
 		edits: []edit{
 			{"policy/backoff.go", "float64(b.Base) * math.Pow(b.Factor, float64(n-1))", "b.Base << (n - 1)"},
 			{"policy/backoff.go", "if grown < float64(b.longest()) {", "if grown < b.longest() {"},
@@ -205,7 +212,8 @@ var table = []mutant{
 	{
 		number: 31, name: "LIMIT before the eligibility filter",
 		breaks: "messages that must not be handed out fill the page, and those behind them starve",
-		edits: []edit{{"store/sqlite/sql/claim_new.sql", "from message\nwhere pos > +:cursor and pos <= +:last and own = 0\norder by pos\nlimit :limit + 0",
+		edits: []edit{{"store/sqlite/sql/claim_new.sql",
+			"from message\nwhere pos > +:cursor and pos <= +:last and own = 0\norder by pos\nlimit :limit + 0",
 			"from (select * from message where pos > +:cursor and pos <= +:last order by pos limit :limit + 0)\nwhere own = 0"}},
 		tests: intake,
 	},
@@ -217,7 +225,7 @@ var table = []mutant{
 	},
 	{
 		number: 37, name: "Kafka commits highest instead of contiguous",
-		breaks: "what finishes out of turn takes along those before it that have not",
+		breaks: "an offset that finishes early commits those before it that have not",
 		edits:  []edit{{"broker/kafka/prefix.go", "if at > 0 {\n", "if p.next = max(p.next, e.offset+1); at > 0 {\n"}},
 		tests:  kafka,
 	},
@@ -229,25 +237,25 @@ var table = []mutant{
 	},
 	{
 		number: 39, name: "suspects of all partitions at a time",
-		breaks: "the first record of a partition beside that of a killer is convicted with it",
+		breaks: "the first record of another partition is convicted with the killer",
 		edits:  []edit{{"broker/kafka/receive.go", "suspect == nil || suspect == p ||", "suspect == nil || suspect != nil ||"}},
 		tests:  alone,
 	},
 	{
 		number: 41, name: "damaged letter sent to a broker",
-		breaks: "a letter whose body does not fit its hash goes to a broker, where nobody can tell it from what was meant",
+		breaks: "a letter whose body does not fit its hash goes to a broker, where no reader sees the damage",
 		edits:  []edit{{"redrive/send.go", "len(l.Damage) > 0 {", "false {"}},
 		tests:  mover,
 	},
 	{
 		number: 42, name: "letter of a record that is no longer ours",
-		breaks: "who lost a record meanwhile publishes its letter all the same, beside what the next holder does with it",
+		breaks: "a holder that lost a record meanwhile publishes its letter all the same, and so does the next holder",
 		edits:  []edit{{"broker/settle.go", "asked[n].err = err", "_, _ = n, err"}},
 		tests:  source,
 	},
 	{
 		number: 51, name: "renewed lease counted from the answer",
-		breaks: "who renews slowly goes on with a message that somebody else has by then",
+		breaks: "a worker that renews slowly goes on with a message that another worker holds by then",
 		edits:  []edit{{"worker/renew.go", "int64(now + w.c.Lease)", "int64(w.since(w.c.Clock()) + w.c.Lease)"}},
 		tests:  engine,
 	},
@@ -264,7 +272,7 @@ var table = []mutant{
 		tests:  machine,
 	},
 	{
-		number: 54, name: "who was beside a killer is convicted",
+		number: 54, name: "a message in hand with a killer is convicted",
 		breaks: "innocents that were in hand at three kills are poison",
 		edits:  []edit{{"policy/config.go", "(d.AbandonedAlone || d.Crashes >= c.MaxCrashes+sharedCrashes)", "sharedCrashes > 0"}},
 		tests:  waits,
@@ -277,7 +285,7 @@ var table = []mutant{
 	},
 	{
 		number: 56, name: "survivors stay suspects",
-		breaks: "what once was in hand at a kill runs in small groups for the rest of its life",
+		breaks: "what once was in hand at a kill runs in small groups for ever",
 		edits:  []edit{{"store/lifecycle/message.go", "m.Crashes, m.Alone = 0, false", "m.Alone = false"}},
 		tests:  machine,
 	},
@@ -307,9 +315,10 @@ var table = []mutant{
 	},
 	{
 		number: 72, name: "settings not read again once the cursor is locked",
-		breaks: "a queue that is paused while a claim waits for its turn hands out messages all the same",
-		edits:  []edit{{"store/postgres/sql/claim_unordered.sql", "q.settings = :settings::jsonb and not q.paused", ":settings::jsonb is not null"}},
-		tests:  ranges,
+		breaks: "a queue that is paused while a claim waits for the cursor hands out messages all the same",
+		edits: []edit{{"store/postgres/sql/claim_unordered.sql", "q.settings = :settings::jsonb and not q.paused",
+			":settings::jsonb is not null"}},
+		tests: ranges,
 	},
 	{
 		number: 73, name: "members not counted again once their batch is locked",
@@ -319,7 +328,7 @@ var table = []mutant{
 	},
 	{
 		number: 74, name: "merge without compare-and-swap",
-		breaks: "a merge that somebody else made meanwhile is lost",
+		breaks: "a merge that another process made meanwhile is lost",
 		edits:  []edit{{"mapreduce/worktree/merge.go", `"refs/heads/"+j.Branch(), to, from)`, `"refs/heads/"+j.Branch(), to)`}},
 		tests:  tree,
 	},
@@ -354,7 +363,7 @@ var table = []mutant{
 		tests:  model,
 	},
 	{
-		number: 80, name: "a redriven letter keeps its place among those that passed it",
+		number: 80, name: "a redriven letter keeps its position among those that passed it",
 		breaks: "a message goes before what was there when it died, out of order and unmarked",
 		edits:  []edit{{"store/lifecycle/letter.go", "appends = ordered && !l.Blocks", "appends = ordered && l.Blocks"}},
 		tests:  machine,
@@ -367,12 +376,12 @@ var table = []mutant{
 	},
 	{
 		number: 82, name: "a dead head blocks whom an operator let go",
-		breaks: "a stream stands still after somebody said that it need not wait",
+		breaks: "a stream stands still after an operator let it go",
 		edits:  []edit{{"store/lifecycle/letter.go", "set.Blocks() && !e.Frees", "set.Blocks()"}},
 		tests:  machine,
 	},
 	{
-		number: 83, name: "nobody may pass a dead head",
+		number: 83, name: "no message may pass a dead head",
 		breaks: "a message that an operator let pass waits behind a dead letter all the same",
 		edits:  []edit{{"store/lifecycle/stream.go", "strict && (blocked || due > now)", "strict && due > now"}},
 		tests:  machine,

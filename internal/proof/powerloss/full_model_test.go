@@ -12,7 +12,7 @@ import (
 )
 
 // TestModelOnAFullDisk compares the store with the reference store, as the suite for
-// stores does, on a disk that is full at some write of each call: whoever is refused
+// stores does, on a disk that is full at some write of each call: a caller that is refused
 // calls again once there is room.
 func TestModelOnAFullDisk(t *testing.T) {
 	refused := 0

@@ -48,7 +48,8 @@ func (p *play) refusals(fault faultdisk.Fault, what string, call func() error) (
 			p.disk.Heal()
 			return n - 1
 		}
-		if text := err.Error(); !strings.Contains(text, p.s.Path()) || !strings.Contains(text, "disk") || !strings.Contains(text, "nothing was changed") {
+		if text := err.Error(); !strings.Contains(text, p.s.Path()) || !strings.Contains(text, "disk") || !strings.Contains(text,
+			"nothing was changed") {
 			p.t.Errorf("%s: told %q", what, text)
 		}
 		if got := p.seen(p.s); got != before {
@@ -79,7 +80,8 @@ func (p *play) afterCrash(what string, mode faultdisk.Mode, want string) {
 	}
 }
 
-func (c *crowded) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (set nixie.QueueSettings, err error) {
+func (c *crowded) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (set nixie.QueueSettings,
+	err error) {
 	c.try("adjust", func() error { set, err = c.Store.Adjust(ctx, queue, actor, reason, edit); return err })
 	return set, err
 }
@@ -133,7 +135,7 @@ func (c *crowded) transact(key string, before []*nixie.Delivery) (err error) {
 	return err
 }
 
-// TestFullDisk fills the disk at each write of each call in turn. What was refused has
+// TestFullDisk fills the disk at each write of each call, one after the other. What was refused has
 // not happened, what was acknowledged stays, readers go on meanwhile, and once there is
 // room the same store goes on and comes to the end as if nothing had been.
 func TestFullDisk(t *testing.T) {
@@ -197,8 +199,8 @@ func (c *crowded) transactions() error {
 }
 
 // TestIndexCannotGrow commits more than the index of the log has room for, on a disk
-// that is full just then. The answer is that nobody knows, as a crash would bring the
-// transaction back. Nobody sees it, the store goes on, and the next commit decides.
+// that is full just then. The answer is that the outcome is unknown, as a crash would bring the
+// transaction back. No reader sees it, the store goes on, and the next commit decides.
 func TestIndexCannotGrow(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprint("commits again ", again), func(t *testing.T) {
@@ -252,7 +254,8 @@ func TestFailedSyncEndsTheStore(t *testing.T) {
 	disk.FailAt(1, faultdisk.Fault{Calls: faultdisk.Sync, File: "-wal"})
 	_, unknown := p.s.Enqueue(p.ctx, nixie.Message{Queue: "q"})
 	_, later := p.s.Enqueue(p.ctx, nixie.Message{Queue: "q"})
-	if nixie.CodeOf(unknown) != nixie.CodeOutcomeUnknown || nixie.CodeOf(later) != nixie.CodeUnavailable || p.s.Features().Patience(later) != 0 {
+	if nixie.CodeOf(unknown) != nixie.CodeOutcomeUnknown || nixie.CodeOf(later) != nixie.CodeUnavailable ||
+		p.s.Features().Patience(later) != 0 {
 		t.Errorf("told %v, then %v", unknown, later)
 	}
 	must(t, p.s.Close())

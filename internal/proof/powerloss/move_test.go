@@ -27,7 +27,7 @@ func TestR18_AMoveIsWholeAtEveryCrash(t *testing.T) {
 		must(t, err)
 	}
 	disk.Mark("enqueued")
-	bury := func(life int) {
+	bury := func(generation int) {
 		ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: messages, Lease: time.Hour})
 		must(t, err)
 		for _, d := range ds {
@@ -35,7 +35,7 @@ func TestR18_AMoveIsWholeAtEveryCrash(t *testing.T) {
 				Delivery: d, Verb: nixie.Bury, Failure: &nixie.Failure{Text: "no"},
 				Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Fingerprint: "f", Redrivable: true},
 			}})[0])
-			disk.Mark(fmt.Sprint("dead ", d.Key, " ", life))
+			disk.Mark(fmt.Sprint("dead ", d.Key, " ", generation))
 		}
 	}
 	bury(1)
@@ -77,7 +77,8 @@ func audited(ctx context.Context, s *sqlite.Store, m *store.Record, letters []ni
 			return err
 		}
 		if len(entries) != deaths+m.Redrives {
-			return fmt.Errorf("letter of message %s has %d entries in the audit after %d deaths and %d redrives", m.Key, len(entries), deaths, m.Redrives)
+			return fmt.Errorf("letter of message %s has %d entries in the audit after %d deaths and %d redrives", m.Key, len(entries),
+				deaths, m.Redrives)
 		}
 	}
 	return nil
@@ -108,12 +109,12 @@ func eitherOr(s *sqlite.Store, promises []string) error {
 	}
 	for _, p := range promises {
 		var key string
-		var life int
-		if n, _ := fmt.Sscanf(p, "dead %s %d", &key, &life); n != 2 {
+		var generation int
+		if n, _ := fmt.Sscanf(p, "dead %s %d", &key, &generation); n != 2 {
 			continue
 		}
-		if m := byKey[key]; m.Generation < life || m.Generation == life && m.State != nixie.Dead {
-			return fmt.Errorf("%s: it is %s in life %d", p, m.State, m.Generation)
+		if m := byKey[key]; m.Generation < generation || m.Generation == generation && m.State != nixie.Dead {
+			return fmt.Errorf("%s: it is %s in generation %d", p, m.State, m.Generation)
 		}
 	}
 	return broken(s, nil)

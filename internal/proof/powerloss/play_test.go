@@ -98,7 +98,8 @@ func (p *play) message() nixie.Message {
 		Body:      []byte(strings.Repeat(fmt.Sprint("body ", p.made, " "), p.rng.IntN(oneOf(p.rng, 2, 20, 900)))),
 		Priority:  oneOf(p.rng, 0, 0, 0, 1, -1),
 		Delay:     oneOf(p.rng, 0, 0, 0, 10*time.Second),
-		DedupeKey: oneOf(p.rng, "", "", "x", "y"), OnConflict: oneOf(p.rng, nixie.ReturnExisting, nixie.FailOnConflict, nixie.ReplaceExisting),
+		DedupeKey: oneOf(p.rng, "", "", "x", "y"), OnConflict: oneOf(p.rng, nixie.ReturnExisting, nixie.FailOnConflict,
+			nixie.ReplaceExisting),
 	}
 	if m.Queue == orderedQueue {
 		m.Stream = oneOf(p.rng, "s", "t", "")
@@ -116,7 +117,8 @@ func (p *play) enqueue() {
 }
 
 func (p *play) claim() {
-	ds, err := p.s.Claim(p.ctx, oneOf(p.rng, plainQueue, orderedQueue), nixie.Want{Max: 1 + p.rng.IntN(4), Lease: oneOf(p.rng, 10*time.Second, time.Hour)})
+	ds, err := p.s.Claim(p.ctx, oneOf(p.rng, plainQueue, orderedQueue), nixie.Want{Max: 1 + p.rng.IntN(4),
+		Lease: oneOf(p.rng, 10*time.Second, time.Hour)})
 	p.allow(err)
 	p.held = append(p.held, ds...)
 }
@@ -145,7 +147,8 @@ func (p *play) end(verbs ...nixie.Verb) {
 		if st.Verb != nixie.Complete && st.Verb != nixie.Release {
 			st.Failure = p.failure()
 		}
-		st.Burial = &nixie.Burial{Cause: nixie.CausePermanent, Status: oneOf(p.rng, nixie.StatusOpen, nixie.StatusQuarantined), Fingerprint: "v1:a", Redrivable: true}
+		st.Burial = &nixie.Burial{Cause: nixie.CausePermanent, Status: oneOf(p.rng, nixie.StatusOpen, nixie.StatusQuarantined),
+			Fingerprint: "v1:a", Redrivable: true}
 		if st.Verb == nixie.Hold {
 			st.Burial.Status = nixie.StatusReview
 		}
@@ -182,7 +185,8 @@ func (p *play) resolve() {
 	for _, id := range p.letters() {
 		all = append(all, store.Resolution{
 			Letter: id, Actor: "ann", Reason: "why", Force: true, Event: oneOf(p.rng,
-				store.OnRedrive, store.OnRedrive, store.OnDiscard, store.OnHold, store.OnUnhold, store.OnRequalify, store.OnRestore, store.OnNote, store.OnPurge),
+				store.OnRedrive, store.OnRedrive, store.OnDiscard, store.OnHold, store.OnUnhold, store.OnRequalify, store.OnRestore,
+				store.OnNote, store.OnPurge),
 		})
 	}
 	p.allow(p.s.Resolve(p.ctx, all)...)
@@ -204,7 +208,8 @@ func (p *play) redrive() {
 	found, err := store.FindOperation(p.ctx, p.s, store.OperationQuery{ID: id, Next: 1})
 	must(p.t, err)
 	for _, letter := range found.Next {
-		p.allow(p.s.Resolve(p.ctx, []store.Resolution{{Letter: letter, Event: store.OnRedrive, Actor: "ann", Operation: id, Force: true}})...)
+		p.allow(p.s.Resolve(p.ctx, []store.Resolution{{Letter: letter, Event: store.OnRedrive, Actor: "ann", Operation: id,
+			Force: true}})...)
 	}
 }
 
@@ -214,7 +219,8 @@ func (p *play) amend() {
 	if len(ms) == 0 {
 		return
 	}
-	c := store.Change{Verb: oneOf(p.rng, store.ChangeVerbs()...), Actor: "ann", Reason: "why", At: p.clock.Now().Add(time.Minute), Queue: plainQueue}
+	c := store.Change{Verb: oneOf(p.rng, store.ChangeVerbs()...), Actor: "ann", Reason: "why", At: p.clock.Now().Add(time.Minute),
+		Queue: plainQueue}
 	c.Hold, c.Burial = p.failure(), &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusReview, Fingerprint: "v1:a"}
 	c.Hold.Decision = nixie.Hold
 	p.allow(p.s.Amend(p.ctx, []nixie.ID{ms[p.rng.IntN(len(ms))].ID}, c)...)
@@ -231,7 +237,8 @@ func (p *play) purge() {
 }
 
 func (p *play) unblock() {
-	_, err := p.s.Features().Streams.Unblock(p.ctx, store.Unblocking{Queue: orderedQueue, Stream: oneOf(p.rng, "s", "t"), Actor: "ann", Reason: "why", Mark: p.rng.IntN(2) == 0})
+	_, err := p.s.Features().Streams.Unblock(p.ctx, store.Unblocking{Queue: orderedQueue, Stream: oneOf(p.rng, "s", "t"), Actor: "ann",
+		Reason: "why", Mark: p.rng.IntN(2) == 0})
 	p.allow(err)
 }
 

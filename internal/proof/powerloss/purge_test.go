@@ -21,7 +21,8 @@ import (
 func TestR26_APurgeGoesOnAfterEveryCrash(t *testing.T) {
 	disk := faultdisk.New(t, "store")
 	born := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	s, err := sqlite.Open(disk.Path("store.db"), sqlite.Options{VFS: disk.VFS(), Reserve: -1, LockWait: time.Millisecond, Clock: func() time.Time { return born }})
+	s, err := sqlite.Open(disk.Path("store.db"), sqlite.Options{VFS: disk.VFS(), Reserve: -1, LockWait: time.Millisecond,
+		Clock: func() time.Time { return born }})
 	must(t, err)
 	must(t, store.Configure(t.Context(), s, "q", nixie.QueueSettings{DedupeScope: nixie.DedupeEver}, "test", ""))
 	for i := range 4 {
@@ -39,7 +40,8 @@ func TestR26_APurgeGoesOnAfterEveryCrash(t *testing.T) {
 	must(t, s.Close())
 	lived := len(disk.Trace())
 
-	later := sqlite.Options{VFS: disk.VFS(), Reserve: -1, LockWait: time.Millisecond, Clock: func() time.Time { return born.Add(100 * 24 * time.Hour) }}
+	later := sqlite.Options{VFS: disk.VFS(), Reserve: -1, LockWait: time.Millisecond,
+		Clock: func() time.Time { return born.Add(100 * 24 * time.Hour) }}
 	s, err = sqlite.Open(disk.Path("store.db"), later)
 	must(t, err)
 	e, err := redrive.New(redrive.Config{Store: s, Batch: 1})
@@ -80,7 +82,8 @@ func endAll(t *testing.T, s *sqlite.Store) {
 	for i, d := range ds {
 		st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
 		if i > 0 {
-			st.Verb, st.Failure = nixie.Discard, &nixie.Failure{Text: "no", Attachments: []nixie.Attachment{{Name: "stderr", Data: []byte("no")}}}
+			st.Verb, st.Failure = nixie.Discard, &nixie.Failure{Text: "no", Attachments: []nixie.Attachment{{Name: "stderr",
+				Data: []byte("no")}}}
 		}
 		if i > 1 {
 			st.Verb, st.Burial = nixie.Bury, &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Fingerprint: "f"}

@@ -20,7 +20,7 @@ func TestRandomPowerLoss(t *testing.T) {
 	proof.Run(t, "power-loss", loseAt)
 }
 
-// stepsOfSeed is how many acts of a seed the power goes in.
+// stepsOfSeed counts the acts of a seed in which the power goes.
 const stepsOfSeed = 3
 
 // loseAt plays one seed. Every fourth has no past: the power goes while the store

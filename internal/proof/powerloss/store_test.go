@@ -93,7 +93,8 @@ func (a drama) redrive(key string) error {
 		return err
 	}
 	for _, id := range letters {
-		if err := a.s.Resolve(ctx, []store.Resolution{{Letter: id, Event: store.OnRedrive, Actor: "test", Operation: op.ID}})[0]; err != nil {
+		if err := a.s.Resolve(ctx, []store.Resolution{{Letter: id, Event: store.OnRedrive, Actor: "test",
+			Operation: op.ID}})[0]; err != nil {
 			return err
 		}
 	}
@@ -134,7 +135,8 @@ func broken(s *sqlite.Store, promises []string) error {
 			kept = m.Redrives == 1 && m.Generation == 2
 		}
 		if !kept {
-			return fmt.Errorf("%s: message is %s, %d deliveries, generation %d, %d failures", p, m.State, m.Deliveries, m.Generation, len(m.History))
+			return fmt.Errorf("%s: message is %s, %d deliveries, generation %d, %d failures", p, m.State, m.Deliveries, m.Generation,
+				len(m.History))
 		}
 	}
 	return nil
@@ -171,7 +173,8 @@ func TestPowerLoss(t *testing.T) {
 				t.Errorf("%s: does not go on: %v", c, err)
 			}
 		})
-		t.Logf("%d changes of the disk, %d crash points, %d different images, %d wrong", disk.Ops(), tally.Points, tally.Images, wrong.Load())
+		t.Logf("%d changes of the disk, %d crash points, %d different images, %d wrong", disk.Ops(), tally.Points, tally.Images,
+			wrong.Load())
 		if tally.Points < 500/parts {
 			t.Errorf("%d crash points, want %d", tally.Points, 500/parts)
 		}
@@ -243,7 +246,7 @@ func coveredBy(fault string) string {
 	}[strings.NewReplacer(" ", "_").Replace(fault)]
 }
 
-// TestFailAtEveryCall fails each call to the disk in turn, in each way, and wants
+// TestFailAtEveryCall fails each call to the disk, one after the other, in each way, and wants
 // every promise kept and no damage done.
 func TestFailAtEveryCall(t *testing.T) { proof.Run(t, "faults-core", failCalls) }
 
@@ -262,7 +265,8 @@ func failCalls(t *testing.T, seed uint64) int {
 					_ = s.Close()
 				}
 				disk.Heal()
-				if s, err = sqlite.Open(disk.Path("store.db"), sqlite.Options{VFS: disk.VFS(), Reserve: -1, LockWait: time.Millisecond}); err != nil {
+				if s, err = sqlite.Open(disk.Path("store.db"), sqlite.Options{VFS: disk.VFS(), Reserve: -1,
+					LockWait: time.Millisecond}); err != nil {
 					t.Fatalf("after the fault: %v", err)
 				}
 				defer s.Close() //nolint:errcheck // it was only looked at

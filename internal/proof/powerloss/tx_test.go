@@ -171,7 +171,7 @@ func inTransaction() []string {
 	return []string{"read", "write", "write=13 short 512 always", "sync", "sync always", "shm-lock", "shm-lock=5130"}
 }
 
-// TestFailInTransaction fails each call to the disk in turn during transactions
+// TestFailInTransaction fails each call to the disk, one after the other, during transactions
 // of the caller, in each way.
 func TestFailInTransaction(t *testing.T) {
 	ran := 0

@@ -28,7 +28,7 @@ const (
 // task is a proof, or a fuzz target, that runs until its count is full.
 type task struct {
 	name, pkg string
-	// run goes on with the task. failure is what it found; an error means that it could not run.
+	// run goes on with the task. failure says what it found; an error means that it could not run.
 	run func(ctx context.Context, d *driver) (failure string, err error)
 }
 

@@ -25,7 +25,8 @@ func pretend(name string, count int, failure string) task {
 func deep(t *testing.T, kept []proof.Progress, hash string, all ...task) (said string, done []proof.Progress, err error) {
 	t.Helper()
 	var out strings.Builder
-	d := &driver{folder: t.TempDir(), out: &out, commit: "c", kept: kept, failures: map[string]string{}, builds: map[string]string{"p": hash}}
+	d := &driver{folder: t.TempDir(), out: &out, commit: "c", kept: kept, failures: map[string]string{},
+		builds: map[string]string{"p": hash}}
 	d.runAll(t.Context(), all)
 	if done, err = d.collect(all); err != nil {
 		t.Fatal(err)
@@ -53,12 +54,16 @@ func TestGoesOn(t *testing.T) {
 		build string
 		want  proof.Progress
 	}{
-		"the same code":       {proof.Progress{Count: 7, Build: "h", Commit: "c"}, "h", proof.Progress{Count: 12, Build: "h", Commit: "c"}},
-		"other code":          {proof.Progress{Count: 7, Build: "h", Commit: "b"}, "i", proof.Progress{Count: 12, Build: "i", Commit: "b to c"}},
-		"a third commit":      {proof.Progress{Count: 3, Build: "h", Commit: "a to b"}, "i", proof.Progress{Count: 8, Build: "i", Commit: "a to c"}},
-		"full, other code":    {proof.Progress{Count: 10, Build: "h", Commit: "b"}, "i", proof.Progress{Count: 5, Build: "i", Commit: "c"}},
-		"full, the same code": {proof.Progress{Count: 10, Build: "h", Commit: "b"}, "h", proof.Progress{Count: 10, Build: "h", Commit: "b"}},
-		"wrong, other code":   {proof.Progress{Count: 7, Violations: 1, Build: "h", Commit: "b"}, "i", proof.Progress{Count: 5, Build: "i", Commit: "c"}},
+		"the same code": {proof.Progress{Count: 7, Build: "h", Commit: "c"}, "h", proof.Progress{Count: 12, Build: "h", Commit: "c"}},
+		"other code": {proof.Progress{Count: 7, Build: "h", Commit: "b"}, "i", proof.Progress{Count: 12, Build: "i",
+			Commit: "b to c"}},
+		"a third commit": {proof.Progress{Count: 3, Build: "h", Commit: "a to b"}, "i", proof.Progress{Count: 8, Build: "i",
+			Commit: "a to c"}},
+		"full, other code": {proof.Progress{Count: 10, Build: "h", Commit: "b"}, "i", proof.Progress{Count: 5, Build: "i", Commit: "c"}},
+		"full, the same code": {proof.Progress{Count: 10, Build: "h", Commit: "b"}, "h", proof.Progress{Count: 10, Build: "h",
+			Commit: "b"}},
+		"wrong, other code": {proof.Progress{Count: 7, Violations: 1, Build: "h", Commit: "b"}, "i", proof.Progress{Count: 5, Build: "i",
+			Commit: "c"}},
 	} {
 		tc.kept.Name, tc.kept.Want = "a", 10
 		_, done, err := deep(t, []proof.Progress{tc.kept}, tc.build, pretend("a", 5, ""))
@@ -95,7 +100,8 @@ func TestChoose(t *testing.T) {
 	for _, t := range choose(all, []string{"kills-postgres-str", "fuzz-privacy"}) {
 		got = append(got, t.name)
 	}
-	if want := []string{"kills-postgres-streams", "fuzz-privacy-FuzzSecrets"}; !slices.Equal(got, want) || len(choose(all, nil)) != len(all) {
+	if want := []string{"kills-postgres-streams", "fuzz-privacy-FuzzSecrets"}; !slices.Equal(got, want) ||
+		len(choose(all, nil)) != len(all) {
 		t.Errorf("chose %v", got)
 	}
 }
@@ -113,7 +119,8 @@ func TestPage(t *testing.T) {
 	if err != nil || have != want || !strings.Contains(have, "| power-loss | ") {
 		t.Errorf("%s does not show what deep runs did (%v): run make trust", page, err)
 	}
-	g := proof.Progress{Name: "a", Unit: "stones", Count: 1234567, Want: 20, Violations: 1, Seconds: 5, Commit: "b to c", Date: "2026-11-21"}
+	g := proof.Progress{Name: "a", Unit: "stones", Count: 1234567, Want: 20, Violations: 1, Seconds: 5, Commit: "b to c",
+		Date: "2026-11-21"}
 	if got, want := line(g), "| a | 1,234,567 stones | 20 | 1 | 5 | 2026-11-21 | b to c |\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -47,21 +47,21 @@ func (r *reports) print(out io.Writer) {
 	}
 }
 
-// targetsOfTurn is how many fuzz targets a run of all tests takes.
+// A run of all tests takes some of the fuzz targets.
 const (
-	targetsOfTurn = 4
-	fuzzWorkers   = 2
+	rotated     = 4
+	fuzzWorkers = 2
 )
 
-// fuzz runs the targets whose turn it is and counts each as a test.
+// fuzz runs the targets of this commit and counts each as a test.
 func fuzz(ctx context.Context, sum *tally, fuzztime string) error {
 	all, err := proof.Targets(os.DirFS("."))
 	if err != nil {
 		return err
 	}
-	turn := proof.Turn(ctx, all, targetsOfTurn)
+	chosen := proof.Rotation(ctx, all, rotated)
 	executed, failed := 0, 0
-	for _, target := range turn {
+	for _, target := range chosen {
 		did, err := target.Fuzz(ctx, fuzztime, fuzzWorkers)
 		if err != nil {
 			return fmt.Errorf("%s of %s: %w", target.Name, target.Package, err)
@@ -76,6 +76,6 @@ func fuzz(ctx context.Context, sum *tally, fuzztime string) error {
 		sum.passed++
 		fmt.Fprintf(sum.out, "fuzz\t%s %s\t%d executions\n", target.Package, target.Name, did.Executions)
 	}
-	sum.reports.lines["fuzz"] = fmt.Sprintf("%d executions of %d targets out of %d, %d violations", executed, len(turn), len(all), failed)
+	sum.reports.lines["fuzz"] = fmt.Sprintf("%d executions of %d targets out of %d, %d violations", executed, len(chosen), len(all), failed)
 	return nil
 }

@@ -10,10 +10,14 @@ import (
 func TestReports(t *testing.T) {
 	r := newReports()
 	for _, e := range []event{
-		{Action: "output", Package: modulePrefix + "store/sqlite", Test: "TestModel/part", Output: "    a_test.go:3: proof model-sqlite: 200 checks, 0 violations (seeds 1 to 10)\n"},
-		{Action: "output", Package: modulePrefix + "store/sqlite", Test: "TestKills", Output: "    b_test.go:3: proof kills: seed 3 alone, 20 kills\n"},
-		{Action: "output", Package: modulePrefix + "store/sqlite", Test: "TestKills", Output: "    b_test.go:3: proof kills: seed 3 fails; to see it again: X\n"},
-		{Action: "output", Package: modulePrefix + "internal/proof", Test: "TestC", Output: "    c_test.go:3: proof stones: 4 stones, 0 violations (seeds 1 to 2)\n"},
+		{Action: "output", Package: modulePrefix + "store/sqlite", Test: "TestModel/part",
+			Output: "    a_test.go:3: proof model-sqlite: 200 checks, 0 violations (seeds 1 to 10)\n"},
+		{Action: "output", Package: modulePrefix + "store/sqlite", Test: "TestKills",
+			Output: "    b_test.go:3: proof kills: seed 3 alone, 20 kills\n"},
+		{Action: "output", Package: modulePrefix + "store/sqlite", Test: "TestKills",
+			Output: "    b_test.go:3: proof kills: seed 3 fails; to see it again: X\n"},
+		{Action: "output", Package: modulePrefix + "internal/proof", Test: "TestC",
+			Output: "    c_test.go:3: proof stones: 4 stones, 0 violations (seeds 1 to 2)\n"},
 		{Action: "skip", Package: modulePrefix + "store/postgres", Test: "TestModel"},
 		{Action: "pass", Package: modulePrefix + "store/sqlite", Test: "TestKills"},
 	} {
@@ -25,7 +29,8 @@ func TestReports(t *testing.T) {
 		t.Errorf("printed %q, want %q", got, want)
 	}
 	err := r.silent(proof.Quick)
-	if err == nil || !strings.Contains(err.Error(), "kills of ") || strings.Contains(err.Error(), "model-sqlite of") || strings.Contains(err.Error(), "model-postgres of") {
+	if err == nil || !strings.Contains(err.Error(), "kills of ") || strings.Contains(err.Error(), "model-sqlite of") ||
+		strings.Contains(err.Error(), "model-postgres of") {
 		t.Errorf("silent are %v", err)
 	}
 }

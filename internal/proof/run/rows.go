@@ -15,7 +15,7 @@ R2 A wait with jitter lies in its band, and many of them fill it.
 R3 The profile wink waits 1, 2, 3 and 4 minutes and buries at the fifth delivery.
 R4 An excluded error wins over an included one; an included one is buried at the first delivery.
 R5 A policy that the user wrote as a function decides, and limits still win.
-R6 The profile kafka-dlc tells transient, permanent and unknown errors apart.
+R6 The profile kafka-dlc distinguishes transient, permanent and unknown errors.
 R7 The profile whizbang retries after 1 and 2 minutes and succeeds at the third attempt.
 R8 The profile pgqueuer runs a message within its claim, and otherwise obeys the explicit delay of a retry.
 R9 A discard leaves its row, and a halt leaves the rest queued.
@@ -24,14 +24,14 @@ R11 Two workers never hold a message at once.
 R12 A call under a lease that is over changes nothing and gets lease-lost.
 R13 A message that kills its worker again and again is dead after bounded crashes; others are not harmed.
 R14 A release gives the attempt back, and a loop of releases ends by the bound on deliveries.
-R15 A lease is renewed only while its handler lives, up to a bound.
+R15 A lease is renewed only while its handler beats, up to a bound.
 R16 A stopping worker gives back what it has not started.
 R17 A lost wake-up costs one poll interval, not the message.
 R18 A death is whole or not there after a crash at any write.
 R19 Repeating a move does nothing and gives the same ID.
 R20 A dead letter item of a MapReduce file is read and written without loss.
 R21 The history has number, step, duration and context of each failure, and a bound.
-R22 The same cause has the same signature whatever its IDs, in every build; another step has another.
+R22 The same cause has the same signature with other IDs and in every build; another step has another.
 R23 A body that cannot be decoded becomes a letter with the same bytes.
 R24 Secrets are masked in messages, contexts, stacks and exports; bodies need permission.
 R25 The numbers of groups and hours match a recount.

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -70,7 +70,8 @@ func TestTally(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.err)
 			}
 			got := out.String()
-			if !strings.HasSuffix(got, tc.sum+"\n") || !strings.Contains(got, tc.shown) || tc.hidden != "" && strings.Contains(got, tc.hidden) {
+			if !strings.HasSuffix(got, tc.sum+"\n") || !strings.Contains(got, tc.shown) || tc.hidden != "" &&
+				strings.Contains(got, tc.hidden) {
 				t.Errorf("printed\n%s", got)
 			}
 		})
@@ -80,11 +81,13 @@ func TestTally(t *testing.T) {
 func TestSplit(t *testing.T) {
 	packages := []string{modulePrefix + "worker", modulePrefix + "internal/proof/arch"}
 	got := split(packages, true)
-	if len(got) != 2 || !slices.Equal(got[0].packages, packages[:1]) || !slices.Equal(got[0].options, []string{"-race"}) || got[1].options != nil {
+	if len(got) != 2 || !slices.Equal(got[0].packages, packages[:1]) || !slices.Equal(got[0].options, []string{"-race"}) ||
+		got[1].options != nil {
 		t.Errorf("with race: %v", got)
 	}
 	store := []string{modulePrefix + "store/sqlite"}
-	if got = split(store, true); len(got) != 2 || got[0].options != nil || !slices.Contains(got[1].options, "-run") || !slices.Equal(got[1].packages, store) {
+	if got = split(store, true); len(got) != 2 || got[0].options != nil || !slices.Contains(got[1].options, "-run") ||
+		!slices.Equal(got[1].packages, store) {
 		t.Errorf("of both kinds: %v", got)
 	}
 	if got = split(packages, false); len(got) != 1 || !slices.Equal(got[0].packages, packages) {
@@ -106,7 +109,8 @@ func TestLongestFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields("store/postgres broker/kafka store/sqlite broker broker/brokertest store store/itemdir store/lifecycle store/memory store/storetest")
+	want := strings.Fields("store/postgres broker/kafka store/sqlite broker broker/brokertest store store/itemdir store/lifecycle " +
+		"store/memory store/storetest")
 	for i, name := range want {
 		want[i] = modulePrefix + name
 	}
@@ -114,8 +118,15 @@ func TestLongestFirst(t *testing.T) {
 		t.Errorf("the order is %q, want %q", got, want)
 	}
 	for _, s := range specials {
-		if _, err := os.Stat("../../../" + s.path); err != nil {
-			t.Error(err)
+		source, err := exec.CommandContext(t.Context(), "grep", "-rhE", "^func Test", "../../../"+s.path).Output()
+		if err != nil && s.path != "cmd/nixie" {
+			t.Errorf("no tests in %s: %v", s.path, err)
+		}
+		for _, part := range strings.Split(strings.Trim(s.race, "^$"), "|") {
+			part, _, _ = strings.Cut(strings.Trim(part, "^$"), "$/")
+			if part != unraced && !strings.Contains(string(source), part) {
+				t.Errorf("no test of %s has %s in its name", s.path, part)
+			}
 		}
 	}
 }

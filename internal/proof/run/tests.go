@@ -31,19 +31,23 @@ const unraced = "none"
 var specials = []special{
 	{path: "store/postgres", slow: "needs a server"},
 	{path: "broker/kafka", slow: "needs a server"},
-	{path: "internal/proof/powerloss", slow: "loses power at every call", race: unraced, why: "thousands of small runs, and the store is raced in its own package"},
-	{path: "store/sqlite", race: "R11|R12|Kill|Close|Claims|Locked|Call|Turn|Stop|Share|Settle|^TestStore$/^Races$",
+	{path: "internal/proof/powerloss", slow: "loses power at every call", race: unraced,
+		why: "thousands of small runs, and the store is raced in its own package"},
+	{path: "store/sqlite", race: "R11|R12|Kill|Close|Claims|Locked|Call|Probes|WriterQueue|Stop|^TestStore$/^Races$",
 		why: "the others follow one path at a time, and the engine under them is ten times slower when watched"},
-	{path: "internal/cli", slow: "starts many processes", race: unraced, why: "starts many short processes, and what they share is raced in its own package"},
-	{path: "internal/proof/histories", slow: "plays seeded histories", race: unraced, why: "thousands of calls to stores that are raced in their own packages"},
-	{path: "internal/proof/docs", slow: "starts many processes", race: unraced, why: "starts the shipped binary, which is built without the detector"},
+	{path: "internal/cli", slow: "starts many processes", race: unraced,
+		why: "starts many short processes, and what they share is raced in its own package"},
+	{path: "internal/proof/histories", slow: "plays seeded histories", race: unraced,
+		why: "thousands of calls to stores that are raced in their own packages"},
+	{path: "internal/proof/docs", slow: "starts many processes", race: unraced,
+		why: "starts the shipped binary, which is built without the detector"},
 	{path: "internal/proof/faultdisk", slow: "loses power at every call"},
 	{path: "internal/proof/mutants", slow: "copies the repository"},
 	{path: "internal/proof/arch", race: unraced, why: "reads files in one goroutine"},
 	{path: "cmd/nixie", race: unraced, why: "starts many short processes, and what they share is raced in its own package"},
 }
 
-// specialOf returns the place of a package among the specials, or their number for the others.
+// specialOf returns the row of a package and its index, which for the others is the last one.
 func specialOf(name string) (special, int) {
 	name = strings.TrimPrefix(name, modulePrefix)
 	if i := slices.IndexFunc(specials, func(s special) bool { return s.path == name }); i >= 0 {
@@ -55,10 +59,10 @@ func specialOf(name string) (special, int) {
 // runTests runs the tests of a tier and counts them.
 func runTests(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
-	count := flags.String("count", "", "run each test so many times, never from the cache")
+	count := flags.String("count", "", "how often each test runs, never from the cache")
 	timeout := flags.String("timeout", "10m", "the most that the tests of one package may take")
 	listed := flags.Bool("rows", false, "print the rows of the acceptance list with their tests, and fail when one has none")
-	fuzzFor := flags.String("fuzz", "5s", "how long each fuzz target runs whose turn it is")
+	fuzzFor := flags.String("fuzz", "5s", "how long each fuzz target of this commit runs")
 	tierName := flags.String("tier", "quick", "short, quick or long")
 	if err := flags.Parse(args); err != nil {
 		return err

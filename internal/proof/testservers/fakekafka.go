@@ -10,7 +10,8 @@ func FakeKafka(t interface {
 	Fatal(args ...any)
 	Cleanup(f func())
 }, topics ...string) string {
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(FakeParts, topics...), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(FakeParts, topics...),
+		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
 	if err != nil {
 		t.Fatal(err)
 		return ""
@@ -19,5 +20,5 @@ func FakeKafka(t interface {
 	return cluster.ListenAddrs()[0]
 }
 
-// FakeParts is how many partitions a topic of [FakeKafka] has.
+// FakeParts counts the partitions of a topic of [FakeKafka].
 const FakeParts = 3

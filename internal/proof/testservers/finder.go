@@ -20,30 +20,30 @@ type Server struct {
 	Name    string
 	Env     string // the variable that names one of your own; empty: there is none
 	Given   bool   // the variable is set
-	Place   string // the program or archive that was found; empty: missing
+	File    string // the program or archive that was found; empty: missing
 	Version string // empty if it does not say
 	Without string // what is not tested when it is missing
 }
 
 // Found reports whether tests can use it.
-func (s Server) Found() bool { return s.Given || s.Place != "" }
+func (s Server) Found() bool { return s.Given || s.File != "" }
 
 // String is one line for a person.
 func (s Server) String() string {
 	switch {
 	case s.Given:
 		return fmt.Sprintf("%s: given by %s", s.Name, s.Env)
-	case s.Place != "":
+	case s.File != "":
 		return strings.TrimSpace(fmt.Sprintf("%s: found %s", s.Name, s.Version))
 	}
 	return fmt.Sprintf("%s: missing, so %s; make test-servers installs it", s.Name, s.Without)
 }
 
-// wanted is how a server is recognised.
+// wanted holds the signs of a server.
 type wanted struct {
 	name, env, without string
 	programs           []string // on the path, first match wins
-	places             []string // patterns below the root of the machine, newest version wins
+	installed          []string // patterns below the root of the machine, newest version wins
 	archives           []string // patterns below the home folder, newest version wins
 	needs              []string // other programs without which it does not run
 	asks               string   // the argument to which a program says its version
@@ -52,23 +52,23 @@ type wanted struct {
 var servers = []wanted{
 	{
 		name: "PostgreSQL", env: "NIXIE_TEST_POSTGRES", programs: []string{"postgres"}, asks: "--version",
-		places:  []string{"usr/lib/postgresql/*/bin/postgres", "usr/pgsql-*/bin/postgres"},
-		without: "store/postgres is not tested on it",
+		installed: []string{"usr/lib/postgresql/*/bin/postgres", "usr/pgsql-*/bin/postgres"},
+		without:   "store/postgres is not tested on it",
 	},
 	{
 		name: "PgBouncer", programs: []string{"pgbouncer"}, asks: "--version",
-		places:  []string{"usr/sbin/pgbouncer"},
-		without: "store/postgres is not tested behind a pooler",
+		installed: []string{"usr/sbin/pgbouncer"},
+		without:   "store/postgres is not tested behind a pooler",
 	},
 	{
 		name: "Redis", env: "NIXIE_TEST_REDIS", programs: []string{"redis-server"}, asks: "--version",
-		places:  []string{"usr/bin/redis-server"},
-		without: "store/redis is not tested on it",
+		installed: []string{"usr/bin/redis-server"},
+		without:   "store/redis is not tested on it",
 	},
 	{
 		name: "RabbitMQ", env: "NIXIE_TEST_RABBITMQ", programs: []string{"rabbitmq-server"},
-		places:  []string{"usr/sbin/rabbitmq-server", "usr/lib/rabbitmq/bin/rabbitmq-server"},
-		without: "broker/rabbitmq is not tested on it",
+		installed: []string{"usr/sbin/rabbitmq-server", "usr/lib/rabbitmq/bin/rabbitmq-server"},
+		without:   "broker/rabbitmq is not tested on it",
 	},
 	{
 		name: "Kafka", env: "NIXIE_TEST_KAFKA", needs: []string{"java", "mvn"},
@@ -87,13 +87,13 @@ const Compiler = "C compiler"
 // versionTimeout bounds the question for a version.
 const versionTimeout = 5 * time.Second
 
-// Machine is where servers are looked for.
+// Machine finds files and programs.
 type Machine struct {
 	Root    fs.FS // the whole file system
 	Home    string
 	Env     func(string) string
-	Program func(string) (string, error)                        // finds a program on the path
-	Ask     func(ctx context.Context, place, arg string) string // what a program says to arg
+	Program func(string) (string, error)                       // finds a program on the path
+	Ask     func(ctx context.Context, file, arg string) string // what a program says to arg
 }
 
 // This is the machine that the tests run on.
@@ -105,10 +105,10 @@ func This() Machine {
 	return Machine{Root: os.DirFS("/"), Home: home, Env: os.Getenv, Program: exec.LookPath, Ask: ask}
 }
 
-func ask(ctx context.Context, place, arg string) string {
+func ask(ctx context.Context, file, arg string) string {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, place, arg).Output()
+	out, err := exec.CommandContext(ctx, file, arg).Output()
 	if err != nil {
 		return ""
 	}
@@ -124,10 +124,10 @@ func Find(ctx context.Context, m Machine) []Server {
 		case w.env != "" && m.Env(w.env) != "":
 			s.Given = true
 		case m.has(w.needs):
-			s.Place = m.place(w)
+			s.File = m.find(w)
 		}
-		if s.Place != "" {
-			s.Version = m.version(ctx, w, s.Place)
+		if s.File != "" {
+			s.Version = m.version(ctx, w, s.File)
 		}
 		all = append(all, s)
 	}
@@ -143,14 +143,14 @@ func (m Machine) has(programs []string) bool {
 	return true
 }
 
-func (m Machine) place(w wanted) string {
+func (m Machine) find(w wanted) string {
 	for _, program := range w.programs {
-		if place, err := m.Program(program); err == nil {
-			return place
+		if file, err := m.Program(program); err == nil {
+			return file
 		}
 	}
-	if place := m.newest(w.places, ""); place != "" {
-		return place
+	if file := m.newest(w.installed, ""); file != "" {
+		return file
 	}
 	return m.newest(w.archives, strings.TrimPrefix(filepath.ToSlash(m.Home), "/"))
 }
@@ -181,9 +181,9 @@ func compareVersions(a, b string) int {
 
 var version = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
 
-func (m Machine) version(ctx context.Context, w wanted, place string) string {
+func (m Machine) version(ctx context.Context, w wanted, file string) string {
 	if w.asks != "" {
-		return version.FindString(m.Ask(ctx, place, w.asks))
+		return version.FindString(m.Ask(ctx, file, w.asks))
 	}
-	return version.FindString(path.Base(strings.ReplaceAll(place, "kafka_2.13", "kafka")))
+	return version.FindString(path.Base(strings.ReplaceAll(file, "kafka_2.13", "kafka")))
 }

@@ -24,8 +24,8 @@ func machine(env map[string]string, onPath string, files ...string) Machine {
 			}
 			return "", errors.New("not on the path")
 		},
-		Ask: func(_ context.Context, place, arg string) string {
-			return place + " says to " + arg + " 15.8 (Distribution)"
+		Ask: func(_ context.Context, file, arg string) string {
+			return file + " says to " + arg + " 15.8 (Distribution)"
 		},
 	}
 }
@@ -40,12 +40,15 @@ func TestFind(t *testing.T) {
 	}{
 		{"nothing", machine(nil, ""), "PostgreSQL: missing, so store/postgres is not tested on it; make test-servers installs it", true},
 		{"on the path", machine(nil, "postgres"), "PostgreSQL: found 15.8", false},
-		{"beside the path", machine(nil, "", "usr/lib/postgresql/15/bin/postgres"), "PostgreSQL: found 15.8", false},
+		{"not on the path", machine(nil, "", "usr/lib/postgresql/15/bin/postgres"), "PostgreSQL: found 15.8", false},
 		{"given", machine(map[string]string{"NIXIE_TEST_REDIS": "redis://x"}, ""), "Redis: given by NIXIE_TEST_REDIS", false},
 		{"no version", machine(nil, "rabbitmq-server"), "RabbitMQ: found", false},
-		{"archive", machine(nil, "java mvn", jar+"4.9.0/kafka_2.13-4.9.0.jar", jar+"4.10.1/kafka_2.13-4.10.1.jar"), "Kafka: found 4.10.1", false},
-		{"archive without java", machine(nil, "mvn", jar+"4.9.0/kafka_2.13-4.9.0.jar"), "Kafka: missing, so broker/kafka is tested on a double only; make test-servers installs it", true},
-		{"archive without Maven", machine(nil, "java", jar+"4.9.0/kafka_2.13-4.9.0.jar"), "Kafka: missing, so broker/kafka is tested on a double only; make test-servers installs it", true},
+		{"archive", machine(nil, "java mvn", jar+"4.9.0/kafka_2.13-4.9.0.jar", jar+"4.10.1/kafka_2.13-4.10.1.jar"), "Kafka: found 4.10.1",
+			false},
+		{"archive without java", machine(nil, "mvn", jar+"4.9.0/kafka_2.13-4.9.0.jar"),
+			"Kafka: missing, so broker/kafka is tested on a double only; make test-servers installs it", true},
+		{"archive without Maven", machine(nil, "java", jar+"4.9.0/kafka_2.13-4.9.0.jar"),
+			"Kafka: missing, so broker/kafka is tested on a double only; make test-servers installs it", true},
 		{"compiler", machine(nil, "gcc"), "C compiler: found 15.8", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -61,11 +64,11 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestNewestPlace(t *testing.T) {
+func TestNewestFile(t *testing.T) {
 	m := machine(nil, "", "usr/lib/postgresql/9/bin/postgres", "usr/lib/postgresql/15/bin/postgres", "usr/lib/postgresql/11/bin/postgres")
 	for _, s := range Find(t.Context(), m) {
-		if s.Name == "PostgreSQL" && s.Place != "/usr/lib/postgresql/15/bin/postgres" {
-			t.Errorf("took %s", s.Place)
+		if s.Name == "PostgreSQL" && s.File != "/usr/lib/postgresql/15/bin/postgres" {
+			t.Errorf("took %s", s.File)
 		}
 	}
 }

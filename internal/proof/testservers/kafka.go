@@ -24,9 +24,9 @@ type Kafka struct {
 
 	folder   string
 	class    string   // path of its archives
-	settings []string // beside the usual ones
+	settings []string // in addition to the usual ones
 	server   *exec.Cmd
-	leash    io.Closer // while it is open the broker lives
+	leash    io.Closer // while it is open the broker runs
 	asked    bool
 }
 
@@ -62,7 +62,7 @@ func WithKafka(run func() int, into *Kafka) int {
 func (k *Kafka) Need(t testing.TB) { need(t, k.Reason) }
 
 // OwnKafka starts one more broker, for a test that is rough with it, with settings
-// beside the usual ones: CLIENT, OTHER and FOLDER stand for what those are in them. The
+// in addition to the usual ones: CLIENT, OTHER and FOLDER stand for what those are in them. The
 // test is skipped, or fails, where there is none.
 func OwnKafka(t testing.TB, settings ...string) *Kafka {
 	t.Helper()
@@ -86,7 +86,7 @@ func OwnKafka(t testing.TB, settings ...string) *Kafka {
 	return k
 }
 
-// MakeKafka starts a broker, or uses the one that is given. It lives until Stop, or
+// MakeKafka starts a broker, or uses the one that is given. It runs until Stop, or
 // the process, ends.
 func MakeKafka(ctx context.Context) (*Kafka, error) {
 	ctx, stop := context.WithTimeout(ctx, kafkaPatience)
@@ -101,7 +101,7 @@ func (k *Kafka) start(ctx context.Context, m Machine) error {
 		return nil
 	}
 	for _, s := range Find(ctx, m) {
-		if s.Name == "Kafka" && s.Place == "" {
+		if s.Name == "Kafka" && s.File == "" {
 			return errors.New(s.String())
 		}
 	}
@@ -121,7 +121,8 @@ func (k *Kafka) prepare(ctx context.Context) error {
 	if err := os.WriteFile(project, kafkaArchives, 0o600); err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, "mvn", "-o", "-B", "-q", "-f", project, "dependency:build-classpath", "-Dmdep.outputFile="+list).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "mvn", "-o", "-B", "-q", "-f", project, "dependency:build-classpath", "-Dmdep.outputFile="+
+		list).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("Kafka: Maven does not know its archives (make test-servers fetches them): %w: %s", err, out)
 	}
@@ -163,7 +164,7 @@ broker.session.timeout.ms=2000
 broker.heartbeat.interval.ms=500
 `
 
-// freePorts are two addresses of this machine that nobody listens on.
+// freePorts returns two free addresses of this machine.
 func freePorts() (one, other string, err error) {
 	a, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
 	if err != nil {
@@ -178,12 +179,16 @@ func freePorts() (one, other string, err error) {
 
 // runKafka starts a broker in its folder, as a part of scripts whose first argument
 // is that and whose second is the path of the archives.
-const runKafka = `java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$2" kafka.Kafka server.properties >>server.log 2>&1 </dev/null & echo $! >pid`
+const runKafka = `java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$2" kafka.Kafka server.properties \
+	>>server.log 2>&1 </dev/null & echo $! >pid`
 
 // launch makes the files of the broker and starts it. It ends when the standard
-// input of its keeper does: whatever becomes of the tests, nothing stays behind.
+// input of its keeper does: however the tests end, nothing stays behind.
 func (k *Kafka) launch(ctx context.Context) error {
-	const script = `cd "$1" && java -Xmx128m -XX:TieredStopAtLevel=1 -cp "$2" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c server.properties >format.log 2>&1 || { cat format.log; exit 1; }
+	const script = `cd "$1" &&
+java -Xmx128m -XX:TieredStopAtLevel=1 -cp "$2" kafka.tools.StorageTool \
+	format -t AAAAAAAAAAAAAAAAAAAAAQ -c server.properties >format.log 2>&1 ||
+{ cat format.log; exit 1; }
 ` + runKafka + `
 cat >/dev/null
 kill -9 $(cat pid); cd / && rm -rf "$1"`
@@ -205,7 +210,7 @@ kill -9 $(cat pid); cd / && rm -rf "$1"`
 func (k *Kafka) script(text string) *exec.Cmd {
 	cmd := exec.CommandContext(context.Background(), "sh", "-c", text, "sh", k.folder, k.class) // it ends by its leash
 	cmd.Dir = k.folder
-	apart(cmd, nil)
+	detach(cmd, nil)
 	return cmd
 }
 
@@ -221,7 +226,7 @@ func (k *Kafka) listens(ctx context.Context) error {
 		select {
 		case <-try.C:
 		case <-ctx.Done():
-			said, _ := os.ReadFile(filepath.Join(k.folder, "server.log")) // the error before is what counts
+			said, _ := os.ReadFile(filepath.Join(k.folder, "server.log")) // the error before counts
 			return fmt.Errorf("Kafka did not start in time: %w: %s", err, said)
 		}
 	}

@@ -16,10 +16,10 @@ import (
 func (p *Postgres) Pooler(t testing.TB) string {
 	t.Helper()
 	p.Need(t)
-	place := ""
+	file := ""
 	for _, s := range Find(t.Context(), This()) {
 		if s.Name == "PgBouncer" {
-			place = s.Place
+			file = s.File
 			if !s.Found() {
 				(&Postgres{Reason: s.String()}).Need(t)
 			}
@@ -49,7 +49,7 @@ echo ready
 cat >/dev/null
 kill $!; wait`
 	cmd := p.script(script)
-	cmd.Env = append(os.Environ(), "PGBOUNCER="+place)
+	cmd.Env = append(os.Environ(), "PGBOUNCER="+file)
 	leash, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

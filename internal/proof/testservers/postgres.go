@@ -29,7 +29,7 @@ type Postgres struct {
 	programs string
 	who      *account
 	server   *exec.Cmd
-	leash    io.Closer // while it is open the server lives
+	leash    io.Closer // while it is open the server runs
 	asked    bool
 }
 
@@ -97,7 +97,7 @@ func (p *Postgres) start(ctx context.Context, m Machine) error {
 }
 
 // MakePostgres makes a server in a folder with settings as they stand in its file.
-// It lives until Stop, or the process, ends.
+// It runs until Stop, or the process, ends.
 func MakePostgres(ctx context.Context, folder string, settings ...string) (*Postgres, error) {
 	ctx, stop := context.WithTimeout(ctx, postgresPatience)
 	defer stop()
@@ -107,7 +107,7 @@ func MakePostgres(ctx context.Context, folder string, settings ...string) (*Post
 
 // make makes a server where one is installed.
 func (p *Postgres) make(ctx context.Context, m Machine, folder string, settings ...string) error {
-	place, err := m.postgres(ctx)
+	file, err := m.postgres(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,8 +124,8 @@ func (p *Postgres) make(ctx context.Context, m Machine, folder string, settings 
 		}
 	}
 	p.who = who
-	if p.programs = filepath.Dir(place); filepath.Ext(place) == ".jar" {
-		if p.programs, err = p.unpack(place); err != nil {
+	if p.programs = filepath.Dir(file); filepath.Ext(file) == ".jar" {
+		if p.programs, err = p.unpack(file); err != nil {
 			return err
 		}
 	}
@@ -143,21 +143,22 @@ func (m Machine) postgres(ctx context.Context) (string, error) {
 	for _, s := range Find(ctx, m) {
 		switch {
 		case s.Name != "PostgreSQL":
-		case s.Place == "":
+		case s.File == "":
 			return "", errors.New(s.String())
 		default:
-			return filepath.EvalSymlinks(s.Place)
+			return filepath.EvalSymlinks(s.File)
 		}
 	}
-	return "", errors.New("nobody looked for PostgreSQL")
+	return "", errors.New("PostgreSQL was not looked for")
 }
 
 // start-up of a server in its folder, as a part of scripts whose first argument is
-// that, whose second is where the programs are and whose third the settings.
-const startPostgres = `"$2/pg_ctl" start -w -t 30 -s -D data -l server.log -o "-k $1 -c listen_addresses= -c log_min_messages=fatal$3" >start.log 2>&1`
+// that, whose second the folder of the programs and whose third the settings.
+const startPostgres = `"$2/pg_ctl" start -w -t 30 -s -D data -l server.log \
+	-o "-k $1 -c listen_addresses= -c log_min_messages=fatal$3" >start.log 2>&1`
 
 // launch makes the files of the server and starts it. It ends when the standard
-// input of its keeper does: whatever becomes of the tests, nothing stays behind.
+// input of its keeper does: however the tests end, nothing stays behind.
 func (p *Postgres) launch(ctx context.Context) error {
 	const script = `cd "$1" && "$2/initdb" -D data -U nixie -A trust -E UTF8 --locale=C -N >init.log 2>&1 || { cat init.log; exit 1; }
 ` + startPostgres + ` || { cat start.log server.log; exit 1; }
@@ -188,7 +189,7 @@ for data in data standby/data; do "$2/pg_ctl" stop -m immediate -s -D $data >/de
 func (p *Postgres) script(text string) *exec.Cmd {
 	cmd := exec.CommandContext(context.Background(), "sh", "-c", text, "sh", p.folder, p.programs, p.settings) // it ends by its leash
 	cmd.Dir = p.folder
-	apart(cmd, p.who)
+	detach(cmd, p.who)
 	return cmd
 }
 
@@ -240,7 +241,8 @@ func (p *Postgres) Resume() error {
 
 // Standby starts a replica that follows the server, and returns its URL.
 func (p *Postgres) Standby() (string, error) {
-	const script = `cd "$1" && mkdir standby && "$2/pg_basebackup" -h "$1" -U nixie -D standby/data -R -c fast -X stream >init.log 2>&1 || { cat init.log; exit 1; }
+	const script = `cd "$1" && mkdir standby &&
+"$2/pg_basebackup" -h "$1" -U nixie -D standby/data -R -c fast -X stream >init.log 2>&1 || { cat init.log; exit 1; }
 set -- "$1/standby" "$2" "$3"; cd "$1"
 ` + startPostgres + ` || { cat start.log server.log; exit 1; }`
 	return strings.Replace(p.URL, url.QueryEscape(p.folder), url.QueryEscape(filepath.Join(p.folder, "standby")), 1), p.told(script)
@@ -296,13 +298,13 @@ func fastFolder() string {
 	return ""
 }
 
-// serverUser is who the server runs as when the tests run as root, which
-// PostgreSQL refuses; nil is whoever runs the tests.
+// serverUser returns the account that the server runs as when the tests run as root, which
+// PostgreSQL refuses; nil is the account of the tests.
 func serverUser() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
-	for _, name := range []string{"postgres", "nobody"} {
+	for _, name := range []string{"postgres", "daemon"} {
 		u, err := user.Lookup(name)
 		if err != nil {
 			continue
@@ -317,5 +319,5 @@ func serverUser() (*account, error) {
 		}
 		return &account{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
-	return nil, errors.New("PostgreSQL does not run as root, and no user is called postgres or nobody")
+	return nil, errors.New("PostgreSQL does not run as root, and no user is called postgres or daemon")
 }

