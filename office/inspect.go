@@ -59,7 +59,7 @@ func (o *Office) Inspect(ctx context.Context) (HealthView, error) {
 		return HealthView{}, err
 	}
 	e := HealthView{
-		Store: h.Place, Engine: h.Engine, Schema: h.Schema, KnownSchema: h.KnownSchema, Durability: h.Durability,
+		Store: h.Endpoint, Engine: h.Engine, Schema: h.Schema, KnownSchema: h.KnownSchema, Durability: h.Durability,
 		SizeBytes: h.Size, FreeBytes: nilIfNegative(h.Free), Reserve: nilIfNegative(h.Reserve), Owners: []OwnerView{},
 		OldestLease: Timestamp{h.OldestLease},
 		Now:         Timestamp{h.Now}, LastWrite: Timestamp{h.Latest}, Queues: len(queues), Problems: []HealthProblem{},

@@ -6,31 +6,31 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Change is what [Queue.Amend] does to a message, by whom and why.
+// Change tells [Queue.Amend] what to do to messages.
 type Change struct {
 	Verb   ChangeVerb
 	Actor  string // required
 	Reason string // for the audit; required for Hold
 
-	At     time.Time      // of Reschedule: not handed out before; the past is now
-	Queue  string         // of Move: where to; it need not exist
-	Hold   *nixie.Failure // of Hold: what the history says of it; the store adds life, attempt and decision
-	Burial *nixie.Burial  // of Hold: what becomes of the letter; its status is review
-	Free   bool           // of Hold: followers in its stream do not wait for it
+	At     time.Time      // of Reschedule: the new NotBefore; the past means now
+	Queue  string         // of Move: the destination, which need not exist
+	Hold   *nixie.Failure // of Hold: entry for the history; the store adds generation, attempt and decision
+	Burial *nixie.Burial  // of Hold: for the letter, with the status review
+	Free   bool           // of Hold: followers in the stream do not wait
 }
 
-// ChangeVerb is what is done to a message.
+// ChangeVerb is the action of a [Change].
 type ChangeVerb string
 
 // The changes. All but Cancel need a message that is queued.
 const (
-	Cancel        ChangeVerb = "cancel"         // also leased: it ends; a lease is void
-	Hold          ChangeVerb = "hold"           // to the office, for review
-	RetryNow      ChangeVerb = "retry-now"      // due now
-	ResetAttempts ChangeVerb = "reset-attempts" // as in a new life: attempts, deliveries and crashes are 0
-	Reschedule    ChangeVerb = "reschedule"     // due at At
-	Move          ChangeVerb = "move"           // to the end of Queue, whose settings hold for it from then on
-	MayPass       ChangeVerb = "may-pass"       // mark it; of a strict stream only
+	Cancel        ChangeVerb = "cancel"         // end it, also if it is leased: the lease is void
+	Hold          ChangeVerb = "hold"           // bury it for review
+	RetryNow      ChangeVerb = "retry-now"      // make it due now
+	ResetAttempts ChangeVerb = "reset-attempts" // set attempts, deliveries and crashes to 0
+	Reschedule    ChangeVerb = "reschedule"     // make it due at At
+	Move          ChangeVerb = "move"           // move it to the end of Queue, whose settings apply from then on
+	MayPass       ChangeVerb = "may-pass"       // mark it; in a strict stream only
 )
 
 // ChangeVerbs lists every change once.
@@ -38,7 +38,7 @@ func ChangeVerbs() []ChangeVerb {
 	return []ChangeVerb{Cancel, Hold, RetryNow, ResetAttempts, Reschedule, Move, MayPass}
 }
 
-// Check says what is wrong with a change.
+// Check says what is wrong with the change.
 func (c *Change) Check() error {
 	if err := checkBy(c.Actor, c.Reason); err != nil {
 		return err
@@ -67,12 +67,12 @@ func (c *Change) Check() error {
 	return nil
 }
 
-// Settlement is the burial that a Hold stands for.
+// Settlement returns the settlement that a Hold applies.
 func (c *Change) Settlement() *nixie.Settlement {
 	return &nixie.Settlement{Verb: nixie.Hold, Failure: c.Hold, Burial: c.Burial, Note: By(c.Actor, c.Reason)}
 }
 
-// Event is what the audit says of the change.
+// Event returns the event of the audit entry.
 func (c *Change) Event() Event {
 	if c.Verb == Cancel {
 		return OnCancel
@@ -80,8 +80,8 @@ func (c *Change) Event() Event {
 	return OnAmend
 }
 
-// Note is what the audit says was the reason: the verb, where the event does
-// not tell it, and what the caller said.
+// Note returns the reason of the audit entry: the verb, unless the event says it, and the actor's
+// reason.
 func (c *Change) Note() string {
 	note := string(c.Verb)
 	switch c.Verb {

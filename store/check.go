@@ -26,8 +26,8 @@ func checkBytes(what string, size int) error {
 	return nil
 }
 
-// CheckMessages refuses messages that cannot be enqueued in one call, and returns how many
-// bytes their bodies have.
+// CheckMessages refuses messages that cannot be enqueued in one call, and returns the size of their
+// bodies.
 func CheckMessages(messages []nixie.Message) (size int, err error) {
 	if err := CheckCall(len(messages)); err != nil {
 		return 0, err
@@ -41,7 +41,7 @@ func CheckMessages(messages []nixie.Message) (size int, err error) {
 	return size, checkBytes("bodies", size)
 }
 
-// inBatch says which message of several an error is about.
+// inBatch adds the number of the message to an error about one of several.
 func inBatch(i, n int, err error) error {
 	var ours *nixie.Error
 	if n == 1 || !errors.As(err, &ours) {
@@ -50,8 +50,8 @@ func inBatch(i, n int, err error) error {
 	return nixie.Errorf(ours.Code, "message %d of %d: %w", i+1, n, err)
 }
 
-// CheckAdoption refuses a call that takes letters in, and returns how many bytes their
-// bodies have and which letters are to be refused alone.
+// CheckAdoption refuses a call of Adopt that is wrong as a whole. It returns the size of the
+// bodies, and the errors of letters that are refused alone.
 func CheckAdoption(letters []nixie.Letter, actor, reason string) (size int, refused []error, err error) {
 	if err := CheckCall(len(letters)); err != nil {
 		return 0, nil, err
@@ -67,7 +67,7 @@ func CheckAdoption(letters []nixie.Letter, actor, reason string) (size int, refu
 	return size, refused, checkBytes("bodies", size)
 }
 
-// CheckWant refuses a claim that cannot be, and brings its Max into bounds.
+// CheckWant refuses an invalid claim, and brings Max into its bounds.
 func CheckWant(queue string, want *nixie.Want) error {
 	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
 	if want.Lease != 0 {
@@ -86,8 +86,8 @@ func CheckLease(lease time.Duration) error {
 	return nil
 }
 
-// CheckOperator refuses who does something to a queue without a name, or to one that has
-// none. What was changed may stand beside the reason, which has no limit therefore.
+// CheckOperator refuses an action on a queue without an actor or without a queue. The reason has no
+// limit here, because the store adds the changed settings to it.
 func CheckOperator(queue, actor, reason string) error {
 	if queue == "" {
 		return nixie.Errorf(nixie.CodeInvalid, "queue is empty: name the queue")
@@ -98,8 +98,8 @@ func CheckOperator(queue, actor, reason string) error {
 	return nixie.CheckName("queue", queue)
 }
 
-// CheckPlan refuses an operation that nobody plans, that has an impossible event, or that
-// is limited to less than no letter.
+// CheckPlan refuses an operation without an actor, with an event that [CheckEvent] refuses, or with
+// a negative limit.
 func CheckPlan(op *Operation, limit int) error {
 	if err := checkBy(op.Actor, op.Reason); err != nil {
 		return err
@@ -110,7 +110,7 @@ func CheckPlan(op *Operation, limit int) error {
 	return CheckEvent(op.Event)
 }
 
-// checkBy refuses what the audit could not say: who did something, and in short why.
+// checkBy refuses an actor or a reason that the audit cannot hold.
 func checkBy(actor, reason string) error {
 	if len(reason) > nixie.MaxReason {
 		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(reason), nixie.MaxReason)
@@ -130,8 +130,7 @@ func checkTexts(actor, reason string) error {
 	return nil
 }
 
-// CheckSettlement refuses what could not be applied whole, whatever the store knows
-// of the message.
+// CheckSettlement refuses a settlement that is wrong for any message.
 func CheckSettlement(st *nixie.Settlement) error {
 	switch {
 	case st.Delivery == nil:
@@ -148,13 +147,14 @@ func CheckSettlement(st *nixie.Settlement) error {
 		}
 	}
 	if st.Second != nil && EventOf(st.Verb) != OnBury {
-		return nixie.Errorf(nixie.CodeInvalid, "verb %s has a second failure: only what is buried can have one, give the one by which the attempt failed", st.Verb)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"verb %s has a second failure: only what is buried can have one, give the one by which the attempt failed", st.Verb)
 	}
 	return nil
 }
 
-// Check refuses a resolution that names nobody, lacks a reason that its event needs,
-// or has an event that [CheckEvent] refuses.
+// Check refuses a resolution without an actor, without a reason that its event needs, or with an
+// event that [CheckEvent] refuses.
 func (r *Resolution) Check() error {
 	if err := checkBy(r.Actor, r.Reason); err != nil {
 		return err
@@ -164,7 +164,8 @@ func (r *Resolution) Check() error {
 	}
 	if r.Edit != nil {
 		if r.Event != OnRedrive {
-			return nixie.Errorf(nixie.CodeInvalid, "letter %s has an edit and is to be moved by %s: edit what is redriven", r.Letter, r.Event)
+			return nixie.Errorf(nixie.CodeInvalid,
+				"letter %s has an edit and is to be moved by %s: edit what is redriven", r.Letter, r.Event)
 		}
 		if err := r.Edit.Check(); err != nil {
 			return nixie.Errorf(nixie.CodeOf(err), "letter %s: %w", r.Letter, err)
@@ -173,7 +174,7 @@ func (r *Resolution) Check() error {
 	return CheckEvent(r.Event)
 }
 
-// CheckEvent refuses what nobody can do to a letter by hand.
+// CheckEvent refuses events that no operator applies to a letter.
 func CheckEvent(e Event) error {
 	switch e {
 	case OnRedrive, OnDiscard, OnHold, OnUnhold, OnRequalify, OnRestore, OnConfirm, OnNote, OnPurge:

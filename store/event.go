@@ -2,10 +2,10 @@ package store
 
 import "github.com/nixie-go/nixie"
 
-// Event is what happens to a message or a letter.
+// Event names a change of a message or a letter, as the audit records it.
 type Event string
 
-// The events. Those that end a lease are named like the verbs.
+// The events. An event that ends a lease has the name of its verb.
 const (
 	OnEnqueue   Event = "enqueue"
 	OnClaim     Event = "claim"
@@ -21,25 +21,26 @@ const (
 	OnUnhold    Event = "unhold"
 	OnSuccess   Event = "success"   // a redriven message succeeded
 	OnDieAgain  Event = "die-again" // a redriven message died
-	OnExceed    Event = "exceed"    // it died once more than redrives are allowed
-	OnConfirm   Event = "confirm"   // a foreign broker took it
-	OnRequalify Event = "requalify" // an operator lets a quarantined letter go on
-	OnRestore   Event = "restore"   // an operator takes a discard back
-	OnConfigure Event = "configure" // of a queue, in the audit only
-	OnAmend     Event = "amend"     // of a message that goes on, in the audit only
-	OnUnblock   Event = "unblock"   // of a stream or a letter that held it up, in the audit only
-	OnGone      Event = "gone"      // a redriven message was cancelled or discarded
-	OnAdopt     Event = "adopt"     // it died elsewhere and was taken in
-	OnNote      Event = "note"      // somebody wrote a note on a letter; its status stays
-	OnPurge     Event = "purge"     // a letter is removed for good, with its message; of a queue: what was queued is canceled
-	OnPrune     Event = "prune"     // the oldest entries of an audit went by its retention
+	OnExceed    Event = "exceed"    // a message died after its last redrive that is allowed
+	OnConfirm   Event = "confirm"   // a foreign broker took the message
+	OnRequalify Event = "requalify" // an operator opened a quarantined letter again
+	OnRestore   Event = "restore"   // an operator took a discard back
+	OnConfigure Event = "configure" // settings of a queue changed; in the audit only
+	OnAmend     Event = "amend"     // a message changed and goes on; in the audit only
+	OnUnblock   Event = "unblock"   // a stream was unblocked; in the audit only
+	OnGone      Event = "gone"      // a redriven message was canceled or discarded
+	OnAdopt     Event = "adopt"     // a letter from elsewhere was adopted
+	OnNote      Event = "note"      // an operator wrote a note on a letter; its status stays
+	OnPurge     Event = "purge"     // a letter was removed with its message; of a queue: its queued messages were canceled
+	OnPrune     Event = "prune"     // retention removed the oldest entries of an audit
 )
 
-// Events lists every event once, as the audit may name them.
+// Events lists every event once.
 func Events() []Event {
 	return []Event{
 		OnEnqueue, OnClaim, OnComplete, OnRetry, OnRelease, OnDiscard, OnBury, OnAbandon, OnCancel, OnRedrive, OnHold, OnUnhold,
-		OnSuccess, OnDieAgain, OnExceed, OnConfirm, OnRequalify, OnRestore, OnConfigure, OnAmend, OnUnblock, OnPurge, OnGone, OnAdopt, OnNote, OnPrune,
+		OnSuccess, OnDieAgain, OnExceed, OnConfirm, OnRequalify, OnRestore, OnConfigure, OnAmend, OnUnblock, OnPurge, OnGone, OnAdopt,
+		OnNote, OnPrune,
 	}
 }
 

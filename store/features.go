@@ -7,43 +7,41 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Features is what a store can do beside its contract; nil is what it cannot. The
-// functions are safe for concurrent use.
+// Features has the optional abilities of a store; nil means that it lacks one. The functions are
+// safe for concurrent use.
 type Features struct {
-	Streams Streams // where queues can have an order
+	Streams Streams // of stores whose queues can have an order
 
-	// Check reads everything and reports what breaks an invariant.
+	// Check reads everything and reports broken invariants.
 	Check func(ctx context.Context) (Report, error)
 
-	// Inspect looks how the store itself is, without changing anything. What is wrong is
-	// in the answer; an error says that it could not be found out.
+	// Inspect reports the state of the store itself, without changing anything. An error says that
+	// it could not find out.
 	Inspect func(ctx context.Context) (Health, error)
 
-	// Patience is how long those who work go on trying while calls fail with err, before
-	// they give up; 0 leaves it to them. A store may be away for a while, as a server is
-	// that is started again, or a disk that is full until somebody makes room.
+	// Patience returns how long a worker tries again while calls fail with err; 0 leaves it to the
+	// worker. A store may be away for a while, such as a server that restarts or a disk that is
+	// full.
 	Patience func(err error) time.Duration
 
-	// Wake returns a channel that is closed when this process next adds due
-	// work to the queue. It is a hint: work of other processes and retries
-	// that become due do not close it, unless Watch watches.
+	// Wake returns a channel that is closed when this process next adds due work to the queue. It
+	// is a hint: work of other processes and retries that become due do not close it, unless Watch
+	// runs.
 	Wake func(queue string) <-chan struct{}
 
-	// Watch lets the channels of Wake be closed, until stop is called, whenever a claim
-	// of the queue may find something: also what other processes add, what becomes due,
-	// and what a holder lost by its time or its death. It is seen 50 ms late at most, or
-	// where that needs a notification which did not come, one second. So those who wait
-	// need not claim in vain.
+	// Watch closes the channels of Wake whenever a claim of the queue may find work, until stop is
+	// called: also for messages of other processes, messages that become due, and leases that end
+	// by time or death. It does so at most 50 ms late, or one second if a notification of the store
+	// is lost. So an idle worker need not poll.
 	Watch func(queues ...string) (stop func())
 
-	// Await is Claim that waits for work, up to want.Wait, and returns none when
-	// that is over: it hands out work in the very commit that brings it. The last claim
-	// found nothing, and idle is the channel that Wake returned before it; when that is
-	// closed Await claims.
+	// Await claims like Claim, but waits for work up to want.Wait, and returns none after that. It
+	// hands out work in the same commit that adds it. A caller whose last claim found nothing gives
+	// as idle the channel that Wake returned before that claim; Await claims when it is closed.
 	Await func(ctx context.Context, queue string, want nixie.Want, idle <-chan struct{}) ([]*nixie.Delivery, error)
 }
 
-// Configure sets the settings of a queue whatever was set before, creating it if need be.
+// Configure replaces the settings of a queue, and creates it if there is none.
 func Configure(ctx context.Context, st Overview, queue string, settings nixie.QueueSettings, actor, reason string) error {
 	_, err := st.Adjust(ctx, queue, actor, reason, func(now *nixie.QueueSettings) error {
 		*now = settings

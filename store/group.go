@@ -1,27 +1,72 @@
 package store
 
 import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
 )
 
-// Group is a set of letters with something in common.
+// Counting says by which properties letters or messages are counted.
+type Counting struct {
+	By   []GroupBy
+	Scan Scan
+
+	// Described asks for all fields of the groups. Without it they have Key and Count only, which
+	// costs less.
+	Described bool
+
+	// Retrying counts messages instead of letters, by properties of [RetryingBy]: the messages of
+	// which [nixie.Message.Retrying] holds. Their groups have Key, Count and Leased only.
+	Retrying bool
+}
+
+// Sizes returns the sizes of groups by their keys.
+func Sizes(groups []Group) map[string]int64 {
+	sizes := make(map[string]int64, len(groups))
+	for i := range groups {
+		sizes[groups[i].Key] = groups[i].Count
+	}
+	return sizes
+}
+
+// Scan says how far a store goes to count letters.
+type Scan int
+
+const (
+	ScanRecent Scan = iota // the newest letters: answers soon, also for very many letters
+	ScanAll                // all letters, however long it takes
+)
+
+// Coverage says how many letters an answer covers: the Newest ones, Of those that may match. The
+// zero value covers all.
+type Coverage struct {
+	Newest int64 `json:"newest"`
+	Of     int64 `json:"of"`
+}
+
+// All reports whether nothing was left out.
+func (l Coverage) All() bool { return l == Coverage{} }
+
+// Group counts letters that have a property in common.
 type Group struct {
-	Key      string       `json:"key"` // the value that they share
+	Key      string       `json:"key"` // value of the property
 	Label    string       `json:"label,omitempty"`
 	Reason   nixie.Reason `json:"reason,omitempty"`
 	Count    int64        `json:"count"`
-	Leased   int64        `json:"leased,omitempty"`  // of messages that still retry: their next attempt runs
+	Leased   int64        `json:"leased,omitempty"`  // of messages that still retry: number whose next attempt runs
 	FirstAt  time.Time    `json:"first_at,omitzero"` // earliest death
 	LastAt   time.Time    `json:"last_at,omitzero"`  // latest death
 	Examples []nixie.ID   `json:"examples,omitempty"`
 }
 
-// GroupBy names what letters can be grouped by.
+// GroupBy names a property by which letters are grouped.
 type GroupBy string
 
-// The groupings.
+// The properties.
 const (
 	ByFingerprint GroupBy = "fingerprint" // label: signature
 	ByReason      GroupBy = "reason"
@@ -32,8 +77,149 @@ const (
 	ByHour        GroupBy = "hour" // of death, UTC, as 2006-01-02T15
 	ByRedrivable  GroupBy = "redrivable"
 	ByReview      GroupBy = "needs_review"
-	ByAttempts    GroupBy = "attempts" // in its last life
+	ByAttempts    GroupBy = "attempts" // in its last generation
 )
 
-// RetryingBy lists what messages that still retry can be counted by.
+// RetryingBy lists the properties by which messages that still retry can be counted.
 func RetryingBy() []GroupBy { return []GroupBy{ByAttempts, ByReason, ByType, ByQueue} }
+
+// Examples limits the letters that a group names.
+const Examples = 3
+
+// groupings has a function for each property that reads it from a letter.
+var groupings = map[GroupBy]func(*nixie.Letter) string{
+	ByFingerprint: func(l *nixie.Letter) string { return l.Fingerprint },
+	ByReason:      func(l *nixie.Letter) string { return string(l.Reason) },
+	ByClass:       func(l *nixie.Letter) string { return string(l.Class) },
+	ByType:        func(l *nixie.Letter) string { return l.Message.Type },
+	ByQueue:       func(l *nixie.Letter) string { return l.Message.Queue },
+	ByStatus:      func(l *nixie.Letter) string { return string(l.Status) },
+	ByHour:        func(l *nixie.Letter) string { return l.DiedAt.UTC().Format("2006-01-02T15") },
+	ByRedrivable:  func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
+	ByReview:      func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
+	ByAttempts: func(l *nixie.Letter) string {
+		attempts, _ := l.Spent()
+		return strconv.Itoa(attempts)
+	},
+}
+
+// yesNo writes a flag as filters do.
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// retryings has a function for each property of [RetryingBy] that reads it from a message.
+var retryings = map[GroupBy]func(*nixie.Message) string{
+	ByAttempts: func(m *nixie.Message) string { return strconv.Itoa(m.Attempts) },
+	ByReason:   func(m *nixie.Message) string { return string(m.LastReason) },
+	ByType:     func(m *nixie.Message) string { return m.Type },
+	ByQueue:    func(m *nixie.Message) string { return m.Queue },
+}
+
+// Check returns an error of CodeInvalid for a property that cannot be counted by.
+func (c *Counting) Check() error {
+	for _, by := range c.By {
+		switch {
+		case c.Retrying && retryings[by] == nil:
+			return nixie.Errorf(nixie.CodeInvalid, "messages that retry cannot be counted by %q: give one of %s", by, names(retryings))
+		case !c.Retrying && groupings[by] == nil:
+			return nixie.Errorf(nixie.CodeInvalid, "letters cannot be grouped by %q: give one of %s", by, names(groupings))
+		}
+	}
+	return nil
+}
+
+func names[F any](of map[GroupBy]F) string {
+	var known []string
+	for name := range of {
+		known = append(known, string(name))
+	}
+	slices.Sort(known)
+	return strings.Join(known, ", ")
+}
+
+// Grouping counts letters or messages for stores that scan them. It is not safe for concurrent use.
+type Grouping struct {
+	of     Counting
+	groups []map[string]*Group // for each property the groups by their keys
+}
+
+// NewGrouping makes an empty Grouping. The counting has passed its Check.
+func NewGrouping(of Counting) *Grouping {
+	g := &Grouping{of, make([]map[string]*Group, len(of.By))}
+	for i := range g.groups {
+		g.groups[i] = map[string]*Group{}
+	}
+	return g
+}
+
+// group counts one more in the group of a key, and returns it.
+func (g *Grouping) group(i int, key string) *Group {
+	if g.groups[i][key] == nil {
+		g.groups[i][key] = &Group{Key: key}
+	}
+	g.groups[i][key].Count++
+	return g.groups[i][key]
+}
+
+// Add counts a letter. The caller adds letters in the order of their deaths, latest first.
+func (g *Grouping) Add(l *nixie.Letter) {
+	for i, by := range g.of.By {
+		group := g.group(i, groupings[by](l))
+		if !g.of.Described {
+			continue
+		}
+		if group.FirstAt = l.DiedAt; group.Count == 1 {
+			group.LastAt = l.DiedAt
+			if by == ByFingerprint {
+				group.Label, group.Reason = l.Signature, l.Reason
+			}
+		}
+		if len(group.Examples) < Examples {
+			group.Examples = append(group.Examples, l.ID)
+		}
+	}
+}
+
+// AddRetrying counts a message that still retries.
+func (g *Grouping) AddRetrying(m *nixie.Message) {
+	for i, by := range g.of.By {
+		group := g.group(i, retryings[by](m))
+		if m.State == nixie.Leased {
+			group.Leased++
+		}
+	}
+}
+
+// Groups lists the groups by each property, largest first.
+func (g *Grouping) Groups() [][]Group {
+	lists := make([][]Group, len(g.groups))
+	for i, groups := range g.groups {
+		lists[i] = make([]Group, 0, len(groups))
+		for _, group := range groups {
+			lists[i] = append(lists[i], *group)
+		}
+		SortGroups(lists[i])
+	}
+	return lists
+}
+
+// GroupsOf makes groups of known sizes, largest first.
+func GroupsOf(sizes map[string]int64) []Group {
+	list := make([]Group, 0, len(sizes))
+	for key, n := range sizes {
+		list = append(list, Group{Key: key, Count: n})
+	}
+	SortGroups(list)
+	return list
+}
+
+// SortGroups sorts by size, largest first, then by key.
+func SortGroups(groups []Group) {
+	slices.SortFunc(groups, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
+	})
+}

@@ -2,29 +2,29 @@ package store
 
 import "time"
 
-// Health is how a store is.
+// Health describes the state of a store.
 type Health struct {
-	Place       string    // where it is, as a URL without secrets
-	Engine      string    // name and version of what keeps the data
-	Schema      int       // as found
-	KnownSchema int       // newest that this program knows
-	Durability  []Setting // what commits are promised
+	Endpoint    string    // location as a URL without secrets
+	Engine      string    // name and version of the database
+	Schema      int       // version of the schema in the store
+	KnownSchema int       // newest version that this program knows
+	Durability  []Setting // settings on which the durability of commits depends
 	Size        int64     // bytes
-	Free        int64     // bytes that may still be written
-	Reserve     int64     // free bytes kept for work under way; −1 none
+	Free        int64     // bytes that can still be written
+	Reserve     int64     // free bytes kept for work under way; −1: none
 	Owners      []Owner   // holders of leases
 	OldestLease time.Time // earliest end of a lease; zero without one
 	Now         time.Time // the store's time
 	Latest      time.Time // newest moment written to it
 }
 
-// Setting is one setting that durability depends on.
+// Setting is one setting of the database with the value that it should have.
 type Setting struct{ Name, Value, Want string }
 
 // Owner is a process that holds, or held, leases.
 type Owner struct {
 	Name      string
 	StartedAt time.Time
-	Alive     bool // false: it ended without giving its leases back
+	Alive     bool // false: it ended and left its leases
 	Leases    int64
 }

@@ -6,15 +6,14 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// MessageMove is one row of the table of what can happen to a message.
+// MessageMove is one row of the table [MessageMoves].
 type MessageMove struct {
-	From nixie.State // empty: it did not exist
+	From nixie.State // empty: the message did not exist
 	On   Event
 	To   nixie.State
 }
 
-// MessageMoves is the table of all moves of a message; what is not in it cannot
-// happen.
+// MessageMoves returns the table of all moves of a message. Other moves do not happen.
 func MessageMoves() []MessageMove { return slices.Clone(messageMoves) }
 
 var messageMoves = []MessageMove{
@@ -33,7 +32,7 @@ var messageMoves = []MessageMove{
 	{nixie.Dead, OnRedrive, nixie.Queued},
 }
 
-// NextState looks a move of a message up.
+// NextState returns the state of a message after an event, and whether the table has that move.
 func NextState(from nixie.State, on Event) (nixie.State, bool) {
 	for _, m := range messageMoves {
 		if m.From == from && m.On == on {
@@ -43,15 +42,15 @@ func NextState(from nixie.State, on Event) (nixie.State, bool) {
 	return "", false
 }
 
-// LetterMove is one row of the table of what can happen to a letter.
+// LetterMove is one row of the table [LetterMoves].
 type LetterMove struct {
-	From nixie.Status // empty: it did not exist
+	From nixie.Status // empty: the letter did not exist
 	On   Event
-	To   nixie.Status // empty: it does not exist any more
+	To   nixie.Status // empty: the letter is removed
 }
 
-// LetterMoves is the table of all moves of a letter. One that is adopted in
-// review or quarantined makes that move at once, so that its audit leads there.
+// LetterMoves returns the table of all moves of a letter. Other moves do not happen. A letter that
+// is adopted in review or quarantined first is open, so that its audit follows the table.
 func LetterMoves() []LetterMove { return slices.Clone(letterMoves) }
 
 var letterMoves = []LetterMove{
@@ -69,7 +68,7 @@ var letterMoves = []LetterMove{
 	{nixie.StatusReview, OnConfirm, nixie.StatusResolved},
 	{nixie.StatusRedriving, OnGone, nixie.StatusDiscarded},
 	{nixie.StatusRedriving, OnDieAgain, nixie.StatusOpen},
-	{nixie.StatusResolved, OnDieAgain, nixie.StatusOpen}, // where a foreign broker had it
+	{nixie.StatusResolved, OnDieAgain, nixie.StatusOpen}, // with a foreign broker that had taken it
 	{nixie.StatusRedriving, OnHold, nixie.StatusReview},
 	{nixie.StatusRedriving, OnExceed, nixie.StatusQuarantined},
 	{nixie.StatusQuarantined, OnRequalify, nixie.StatusOpen},
@@ -84,7 +83,7 @@ var letterMoves = []LetterMove{
 	{nixie.StatusQuarantined, OnPurge, ""},
 }
 
-// NextStatus looks a move of a letter up.
+// NextStatus returns the status of a letter after an event, and whether the table has that move.
 func NextStatus(from nixie.Status, on Event) (nixie.Status, bool) {
 	for _, m := range letterMoves {
 		if m.From == from && m.On == on {
@@ -94,9 +93,8 @@ func NextStatus(from nixie.Status, on Event) (nixie.Status, bool) {
 	return "", false
 }
 
-// Adoption is the way from nothing to the status of a letter that is taken in
-// from elsewhere: none if it cannot be, because nothing is left to be done or
-// its message is on its way there.
+// Adoption returns the events that adopt a letter with a status. It returns none for a status that
+// cannot be adopted: the letter is resolved or discarded, or its message is on its way elsewhere.
 func Adoption(to nixie.Status) []Event {
 	switch to {
 	case nixie.StatusOpen:
@@ -109,9 +107,9 @@ func Adoption(to nixie.Status) []Event {
 	return nil
 }
 
-// Comeback is the way of a letter whose message died again with a foreign broker: what
-// has to be made up for first, the death, and where that leads. None: it cannot be,
-// because its message is on its way here, or because no letter can be taken in as that.
+// Comeback returns the events of a letter whose message died again with a foreign broker: the
+// events that the store has missed, the death, and the move to the given status. It returns none if
+// the message is on its way here, or if the given status cannot be adopted.
 func Comeback(from, to nixie.Status) []Event {
 	var way []Event
 	after := Adoption(to)

@@ -9,28 +9,28 @@ import (
 
 // Operations keeps long work on letters, so that it can be resumed.
 type Operations interface {
-	// Plan freezes the selection of an operation: the letters that match the
-	// filter now, oldest death first and letters of one ordered stream in its
-	// order, at most max (0: all), each an item in state pending. It returns
-	// the operation with its ID and counts.
+	// Plan freezes the selection of an operation and returns it with its ID and counts. It selects
+	// the letters that match the filter now, at most max (0: all), and makes each a pending item.
+	// The items are in the order of deaths, oldest first, and letters of one ordered stream in its
+	// order.
 	//
-	// With the ID of a redrive it makes those items of it pending again whose letters
-	// it moved and that died again since, and returns how it stands then. They keep
-	// their places; nothing else of op matters, nor does the filter.
+	// With the ID of a redrive, Plan makes items pending again whose letters the redrive moved and
+	// that have died again. The items keep their positions. The other fields of op and the filter
+	// are ignored.
 	Plan(ctx context.Context, op Operation, filter nixie.Filter, max int) (Operation, error)
 
 	// Operations lists operations, newest first, with their counts.
 	Operations(ctx context.Context, query OperationQuery, page Page) ([]Operation, string, error)
 }
 
-// OperationQuery says what is asked about operations. The zero value asks for all.
+// OperationQuery selects operations and their details. The zero value selects all.
 type OperationQuery struct {
-	ID      nixie.ID // of this one alone; CodeNotFound if there is none
-	Next    int      // of one: name the letters of up to so many pending items, in the order of the plan
-	Outcome bool     // of one: count what became of the letters that it moved
+	ID      nixie.ID // this operation only; CodeNotFound if there is none
+	Next    int      // with ID: return the letters of up to this many pending items, in the order of the plan
+	Outcome bool     // with ID: count the outcomes of the letters that it moved
 }
 
-// FindOperation returns the one operation that a look names.
+// FindOperation returns the operation that a query names.
 func FindOperation(ctx context.Context, st Operations, query OperationQuery) (Operation, error) {
 	if query.ID.IsZero() { // which would ask for all
 		return Operation{}, NoOperation(query.ID)
@@ -42,17 +42,17 @@ func FindOperation(ctx context.Context, st Operations, query OperationQuery) (Op
 	return list[0], nil
 }
 
-// NoOperation is the error of an ID that no operation has.
+// NoOperation returns the error for an ID that no operation has.
 func NoOperation(id nixie.ID) error { return nixie.Errorf(nixie.CodeNotFound, "no operation %s", id) }
 
-// Operation is long work on letters: an event of an operator to many. At all times
-// Selected = Done + Skipped + Failed + Pending.
+// Operation applies one event to many letters. At all times Selected = Done + Skipped + Failed +
+// Pending.
 type Operation struct {
 	ID        nixie.ID  `json:"operation"`
 	Event     Event     `json:"event"`
 	Actor     string    `json:"actor"`
 	Reason    string    `json:"reason"`
-	Filter    string    `json:"filter"` // as the person wrote it
+	Filter    string    `json:"filter"` // as the operator wrote it
 	Force     bool      `json:"force"`
 	CreatedAt time.Time `json:"created_at"`
 	Selected  int64     `json:"selected"`
@@ -61,27 +61,26 @@ type Operation struct {
 	Failed    int64     `json:"failed"`  // damaged: refused with CodeInternal
 	Pending   int64     `json:"pending"`
 
-	Destination string         `json:"destination"` // where a redrive sends letters, as the person wrote it; "" is their queues in the store
-	Statuses    []nixie.Status `json:"statuses"`    // that a purge is for, see [Resolution]
+	Destination string         `json:"destination"` // of a redrive, as the operator wrote it; "": the queues of the letters
+	Statuses    []nixie.Status `json:"statuses"`    // of a purge, see [Resolution]
 	Reviewed    bool           `json:"reviewed"`    // of an unhold, see [Resolution]
-	Guarded     bool           `json:"guarded"`     // a letter that changed since Plan is refused, as a dry run showed it otherwise
+	Guarded     bool           `json:"guarded"`     // refuse letters that changed since Plan, because the dry run showed them otherwise
 
-	Next    []nixie.ID `json:"-"` // if [OperationQuery] asks for them
-	Outcome Outcome    `json:"-"` // likewise
+	Next    []nixie.ID `json:"-"` // set if [OperationQuery] asks for it
+	Outcome Outcome    `json:"-"` // set if [OperationQuery] asks for it
 }
 
-// Outcome is what became of letters that a redrive moved, as far as it is known now.
-// Letters that were discarded or purged since, or that another operation has moved, are
-// in no count.
+// Outcome counts the letters that a redrive moved by their present state. Letters that were
+// discarded or purged since, or that another operation moved, are not counted.
 type Outcome struct {
-	Succeeded   int64 `json:"succeeded"`    // or a broker took them
-	SameFailure int64 `json:"same_failure"` // died again, of the group of failures as when they were chosen
-	NewFailure  int64 `json:"new_failure"`  // died again, of another group
-	UnderWay    int64 `json:"under_way"`    // neither yet
+	Succeeded   int64 `json:"succeeded"`    // succeeded, or a broker took them
+	SameFailure int64 `json:"same_failure"` // died again in the same group of failures
+	NewFailure  int64 `json:"new_failure"`  // died again in another group
+	UnderWay    int64 `json:"under_way"`    // still queued or leased
 }
 
-// Add counts n letters of a status. Same is that they are of the group of failures as
-// when they were chosen.
+// Add counts n letters of a status. Same says that they are in the same group of failures as when
+// the operation selected them.
 func (o *Outcome) Add(status nixie.Status, same bool, n int64) {
 	switch {
 	case status == nixie.StatusResolved:
@@ -96,5 +95,5 @@ func (o *Outcome) Add(status nixie.Status, same bool, n int64) {
 	}
 }
 
-// DiedAgain is how many died again and wait for somebody.
+// DiedAgain counts the letters that died again.
 func (o Outcome) DiedAgain() int64 { return o.SameFailure + o.NewFailure }

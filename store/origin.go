@@ -6,8 +6,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// OriginText is an origin as stores keep and find it, "" for none: those that
-// [nixie.Origin.Same] calls the same have one text, whatever zone their time is in.
+// OriginText returns the text by which stores keep and find an origin, "" for nil. Origins that are
+// equal by [nixie.Origin.Same] have the same text, also if the zones of their times differ.
 func OriginText(o *nixie.Origin) string {
 	if o == nil {
 		return ""

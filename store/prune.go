@@ -7,15 +7,15 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Pruning is one step of removing what is older than its retention.
+// Pruning is one step of [Keeper.Prune].
 type Pruning struct {
 	Limit  int    // rows to look at; 0 is [DefaultPrune], at most [nixie.MaxBatch]
-	Cursor string // where the step before ended; empty at the start
-	Resume bool   // begin where the last step with Resume ended, by whomever: for those who do a little now and then
+	Cursor string // Next of the step before; empty at the start
+	Resume bool   // continue after the last step with Resume of any process: for workers that prune a little now and then
 	DryRun bool   // count only
 }
 
-// Check sets what was left out, and says what is wrong.
+// Check fills in the default and says what is wrong.
 func (p *Pruning) Check() error {
 	if p.Limit == 0 {
 		p.Limit = DefaultPrune
@@ -26,10 +26,10 @@ func (p *Pruning) Check() error {
 	return nil
 }
 
-// DefaultPrune is how many rows one call of Prune looks at.
+// DefaultPrune is the default of Pruning.Limit.
 const DefaultPrune = 1_000
 
-// Pruned is what Prune removed.
+// Pruned counts what Prune removed.
 type Pruned struct {
 	Messages int64  // without a letter
 	Letters  int64  // with their messages
@@ -38,12 +38,12 @@ type Pruned struct {
 	Next     string // cursor of the next step, empty at the end
 }
 
-// PrunedLetter is what the audit says of a letter that its retention removed.
+// PrunedLetter returns the reason of the audit entry for a letter that retention removed.
 func PrunedLetter(kept time.Duration) string {
 	return fmt.Sprintf("letter retention of %s is over", kept)
 }
 
-// PrunedEntries is what the audit says of its oldest entries when they are gone.
+// PrunedEntries returns the reason of the audit entry that follows the removal of the oldest ones.
 func PrunedEntries(newest int64, kept time.Duration) string {
 	return fmt.Sprintf("audit retention of %s is over for entries up to %d", kept, newest)
 }

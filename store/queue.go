@@ -6,9 +6,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// QueueInfo is a queue as an operator sees it. What has ended is counted for
-// ever: Total, Succeeded, Discarded and Canceled go on counting messages that
-// were pruned or purged.
+// QueueInfo shows a queue to an operator. Total, Succeeded, Discarded and Canceled still count
+// messages that were pruned or purged.
 type QueueInfo struct {
 	Name      string              `json:"queue"`
 	Settings  nixie.QueueSettings `json:"settings"`
@@ -34,20 +33,19 @@ type QueueInfo struct {
 	Discards map[nixie.Reason]int64 `json:"discards,omitempty"` // Discarded by the reason of the last failure
 }
 
-// Unfinished is how many messages are still on their way.
+// Unfinished counts the messages that are queued or leased.
 func (q QueueInfo) Unfinished() int64 { return q.Ready + q.Blocked + q.Scheduled + q.Leased }
 
-// DueCounts are numbers of scheduled messages by how long it is until they are
-// due: those of the first band of [DueBands], of the second, and so on; the
-// last are those beyond all bands.
+// DueCounts counts scheduled messages by the time until they are due: one number for each band of
+// [DueBands], and the last for messages beyond all bands.
 type DueCounts [8]int64
 
-// DueBands are the ends of the bands of [DueCounts], each included in its own.
+// DueBands returns the upper bounds of the bands of [DueCounts].
 func DueBands() [len(DueCounts{}) - 1]time.Duration {
 	return [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
 }
 
-// DueBand is the index of the band of something due after d.
+// DueBand returns the index of the band for a message that is due after d.
 func DueBand(d time.Duration) int {
 	bands := DueBands()
 	for i, end := range bands {

@@ -15,25 +15,22 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Schema looks after what a store keeps its data in, apart from the store: its
-// migrations. It is safe to be used by several processes at once, which take
-// turns.
+// Schema manages the migrations of a store's database, without a store. Several processes may call
+// it at once: one runs at a time.
 type Schema interface {
-	// Migrations lists those that this program knows, oldest first, with when they
-	// were applied. Schemas that are newer, or not ours, are an error of
-	// CodeInvalid.
+	// Migrations lists the migrations that this program knows, oldest first, with the times at
+	// which they were applied. A schema that is newer, or not ours, is an error of CodeInvalid.
 	Migrations(ctx context.Context) ([]Migration, error)
-	// Up applies what is missing up to a version, 0 for the newest, and returns what
-	// it applied. What was interrupted is run again. With a grant it gives that
-	// role what a store needs at run time, and no more.
+	// Up applies the missing migrations up to a version, 0 for the newest, and returns them. It
+	// runs an interrupted migration again. With a grant it gives that role the rights that a store
+	// needs at run time, and no more.
 	Up(ctx context.Context, version int, grant string) ([]Migration, error)
-	// Down undoes what is above a version, newest first, and returns it. Where there
-	// are rows it is CodeConflict, unless lose says that they may be lost.
+	// Down undoes the migrations above a version, newest first, and returns them. If there are rows
+	// it returns CodeConflict, unless lose says that they may be lost.
 	Down(ctx context.Context, version int, lose bool) ([]Migration, error)
-	// Script is what Up, or Down, runs from one end to the other, for people who run
-	// it by other means.
+	// Script returns all statements of Up, or of Down, for operators who run them by other means.
 	Script(down bool, grant string) (string, error)
-	// Validate compares what is there with what the migrations make.
+	// Validate compares the schema in the database with the migrations.
 	Validate(ctx context.Context) ([]Violation, error)
 }
 
@@ -41,9 +38,9 @@ type Schema interface {
 type Migration struct {
 	Version  int
 	Name     string
-	Up, Down string // as it is written
+	Up, Down string // SQL
 	Applied  bool
-	At       time.Time // when it was applied; zero: it was not, or the store keeps no time
+	At       time.Time // zero: not applied, or the store keeps no time
 }
 
 var migrationName = regexp.MustCompile(`^(\d{4})_(\w+)\.(up|down)\.sql$`)
@@ -88,8 +85,8 @@ func ReadMigrations(folder fs.FS) ([]Migration, error) {
 	return list, nil
 }
 
-// Steps are the migrations between what is applied and a version, in the order in
-// which they are to be run: upwards to a version, 0 for the newest, or downwards.
+// Steps returns the migrations to run from the present schema to a version, in their order:
+// upwards, with 0 for the newest, or downwards.
 func Steps(list []Migration, version int, down bool) ([]Migration, error) {
 	newest := list[len(list)-1].Version
 	if version < 0 || version > newest {
@@ -110,8 +107,8 @@ func Steps(list []Migration, version int, down bool) ([]Migration, error) {
 	return steps, nil
 }
 
-// Compare tells two descriptions of a schema apart: what there is, by kind and name,
-// and how it is.
+// Compare lists the differences between two descriptions of a schema. A description has an entry
+// for each object: its kind and name, and its definition.
 func Compare(want, have map[string]string) (list []Violation) {
 	add := func(thing, rule, text string) {
 		kind, name, _ := strings.Cut(thing, " ")

@@ -18,10 +18,11 @@ func folder(names ...string) fstest.MapFS {
 	return files
 }
 
-// TestReadMigrations says what a folder of migrations has to be.
+// TestReadMigrations reads good and bad folders of migrations.
 func TestReadMigrations(t *testing.T) {
 	list, err := store.ReadMigrations(folder("0002_b.down.sql", "0001_a.up.sql", "0001_a.down.sql", "0002_b.up.sql"))
-	if err != nil || len(list) != 2 || list[0].Name != "a" || list[1].Version != 2 || list[1].Up != "0002_b.up.sql" || list[1].Down != "0002_b.down.sql" {
+	if err != nil || len(list) != 2 || list[0].Name != "a" || list[1].Version != 2 ||
+		list[1].Up != "0002_b.up.sql" || list[1].Down != "0002_b.down.sql" {
 		t.Errorf("read %+v, %v", list, err)
 	}
 	for _, c := range []struct{ names, text string }{
@@ -36,7 +37,7 @@ func TestReadMigrations(t *testing.T) {
 	}
 }
 
-// TestSteps says which migrations lead from what is applied to a version.
+// TestSteps finds the migrations between the present version and another.
 func TestSteps(t *testing.T) {
 	for _, c := range []struct {
 		have, version int
@@ -47,7 +48,9 @@ func TestSteps(t *testing.T) {
 		{3, 0, true, "[3 2 1]"}, {3, 1, true, "[3 2]"}, {2, 0, true, "[2 1]"}, {1, 2, true, "[]"}, {0, 0, true, "[]"},
 		{0, 4, false, "error"}, {0, -1, true, "error"},
 	} {
-		list := []store.Migration{{Version: 1, Applied: c.have >= 1}, {Version: 2, Applied: c.have >= 2}, {Version: 3, Applied: c.have >= 3}}
+		list := []store.Migration{
+			{Version: 1, Applied: c.have >= 1}, {Version: 2, Applied: c.have >= 2}, {Version: 3, Applied: c.have >= 3},
+		}
 		steps, err := store.Steps(list, c.version, c.down)
 		got := []int{}
 		for _, s := range steps {

@@ -10,35 +10,34 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// pollEvery is how often a waiting Source asks a store that does not watch, and how soon
-// one that does looks after something has happened: the bound on how late a retry that
-// became due is seen.
+// pollEvery is the interval at which a waiting Source polls a store without Watch, and after which
+// a store with Watch looks again when something has happened. So it bounds how late a worker sees a
+// retry that became due.
 const pollEvery = 50 * time.Millisecond
 
-// Source is a queue in a store as a [nixie.Source], or several that share their
-// worker fairly: each gets its turn to be first, and none more than its share of
-// a batch as long as others have work.
+// Source makes one or several queues in a store a [nixie.Source]. Several queues share their worker
+// fairly: they are claimed first alternately, and a queue gets more than its share of a batch only
+// when the others have no work.
 type Source struct {
 	queue Queue
 	store Features
 	names []string
-	turn  atomic.Uint64
-	lulls lulls
+	round atomic.Uint64 // counts claims: each begins with the next queue
+	empty emptyQueues
 }
 
-// NewSource makes the named queues of a store one source. They need not exist
-// yet.
+// NewSource makes a source of the named queues of a store. They need not exist yet.
 func NewSource(q Queue, names ...string) *Source {
-	return &Source{queue: q, store: q.Features(), names: names, lulls: lulls{by: make([]lull, len(names))}}
+	return &Source{queue: q, store: q.Features(), names: names, empty: emptyQueues{by: make([]emptyQueue, len(names))}}
 }
 
-// Name is the name of the queue, or the names with commas.
+// Name returns the name of the queue, or the names joined by commas.
 func (s *Source) Name() string { return strings.Join(s.names, ",") }
 
 // Receive claims, and waits up to want.Wait for the first message.
 func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	if want.Wait <= 0 {
-		s.lulls.forget()
+		s.empty.forget()
 		return s.claim(ctx, want)
 	}
 	if s.store.Watch != nil {
@@ -60,21 +59,21 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 	}
 }
 
-// errOver is the end of a wait.
+// errOver ends a wait.
 var errOver = errors.New("over")
 
-// pause waits until a claim may find something, and returns what a store hands out
+// pause waits until a claim may find work. It returns the deliveries that the store hands out
 // meanwhile.
 func (s *Source) pause(ctx context.Context, want nixie.Want, end <-chan time.Time) ([]*nixie.Delivery, error) {
 	if s.store.Watch == nil {
-		defer s.lulls.forget()
+		defer s.empty.forget()
 		poll := time.NewTimer(pollEvery)
 		defer poll.Stop()
-		return nil, s.lulls.wait(ctx, end, poll.C, want.NoSuspects)
+		return nil, s.empty.wait(ctx, end, poll.C, want.NoSuspects)
 	}
-	idle := s.lulls.of(0, want.NoSuspects)
+	idle := s.empty.of(0, want.NoSuspects)
 	if s.store.Await == nil || len(s.names) > 1 || idle == nil {
-		return nil, s.lulls.wait(ctx, end, nil, want.NoSuspects)
+		return nil, s.empty.wait(ctx, end, nil, want.NoSuspects)
 	}
 	got, err := s.store.Await(ctx, s.names[0], want, idle)
 	select {
@@ -97,7 +96,7 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 	return s.queue.Settle(ctx, settlements)
 }
 
-// wake is the hint of a queue. It never comes if the store gives none.
+// wake returns the channel of Wake for a queue. It is never closed if the store has no Wake.
 func (s *Source) wake(i int) <-chan struct{} {
 	if s.store.Wake != nil {
 		return s.store.Wake(s.names[i])
@@ -105,20 +104,19 @@ func (s *Source) wake(i int) <-chan struct{} {
 	return make(chan struct{})
 }
 
-// claim claims from each queue its share, and then from whichever has more. What
-// was claimed before an error is returned without it: the next call meets it
-// again.
+// claim claims the share of each queue, and then more from the queues that have more. After an
+// error it returns the deliveries that it has, without the error: the next call will meet it again.
 func (s *Source) claim(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	n := len(s.names)
 	if n == 1 {
 		return s.claimOne(ctx, 0, want)
 	}
-	first := int(s.turn.Add(1) % uint64(n))
+	first := int(s.round.Add(1) % uint64(n))
 	share := (want.Max + n - 1) / n
 	parts := make([][]*nixie.Delivery, n)
 	for i, all := 0, 0; i < 2*n; i++ {
 		if i == n {
-			share = want.Max // the second round: there is room that nobody's share filled
+			share = want.Max // the second round: some queues did not use their shares
 		}
 		part := want
 		part.Max = min(share, want.Max-all)
@@ -133,27 +131,27 @@ func (s *Source) claim(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 		case err != nil && all == 0:
 			return nil, err
 		case err != nil, len(ds) > 0 && len(ds) == all && ds[0].Crashes > 0:
-			return inTurns(parts), nil
+			return alternate(parts), nil
 		}
 	}
-	return inTurns(parts), nil
+	return alternate(parts), nil
 }
 
-// claimOne claims from one queue, unless it is known to have nothing.
+// claimOne claims from one queue, unless it is known to be empty.
 func (s *Source) claimOne(ctx context.Context, i int, want nixie.Want) ([]*nixie.Delivery, error) {
-	if s.lulls.of(i, want.NoSuspects) != nil {
+	if s.empty.of(i, want.NoSuspects) != nil {
 		return nil, nil
 	}
 	wake := s.wake(i)
 	got, err := s.queue.Claim(ctx, s.names[i], want)
 	if err == nil && (len(got) == 0 || s.store.Watch != nil && tookAll(got, want.Max)) {
-		s.lulls.begin(i, want.NoSuspects, wake)
+		s.empty.begin(i, want.NoSuspects, wake)
 	}
 	return got, err
 }
 
-// tookAll reports whether a claim that found less than it wanted has left nothing: suspects
-// leave others behind, and so do large bodies.
+// tookAll reports whether a claim left no due message in the queue. A claim leaves others when it
+// returns suspects, or when the bodies are large.
 func tookAll(got []*nixie.Delivery, most int) bool {
 	size := 0
 	for _, d := range got {
@@ -165,9 +163,9 @@ func tookAll(got []*nixie.Delivery, most int) bool {
 	return len(got) < most && size < nixie.MaxBatchBytes/2
 }
 
-// inTurns joins lists: the first of each, then the second of each, and so on. So
-// a short list does not wait for a long one to be worked off.
-func inTurns(lists [][]*nixie.Delivery) (all []*nixie.Delivery) {
+// alternate joins lists: the first of each, then the second of each, and so on. So a short list
+// does not wait until a long one is done.
+func alternate(lists [][]*nixie.Delivery) (all []*nixie.Delivery) {
 	for i, more := 0, true; more; i++ {
 		more = false
 		for _, list := range lists {
@@ -178,4 +176,19 @@ func inTurns(lists [][]*nixie.Delivery) (all []*nixie.Delivery) {
 		}
 	}
 	return all
+}
+
+// Policies implements [lease.PolicyKeeper].
+func (s *Source) Policies(ctx context.Context) (map[string]string, error) {
+	queues, err := s.queue.Queues(ctx, QueueQuery{Names: append([]string{}, s.names...), Settings: true}) // no names are no queues, not all
+	if err != nil {
+		return nil, err
+	}
+	texts := map[string]string{}
+	for i := range queues {
+		if q := &queues[i]; q.Settings.Policy != "" {
+			texts[q.Name] = q.Settings.Policy
+		}
+	}
+	return texts, nil
 }

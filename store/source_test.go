@@ -49,7 +49,7 @@ func queuesOf(ds []*nixie.Delivery) string {
 	return strings.Join(names, "")
 }
 
-// Several queues share a batch, and what one does not need the others get.
+// Several queues share a batch. A queue uses the share that another leaves.
 func TestSourceShares(t *testing.T) {
 	b := &backlog{left: map[string]int{"a": 100, "b": 100, "c": 1}}
 	s := NewSource(b, "a", "b", "c")
@@ -60,12 +60,12 @@ func TestSourceShares(t *testing.T) {
 		}
 	}
 	if b.left["c"] != 0 {
-		t.Error("the small queue had no turn")
+		t.Error("the small queue got nothing")
 	}
 }
 
-// Within a batch the queues alternate, as long as each has some: a short one does
-// not wait for a long one to be worked off.
+// Within a batch the queues alternate, as long as each has messages. So a short queue does not wait
+// until a long one is done.
 func TestSourceAlternates(t *testing.T) {
 	got, err := NewSource(&backlog{left: map[string]int{"a": 100, "b": 2}}, "a", "b").Receive(t.Context(), nixie.Want{Max: 20})
 	if err != nil || len(got) != 20 {
@@ -76,7 +76,7 @@ func TestSourceAlternates(t *testing.T) {
 	}
 }
 
-// With room for one, each queue gets its turn.
+// With room for one message, the queues alternate.
 func TestSourceTakesTurns(t *testing.T) {
 	b := &backlog{left: map[string]int{"a": 100, "b": 100, "c": 100}}
 	s := NewSource(b, "a", "b", "c")
@@ -93,7 +93,7 @@ func TestSourceTakesTurns(t *testing.T) {
 	}
 }
 
-// A suspect of several queues comes alone too, and does not wait for ever.
+// A suspect comes alone also from a source of several queues, and does not wait for ever.
 func TestSourceHandsOutSuspectsAlone(t *testing.T) {
 	b := &backlog{left: map[string]int{"a": 6, "b": 6}, crash: map[string]int{"a": 1}}
 	s := NewSource(b, "a", "b")
@@ -117,7 +117,7 @@ func TestSourceHandsOutSuspectsAlone(t *testing.T) {
 	}
 }
 
-// What was claimed before a queue fails is not lost with the error.
+// When one queue fails, the messages claimed from others before are not lost.
 func TestSourceKeepsWhatItHas(t *testing.T) {
 	b := &backlog{left: map[string]int{"a": 10}, broken: "b"}
 	s := NewSource(b, "a", "b")
@@ -129,7 +129,7 @@ func TestSourceKeepsWhatItHas(t *testing.T) {
 			failed++
 		}
 		if err != nil && len(ds) > 0 {
-			t.Errorf("%d deliveries beside %v", len(ds), err)
+			t.Errorf("%d deliveries with %v", len(ds), err)
 		}
 	}
 	if taken+b.left["a"] != 10 || taken == 0 || failed == 0 {

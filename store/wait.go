@@ -7,21 +7,20 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// How often [Wait] asks: soon at first, then less and less often.
+// [Wait] polls after firstPause, and doubles the pause up to lastPause.
 const (
-	firstLook = 5 * time.Millisecond
-	lastLook  = 250 * time.Millisecond
+	firstPause = 5 * time.Millisecond
+	lastPause  = 250 * time.Millisecond
 )
 
-// Wait waits until messages have ended, in whichever process, and returns them
-// whole in the order of the IDs: how each ended is its state, why a dead one died is
-// its history. What died has ended, whatever is done with its letter later.
+// Wait waits until messages have ended, in any process, and returns them whole in the order of the
+// IDs. State says how a message ended, and History why it died. A dead message has ended, also if
+// its letter is redriven later.
 //
-// It asks at once and then now and then, as no store tells other processes of an
-// end; so it sees one a quarter of a second late at most. When ctx ends first it
-// returns what it has, with zero records for the others, and an error of
-// CodeUnavailable. An ID that is not there, or not any more, gets CodeNotFound. At
-// most [nixie.MaxBatch] IDs go in one call.
+// Wait polls, because no store tells other processes of an end. So it is at most a quarter of a
+// second late. When ctx ends first, Wait returns the messages that it has, zero records for the
+// others, and an error of CodeUnavailable. An unknown ID gets CodeNotFound. One call takes at most
+// [nixie.MaxBatch] IDs.
 func Wait(ctx context.Context, st Overview, ids ...nixie.ID) ([]Record, error) {
 	if len(ids) > nixie.MaxBatch {
 		return nil, nixie.Errorf(nixie.CodeLimit, "wait is for %d messages, the limit is %d: split it", len(ids), nixie.MaxBatch)
@@ -48,13 +47,14 @@ type waiting struct {
 func (w *waiting) wait(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for pause := firstLook; len(w.open) > 0; pause = min(2*pause, lastLook) {
+	for pause := firstPause; len(w.open) > 0; pause = min(2*pause, lastPause) {
 		select {
 		case <-ctx.Done():
-			return nixie.Errorf(nixie.CodeUnavailable, "%d of %d messages have not ended: %w", len(w.open), len(w.open)+len(w.ended), context.Cause(ctx))
+			return nixie.Errorf(nixie.CodeUnavailable, "%d of %d messages have not ended: %w",
+				len(w.open), len(w.open)+len(w.ended), context.Cause(ctx))
 		case <-timer.C:
 		}
-		if err := w.look(ctx); err != nil && ctx.Err() == nil {
+		if err := w.poll(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 		timer.Reset(pause)
@@ -62,8 +62,8 @@ func (w *waiting) wait(ctx context.Context) error {
 	return nil
 }
 
-// look takes over what has ended since the last time.
-func (w *waiting) look(ctx context.Context) error {
+// poll collects the messages that have ended since the last poll.
+func (w *waiting) poll(ctx context.Context) error {
 	found, err := w.messages(ctx, w.open, false)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (w *waiting) missing(found []Record) error {
 	return nil
 }
 
-// messages lists all messages of a set that are there.
+// messages lists all messages of a set that exist.
 func (w *waiting) messages(ctx context.Context, set map[nixie.ID]bool, whole bool) (all []Record, err error) {
 	if len(set) == 0 {
 		return nil, nil

@@ -2,14 +2,14 @@ package store
 
 import "sync"
 
-// Wakes tells those who wait for work of a queue that some was added: what a store
-// needs for Wake of [Features]. The zero value is ready; it may be used concurrently.
+// Wakes tells waiting callers that a queue has new work. A store makes Wake of [Features] with it.
+// The zero value is ready. It is safe for concurrent use.
 type Wakes struct {
 	mu    sync.Mutex
 	queue map[string]chan struct{}
 }
 
-// Next returns a channel that is closed by the next ring for the queue.
+// Next returns a channel that the next Ring for the queue closes.
 func (w *Wakes) Next(queue string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -24,7 +24,7 @@ func (w *Wakes) Next(queue string) <-chan struct{} {
 	return ch
 }
 
-// Ring wakes those who wait for a queue.
+// Ring wakes the callers that wait for a queue.
 func (w *Wakes) Ring(queue string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -34,7 +34,7 @@ func (w *Wakes) Ring(queue string) {
 	}
 }
 
-// RingAll wakes everybody who waits.
+// RingAll wakes all waiting callers.
 func (w *Wakes) RingAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,41 +6,41 @@ import (
 	"time"
 )
 
-// Watch is what a store needs to watch, see [Features]: one goroutine that looks for work of all
-// queues together that somebody waits for, where each of them would claim in vain.
+// Watch looks for work of all queues that callers wait for, in one goroutine, so that not each of
+// them has to poll. A store makes Watch of [Features] with it.
 //
-// After something has happened it looks soon, and then less and less often. It may be
-// used concurrently.
+// It looks soon after something has happened, and then less and less often. It is safe for
+// concurrent use.
 type Watch struct {
 	wakes *Wakes
-	look  func(ctx context.Context, queues []string) (Sight, error)
+	look  func(ctx context.Context, queues []string) (Found, error)
 	poked chan struct{}
 
 	mu     sync.Mutex
 	queues map[string]*watched
-	stop   context.CancelFunc // nil before the first that waits
+	stop   context.CancelFunc // nil before the first caller waits
 	done   chan struct{}
 	closed bool
 }
 
-// Sight is what a look found.
-type Sight struct {
-	Ready []string      // queues of which a claim may find something
-	Next  time.Duration // until the next look, at most
+// Found is the answer of one look.
+type Found struct {
+	Ready []string      // queues in which a claim may find work
+	Next  time.Duration // longest time until the next look
 }
 
-// watched is a queue that somebody waits for, or did at the look before.
+// watched is a queue that callers wait for now, or waited for at the last look.
 type watched struct {
-	waiting int
-	left    bool // nobody waited for it when it was looked at last
+	waiting int  // callers
+	left    bool // no caller waited at the last look
 }
 
-// NewWatch makes one that rings wakes for what a look finds.
-func NewWatch(wakes *Wakes, look func(ctx context.Context, queues []string) (Sight, error)) *Watch {
+// NewWatch makes a Watch that calls look, and rings wakes for the queues that it finds.
+func NewWatch(wakes *Wakes, look func(ctx context.Context, queues []string) (Found, error)) *Watch {
 	return &Watch{wakes: wakes, look: look, poked: make(chan struct{}, 1), queues: map[string]*watched{}}
 }
 
-// Watch is that of [Features].
+// Watch implements Watch of [Features].
 func (w *Watch) Watch(queues ...string) (stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,7 +66,7 @@ func (w *Watch) Watch(queues ...string) (stop func()) {
 	}
 }
 
-// Poke says that something has happened after which a look may find more.
+// Poke tells the goroutine to look soon, because something has happened.
 func (w *Watch) Poke() {
 	select {
 	case w.poked <- struct{}{}:
@@ -74,7 +74,8 @@ func (w *Watch) Poke() {
 	}
 }
 
-// Close ends the looks. Those who wait claim once more, and hear that the store is closed.
+// Close ends the goroutine. Waiting callers claim once more, and then learn that the store is
+// closed.
 func (w *Watch) Close() {
 	w.mu.Lock()
 	w.closed = true
@@ -87,7 +88,7 @@ func (w *Watch) Close() {
 	w.wakes.RingAll()
 }
 
-// names are the queues to look at. One that nobody has waited for at two looks is no more.
+// names returns the queues to look at. It drops a queue that had no waiting caller at two looks.
 func (w *Watch) names() (names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,11 +103,11 @@ func (w *Watch) names() (names []string) {
 	return names
 }
 
-// run looks again and again while somebody waits.
+// run looks again and again while callers wait.
 func (w *Watch) run(ctx context.Context) {
 	defer close(w.done)
 	pause := pollEvery
-	next, soon := time.NewTimer(pause), time.NewTimer(pause) // soon is for what has happened
+	next, soon := time.NewTimer(pause), time.NewTimer(pause) // soon follows a poke
 	next.Stop()
 	defer next.Stop()
 	defer soon.Stop()
@@ -132,14 +133,14 @@ func (w *Watch) run(ctx context.Context) {
 	}
 }
 
-// lookAt looks once. If that fails, those who wait claim, and meet what is wrong themselves.
+// lookAt looks once. If that fails, it wakes all waiting callers: their claims return the error.
 func (w *Watch) lookAt(ctx context.Context, names []string) time.Duration {
-	sight, err := w.look(ctx, names)
+	found, err := w.look(ctx, names)
 	if err != nil {
-		sight = Sight{names, time.Second}
+		found = Found{names, time.Second}
 	}
-	for _, name := range sight.Ready {
+	for _, name := range found.Ready {
 		w.wakes.Ring(name)
 	}
-	return max(sight.Next, time.Millisecond)
+	return max(found.Next, time.Millisecond)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// bell is a store that watches, with one message of queue a that is due at a moment.
+// bell is a store with Watch. Its queue a has one message, which is due at a moment.
 type bell struct {
 	Queue
 	Wakes
@@ -34,19 +34,19 @@ func newBell() *bell {
 
 func (b *bell) Features() Features { return Features{Watch: b.eye.Watch, Wake: b.Next} }
 
-func (b *bell) look(_ context.Context, queues []string) (Sight, error) {
+func (b *bell) look(_ context.Context, queues []string) (Found, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.looks = append(b.looks, time.Since(b.began))
 	switch rest := time.Until(b.due); {
 	case b.fails:
-		return Sight{}, errors.New("away")
+		return Found{}, errors.New("away")
 	case b.due.IsZero() || !slices.Contains(queues, "a"):
-		return Sight{Next: time.Second}, nil
+		return Found{Next: time.Second}, nil
 	case rest <= 0:
-		return Sight{Ready: []string{"a"}, Next: time.Second}, nil
+		return Found{Ready: []string{"a"}, Next: time.Second}, nil
 	default:
-		return Sight{Next: min(rest, time.Second)}, nil
+		return Found{Next: min(rest, time.Second)}, nil
 	}
 }
 
@@ -64,7 +64,7 @@ func (b *bell) Claim(_ context.Context, queue string, _ nixie.Want) ([]*nixie.De
 	return []*nixie.Delivery{b.one}, nil
 }
 
-// set changes when the message is due, or whether the store is away.
+// set changes the moment at which the message is due, or makes the store fail.
 func (b *bell) set(due time.Time, fails bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,8 +73,8 @@ func (b *bell) set(due time.Time, fails bool) {
 
 const ms = time.Millisecond
 
-// TestIdleSourceDoesNotClaim waits for a minute in calls of a second: each queue is claimed
-// from once, and looks become as seldom as the store says.
+// TestIdleSourceDoesNotClaim waits for a minute in calls of a second. The source claims once from
+// each queue, and looks become as rare as the store says.
 func TestIdleSourceDoesNotClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBell()
@@ -88,14 +88,15 @@ func TestIdleSourceDoesNotClaim(t *testing.T) {
 		if len(b.claims) != 2 {
 			t.Errorf("claimed at %v", b.claims)
 		}
-		if want := []time.Duration{50 * ms, 150 * ms, 350 * ms, 750 * ms, 1550 * ms, 2550 * ms}; !slices.Equal(b.looks[:len(want)], want) || len(b.looks) > 65 {
+		want := []time.Duration{50 * ms, 150 * ms, 350 * ms, 750 * ms, 1550 * ms, 2550 * ms}
+		if !slices.Equal(b.looks[:len(want)], want) || len(b.looks) > 65 {
 			t.Errorf("%d looks, at %v", len(b.looks), b.looks[:len(want)])
 		}
 	})
 }
 
-// TestDueIsSeenInTime adds a message that is due later, and says so or not: the time at
-// which it is claimed.
+// TestDueIsSeenInTime adds a message that is due later, with and without a poke, and measures when
+// it is claimed.
 func TestDueIsSeenInTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		delay  time.Duration
@@ -136,8 +137,8 @@ func TestDueIsSeenInTime(t *testing.T) {
 	}
 }
 
-// TestWaitingMeetsTrouble lets a store go away: those who wait hear of it, and when it is
-// there again get what came meanwhile. One that is closed tells them, too.
+// TestWaitingMeetsTrouble makes a store fail. Waiting callers get the error, and when the store is
+// back they get the message that came meanwhile. They also learn when the store is closed.
 func TestWaitingMeetsTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBell()
@@ -161,13 +162,13 @@ func TestWaitingMeetsTrouble(t *testing.T) {
 			b.eye.Close()
 		}()
 		if _, err := s.Receive(t.Context(), want); err == nil {
-			t.Error("nobody says that the store is closed")
+			t.Error("no error says that the store is closed")
 		}
 	})
 }
 
-// TestNobodyWaits ends the looks when the last one has left.
-func TestNobodyWaits(t *testing.T) {
+// The looks end when no caller waits any more.
+func TestLooksEndWithTheLastCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBell()
 		defer b.eye.Close()
@@ -182,7 +183,7 @@ func TestNobodyWaits(t *testing.T) {
 		n := looks()
 		time.Sleep(time.Minute)
 		if more := looks() - n; more > 1 {
-			t.Errorf("%d looks, and nobody waits", more)
+			t.Errorf("%d looks, and no caller waits", more)
 		}
 		go b.set(time.Now(), false)
 		if got, err := NewSource(b, "a").Receive(t.Context(), nixie.Want{Max: 1, Wait: time.Minute}); len(got) != 1 || err != nil {
@@ -191,9 +192,8 @@ func TestNobodyWaits(t *testing.T) {
 	})
 }
 
-// TestSuspectsEndALull claims beside a suspect in vain: without one in hand the source
-// claims again at once.
-func TestSuspectsEndALull(t *testing.T) {
+// A claim with NoSuspects finds nothing. A later claim without it asks the store again at once.
+func TestAllClaimsAskAfterOneWithoutSuspects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBell()
 		defer b.eye.Close()
@@ -210,9 +210,9 @@ func TestSuspectsEndALull(t *testing.T) {
 	})
 }
 
-// TestLastOnesBeginALull claims less than it wants: that was all, unless it was a suspect, which
-// leaves others behind, or a large one.
-func TestLastOnesBeginALull(t *testing.T) {
+// A claim that returns less than it wants has emptied the queue, unless it returns a suspect or a
+// large message: these leave others in the queue.
+func TestAClaimOfTheLastOnesEmptiesTheQueue(t *testing.T) {
 	for name, c := range map[string]struct {
 		one    nixie.Delivery
 		claims int

@@ -13,7 +13,7 @@ var durability = [...]struct{ name, want string }{{"fsync", "on"}, {"full_page_w
 
 // Inspect is that of store.Features. A server does not tell how much room its disk has: free is −1.
 func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
-	h := store.Health{Place: s.address, KnownSchema: len(s.schema.list), Reserve: -1, Free: -1}
+	h := store.Health{Endpoint: s.address, KnownSchema: len(s.schema.list), Reserve: -1, Free: -1}
 	err := s.view(ctx, func(t *tx) error {
 		var end, latest int64
 		t.clock()

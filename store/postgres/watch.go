@@ -21,7 +21,7 @@ func (s *Store) watchFor(queues ...string) (stop func()) {
 }
 
 // lookFor looks for work of queues by one statement that changes nothing.
-func (s *Store) lookFor(ctx context.Context, queues []string) (sight store.Sight, err error) {
+func (s *Store) lookFor(ctx context.Context, queues []string) (sight store.Found, err error) {
 	if err := s.enter(ctx); err != nil {
 		return sight, err
 	}

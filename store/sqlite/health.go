@@ -12,7 +12,7 @@ import (
 
 // Inspect implements Inspect of store.Features.
 func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
-	h := store.Health{Place: s.Name(), KnownSchema: schemaVersion, Reserve: s.opts.Reserve, Now: s.opts.Clock().UTC()}
+	h := store.Health{Endpoint: s.Name(), KnownSchema: schemaVersion, Reserve: s.opts.Reserve, Now: s.opts.Clock().UTC()}
 	for _, file := range [...]string{s.path, s.path + "-wal"} {
 		if info, err := os.Stat(file); err == nil {
 			h.Size += info.Size()

@@ -26,7 +26,7 @@ type watching struct {
 
 // findWork reads the queues if a process has committed or a message may be due. It takes no
 // interrupt, which would cost more than a poll.
-func (s *Store) findWork(ctx context.Context, queues []string) (sight store.Sight, err error) {
+func (s *Store) findWork(ctx context.Context, queues []string) (sight store.Found, err error) {
 	if err := s.enter(ctx); err != nil {
 		return sight, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// plainSum is what the comment of Sum says.
+// plainSum computes the sum as the comment of Sum describes it.
 func plainSum(e *store.AuditEntry, before nixie.Hash) nixie.Hash {
 	link := append([]byte(nil), before[:]...)
 	for _, field := range [...]string{
@@ -37,9 +37,12 @@ func FuzzSum(f *testing.F) {
 	})
 }
 
-// BenchmarkSum is the link of a letter in its queue's audit.
+// BenchmarkSum computes the hash of an audit entry for a letter.
 func BenchmarkSum(b *testing.B) {
-	e := &store.AuditEntry{Queue: "billing", Number: 1_234_567, At: time.Unix(1_800_000_000, 1), Actor: "nixie", Event: store.OnBury, Subject: nixie.ID{1}, Reason: "reason:handler"}
+	e := &store.AuditEntry{
+		Queue: "billing", Number: 1_234_567, At: time.Unix(1_800_000_000, 1), Actor: "nixie", Event: store.OnBury, Subject: nixie.ID{1},
+		Reason: "reason:handler",
+	}
 	b.ReportAllocs()
 	for b.Loop() {
 		e.Hash = e.Sum(e.Hash)
