@@ -9,7 +9,17 @@ import (
 )
 
 // location tells where a message lies, next to the row of table message that it has for good. The
-// numbers are those of the view current, which lists what each means.
+// numbers are those of the view current. checkLocks wants these locks before a change:
+//
+//	location        state             where it lies    locks
+//	--------------  ----------------  ---------------  -----------------------------------
+//	inPending       waiting, leased   row of pending   the row; in a stream also the stream
+//	inLog           ended             log or success   that of its letter, if it has one
+//	                                  range
+//	inRangeBatch    leased            batch            the batch
+//	unclaimed       waiting           message alone    cursor of the queue
+//	onOrderedPath   waiting           message alone    stream, cursor of the queue
+//	inOrderedBatch  leased            batch            stream, batch
 type location int
 
 const (
