@@ -64,15 +64,16 @@ func TestR11_NoItemIsHeldTwice(t *testing.T) {
 		var holders, ran sync.Map
 		var workers []*going
 		for _, st := range []*memory.Store{first, first.Join("second"), first.Join("third")} {
-			workers = append(workers, start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 3, Lease: time.Second, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
-				if _, held := holders.LoadOrStore(d.ID, true); held {
-					t.Errorf("%s is held twice", d.Key)
-				}
-				defer holders.Delete(d.ID)
-				ran.Store(d.ID, true)
-				wait(ctx, time.Duration(len(d.Key))*400*time.Millisecond)
-				return ctx.Err()
-			})}))
+			workers = append(workers, start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 3, Lease: time.Second,
+				Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+					if _, held := holders.LoadOrStore(d.ID, true); held {
+						t.Errorf("%s is held twice", d.Key)
+					}
+					defer holders.Delete(d.ID)
+					ran.Store(d.ID, true)
+					wait(ctx, time.Duration(len(d.Key))*400*time.Millisecond)
+					return ctx.Err()
+				})}))
 		}
 		time.Sleep(5 * time.Minute)
 		for _, g := range workers {
@@ -91,16 +92,18 @@ func TestR12_LateSettleIsRefusedAndTold(t *testing.T) {
 		st := memory.New(memory.Options{})
 		fill(t, st, "it")
 		seen := &troubles{}
-		late := start(t, worker.Config{Source: &cutOff{Source: store.NewSource(st, "q")}, Concurrency: 1, Handler: handler(func(context.Context, *nixie.Delivery) error {
-			time.Sleep(45 * time.Second) // beyond its lease, which is not renewed
-			return nil
-		}), Observer: seen.observer()})
+		late := start(t, worker.Config{Source: &cutOff{Source: store.NewSource(st, "q")}, Concurrency: 1,
+			Handler: handler(func(context.Context, *nixie.Delivery) error {
+				time.Sleep(45 * time.Second) // beyond its lease, which is not renewed
+				return nil
+			}), Observer: seen.observer()})
 		time.Sleep(time.Second)
 		var ran atomic.Int64
-		other := start(t, worker.Config{Source: store.NewSource(st.Join("other"), "q"), Handler: handler(func(context.Context, *nixie.Delivery) error {
-			ran.Add(1)
-			return nil
-		})})
+		other := start(t, worker.Config{Source: store.NewSource(st.Join("other"), "q"),
+			Handler: handler(func(context.Context, *nixie.Delivery) error {
+				ran.Add(1)
+				return nil
+			})})
 		time.Sleep(10 * time.Minute)
 		late.end()
 		other.end()
@@ -122,9 +125,9 @@ func (c *cutOff) Extend(_ context.Context, ds []*nixie.Delivery, _ time.Duration
 	return each(len(ds), coded(nixie.CodeUnavailable))
 }
 
-// R13: an item that kills its worker every time is dead after two kills more than the
-// worker can be halved, whatever max_attempts says; each neighbour runs at most once
-// more for each kill, and one in another group does not.
+// R13: an item that kills its worker every time dies. That takes as many kills as the parallelism
+// can be halved, and two more. Max_attempts does not count. Each other message of the batch runs at
+// most once more for each kill, and one in another group does not.
 func TestR13_KillerDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const parallel, most = 4, 4 // log2 of 4, and 2
@@ -146,17 +149,18 @@ func TestR13_KillerDies(t *testing.T) {
 			alive = false
 			st := first.Join(fmt.Sprint("process ", kills))
 			killed := make(chan struct{})
-			g := start(t, worker.Config{Policy: pol, Source: store.NewSource(st, "q"), Concurrency: parallel, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
-				mu.Lock()
-				runs[d.Key]++
-				mu.Unlock()
-				if d.Key == "killer" {
-					st.Crash()
-					close(killed)
-				}
-				time.Sleep(time.Second)
-				return nil
-			})})
+			g := start(t, worker.Config{Policy: pol, Source: store.NewSource(st, "q"), Concurrency: parallel,
+				Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+					mu.Lock()
+					runs[d.Key]++
+					mu.Unlock()
+					if d.Key == "killer" {
+						st.Crash()
+						close(killed)
+					}
+					time.Sleep(time.Second)
+					return nil
+				})})
 			select {
 			case <-killed:
 				kills++
@@ -190,8 +194,8 @@ func TestR13_KillerDies(t *testing.T) {
 	})
 }
 
-// R14: a release refunds the attempt, not the delivery; releases without end
-// end at max_deliveries.
+// R14: a release refunds the attempt, not the delivery. So an endless loop of releases ends at
+// max_deliveries.
 func TestR14_ReleasesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pol, err := policy.New(policy.Config{MaxAttempts: 2, MaxDeliveries: 7})
@@ -201,10 +205,11 @@ func TestR14_ReleasesEnd(t *testing.T) {
 		st := memory.New(memory.Options{})
 		fill(t, st, "it")
 		var seen []string
-		g := start(t, worker.Config{Policy: pol, Source: store.NewSource(st, "q"), Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
-			seen = append(seen, fmt.Sprint(d.Attempts, d.Deliveries))
-			return nixie.Verdict(nixie.Release, errBoom)
-		})})
+		g := start(t, worker.Config{Policy: pol, Source: store.NewSource(st, "q"),
+			Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+				seen = append(seen, fmt.Sprint(d.Attempts, d.Deliveries))
+				return nixie.Verdict(nixie.Release, errBoom)
+			})})
 		time.Sleep(time.Minute)
 		g.end()
 		if want := []string{"1 1", "1 2", "1 3", "1 4", "1 5", "1 6", "1 7"}; fmt.Sprint(seen) != fmt.Sprint(want) {
@@ -217,7 +222,7 @@ func TestR14_ReleasesEnd(t *testing.T) {
 	})
 }
 
-// R14 and R16: what drain gives back has its attempt refunded.
+// R14 and R16: drain refunds the attempts of the deliveries that it gives back.
 func TestR14_DrainRefunds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
@@ -226,12 +231,13 @@ func TestR14_DrainRefunds(t *testing.T) {
 			keys = append(keys, fmt.Sprint(i))
 		}
 		var slow atomic.Bool
-		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 2, Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error {
-			if slow.Load() {
-				<-ctx.Done()
-			}
-			return ctx.Err()
-		})})
+		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 2,
+			Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error {
+				if slow.Load() {
+					<-ctx.Done()
+				}
+				return ctx.Err()
+			})})
 		fill(t, st, keys[:10]...)
 		time.Sleep(time.Second)
 		slow.Store(true)
@@ -281,7 +287,7 @@ func TestR17_LostWakeUp(t *testing.T) {
 	})
 }
 
-// A command that is asked about a failure can fail itself: both are kept.
+// A command that decides about a failure can fail itself. The letter keeps both failures.
 func TestSecondFailureIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
@@ -290,13 +296,15 @@ func TestSecondFailureIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Decider: doubting{pol}, Handler: handler(func(context.Context, *nixie.Delivery) error {
-			return nixie.Permanent(errBoom)
-		})})
+		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Decider: doubting{pol},
+			Handler: handler(func(context.Context, *nixie.Delivery) error {
+				return nixie.Permanent(errBoom)
+			})})
 		time.Sleep(time.Second)
 		g.end()
 		m := message(t, st, "it")
-		if m.State != nixie.Dead || len(m.History) != 2 || m.History[0].Text != "boom" || m.History[1].Text != "no answer" || m.LastFailure != "no answer" {
+		if m.State != nixie.Dead || len(m.History) != 2 || m.History[0].Text != "boom" || m.History[1].Text != "no answer" ||
+			m.LastFailure != "no answer" {
 			t.Errorf("%+v", m)
 		}
 	})

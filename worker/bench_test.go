@@ -13,8 +13,8 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// prepared hands out deliveries that were made before, in batches, and ends the
-// run when all are settled.
+// prepared is a source that hands out prepared deliveries in batches. It ends the run when all are
+// settled.
 type prepared struct {
 	ds      []*nixie.Delivery
 	batch   int
@@ -47,8 +47,8 @@ func (p *prepared) Settle(_ context.Context, sts []nixie.Settlement) []error {
 	return p.errs[:len(sts)]
 }
 
-// BenchmarkLoop is what the loop itself costs: a source in memory, a handler
-// that does nothing, bodies of 100 bytes whose hash is checked or not.
+// BenchmarkLoop measures the loop alone. The source is in memory, the handler does nothing, and the
+// bodies have 100 bytes, with or without a hash to check.
 func BenchmarkLoop(b *testing.B) {
 	for _, hashed := range []bool{false, true} {
 		for _, concurrency := range []int{2, 16} {
@@ -59,8 +59,8 @@ func BenchmarkLoop(b *testing.B) {
 	}
 }
 
-// BenchmarkFailures is what the loop costs where every message fails, with the same
-// text or one of its own, and dies of it or is to be retried.
+// BenchmarkFailures measures the loop when every message fails. The texts of the failures are equal
+// or different, and the messages die or are retried.
 func BenchmarkFailures(b *testing.B) {
 	var n atomic.Int64
 	for name, fail := range map[string]nixie.HandlerFunc{

@@ -17,7 +17,7 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// outage is a dependency that is down until a moment.
+// outage is a service that is down until a moment.
 type outage struct {
 	mu    sync.Mutex
 	began time.Time
@@ -44,7 +44,7 @@ func (o *outage) handle(_ context.Context, d *nixie.Delivery) error {
 	return nil
 }
 
-// changes collects what breakers do.
+// changes collects the changes of breakers.
 type changes struct {
 	mu   sync.Mutex
 	list []string
@@ -67,31 +67,33 @@ func fillTyped(t *testing.T, st *memory.Store, kind string, n int) {
 	}
 }
 
-// noJitter retries soon, so that what ends the runs is the breaker alone.
+// noJitter retries soon, so that only the breaker stops the runs.
 func noJitter(t *testing.T, attempts int) *policy.Policy {
 	t.Helper()
-	p, err := policy.New(policy.Config{MaxAttempts: attempts, Backoff: policy.Backoff{Base: time.Second, Factor: 1, Jitter: policy.JitterNone}})
+	p, err := policy.New(policy.Config{MaxAttempts: attempts, Backoff: policy.Backoff{Base: time.Second, Factor: 1,
+		Jitter: policy.JitterNone}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// R10: while a breaker is open nothing is received and no attempt is spent; then
-// a few are tried, and when they succeed everything runs.
+// R10: while a breaker is open the worker receives nothing and uses no attempt. Then it tries three
+// messages, and when they succeed all run.
 func TestR10_OpenBreakerConsumesNoAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
 		fillTyped(t, st, "job", 200)
 		o := &outage{began: time.Now(), until: 10*time.Minute + 5*time.Second}
 		seen := &changes{}
-		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 4, Policy: noJitter(t, 20), Breaker: policy.DefaultBreaker(), Handler: handler(o.handle), Observer: seen.observer()})
+		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 4, Policy: noJitter(t, 20),
+			Breaker: policy.DefaultBreaker(), Handler: handler(o.handle), Observer: seen.observer()})
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		o.mu.Lock() // the worker is idle; this tells the race detector so
 
-		// Five open it, those under way beside them end, then three are tried every
-		// thirty seconds: with the first failure of them it is open again.
+		// Five failures open it, and the runs under way end. Then the worker tries three messages
+		// every thirty seconds, and the first failure opens the breaker again.
 		if rounds := 20; len(o.runs) > 5+3+3*rounds || len(o.runs) < 5+rounds-1 {
 			t.Errorf("%d runs in ten minutes of outage", len(o.runs))
 		}
@@ -120,21 +122,23 @@ func TestR10_OpenBreakerConsumesNoAttempts(t *testing.T) {
 			t.Errorf("afterwards: %+v", got)
 		}
 		list := seen.list
-		if list[0] != "q/job/dependency open" || list[1] != "q/job/dependency half-open" || list[2] != "q/job/dependency open" || list[len(list)-1] != "q/job/dependency closed" {
+		if list[0] != "q/job/dependency open" || list[1] != "q/job/dependency half-open" || list[2] != "q/job/dependency open" ||
+			list[len(list)-1] != "q/job/dependency closed" {
 			t.Errorf("told %q", list)
 		}
 		sound(t, st)
 	})
 }
 
-// R10: another type of the queue goes on, and what is given back for the open one
-// dies neither of its attempts nor of its deliveries, however long it takes.
+// R10: another type of the queue goes on. The messages of the open one are given back, and even
+// after a long time none dies of its attempts or of its deliveries.
 func TestR10_OtherTypesGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
 		fillTyped(t, st, "job", 50)
 		o := &outage{began: time.Now(), until: 3 * time.Hour}
-		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 4, Policy: noJitter(t, 200), Breaker: policy.DefaultBreaker(), Handler: handler(o.handle)})
+		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 4, Policy: noJitter(t, 200),
+			Breaker: policy.DefaultBreaker(), Handler: handler(o.handle)})
 		for i := range 60 {
 			if _, err := st.Enqueue(t.Context(), nixie.Message{Queue: "q", Type: "free", Key: fmt.Sprint("free", i)}); err != nil {
 				t.Fatal(err)
@@ -153,20 +157,22 @@ func TestR10_OtherTypesGoOn(t *testing.T) {
 	})
 }
 
-// A message that has few deliveries left is not given back again and again: then
-// nothing is received while the breaker is open.
+// A message with few deliveries left is not given back again and again: the worker receives nothing
+// while the breaker is open.
 func TestR10_BreakerUsesUpNoDeliveries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
 		fillTyped(t, st, "free", 1)
 		fillTyped(t, st, "job", 20)
 		o := &outage{began: time.Now(), until: 20 * time.Hour}
-		p, err := policy.New(policy.Config{MaxAttempts: -1, MaxDeliveries: 20, Backoff: policy.Backoff{Base: 15 * time.Minute, Factor: 1, Jitter: policy.JitterNone}})
+		p, err := policy.New(policy.Config{MaxAttempts: -1, MaxDeliveries: 20,
+			Backoff: policy.Backoff{Base: 15 * time.Minute, Factor: 1, Jitter: policy.JitterNone}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		rules := policy.BreakerRules{Failures: 3, Successes: 1, OpenFor: time.Hour, HalfOpenMax: 1}
-		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 2, Policy: p, Breaker: rules, Handler: handler(o.handle)})
+		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 2, Policy: p, Breaker: rules,
+			Handler: handler(o.handle)})
 		time.Sleep(24 * time.Hour)
 		g.end()
 		if got := info(t, st); got.Succeeded != 21 || got.Dead != 0 {
@@ -175,21 +181,22 @@ func TestR10_BreakerUsesUpNoDeliveries(t *testing.T) {
 	})
 }
 
-// Reasons have breakers of their own, a success closes the row, and what is
-// permanent says nothing.
+// Each reason has a breaker of its own. A success ends a row of failures, and a permanent failure
+// does not count.
 func TestR10_WhatOpensABreaker(t *testing.T) {
 	dependency := nixie.WithReason(nixie.Transient(errBoom), nixie.ReasonDependency)
 	timeout := nixie.WithReason(nixie.Transient(errBoom), nixie.ReasonTimeout)
 	for _, c := range []struct {
 		name     string
-		outcomes []error // in turn, then success
+		outcomes []error // one after the other, then success
 		want     []string
 	}{
 		{"in a row", []error{dependency, dependency, dependency}, []string{"q/job/dependency open"}},
 		{"a success between", []error{dependency, dependency, nil, dependency, dependency}, nil},
 		{"another reason between", []error{dependency, timeout, dependency, timeout, dependency}, []string{"q/job/dependency open"}},
 		{"permanent", []error{nixie.Permanent(errBoom), nixie.Permanent(errBoom), nixie.Permanent(errBoom)}, nil},
-		{"released", []error{nixie.Verdict(nixie.Release, errBoom), nixie.Verdict(nixie.Release, errBoom), nixie.Verdict(nixie.Release, errBoom)}, nil},
+		{"released", []error{nixie.Verdict(nixie.Release, errBoom), nixie.Verdict(nixie.Release, errBoom),
+			nixie.Verdict(nixie.Release, errBoom)}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -198,7 +205,8 @@ func TestR10_WhatOpensABreaker(t *testing.T) {
 				var n atomic.Int64
 				seen := &changes{}
 				g := start(t, worker.Config{
-					Source: store.NewSource(st, "q"), Concurrency: 1, Policy: noJitter(t, 5), Breaker: policy.BreakerRules{Failures: 3, Successes: 1, OpenFor: time.Hour, HalfOpenMax: 1},
+					Source: store.NewSource(st, "q"), Concurrency: 1, Policy: noJitter(t, 5),
+					Breaker: policy.BreakerRules{Failures: 3, Successes: 1, OpenFor: time.Hour, HalfOpenMax: 1},
 					Handler: handler(func(context.Context, *nixie.Delivery) error {
 						if i := int(n.Add(1)); i <= len(c.outcomes) {
 							return c.outcomes[i-1]

@@ -17,11 +17,11 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// The tests of this file are named after defects that systems of this kind have
-// had: docs/trust.md says where and what, by number.
+// The tests of this file are named after defects of similar systems. docs/trust.md describes the
+// defects by number.
 
-// A renewal may fail in any way, also in ways that prove nothing: the handler's
-// context ends before the lease can, and the worker goes on.
+// A renewal may fail in any way, also with an unknown outcome. Then the handler's context ends
+// before the lease can, and the worker goes on.
 func TestB013_RenewalsThatFailAnyhow(t *testing.T) {
 	for name, errs := range map[string]func(n int) []error{
 		"unavailable":     func(n int) []error { return each(n, coded(nixie.CodeUnavailable)) },
@@ -72,7 +72,7 @@ func (s *tardy) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Dur
 	return s.Source.Extend(ctx, ds, lease)
 }
 
-// While the first run is alive and its store slow, nobody starts a second one.
+// While the first run is alive and its store slow, no worker starts a second one.
 func TestB014_SlowStoreAndLongWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
@@ -105,7 +105,7 @@ func TestB014_SlowStoreAndLongWork(t *testing.T) {
 	})
 }
 
-// Whatever a lease lasts, it is renewed well before half of it is over.
+// A lease of any length is renewed well before half of it is over.
 func TestB018_RenewalsOfEachLease(t *testing.T) {
 	for _, lease := range []time.Duration{nixie.MinLease, time.Second, 7 * time.Second, nixie.DefaultLease, time.Hour} {
 		t.Run(lease.String(), func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestB018_RenewalsOfEachLease(t *testing.T) {
 	}
 }
 
-// One of two workers of a process stops; what the other runs stays where it is.
+// One of two workers of a process stops. The other keeps its deliveries.
 func TestB023_OneOfTwoPoolsStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
@@ -145,13 +145,14 @@ func TestB023_OneOfTwoPoolsStops(t *testing.T) {
 		fill(t, st, keys...)
 		var runs sync.Map
 		pool := func(mine time.Duration) *going {
-			return start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 4, Prefetch: 12, Drain: time.Minute, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
-				if _, again := runs.LoadOrStore(d.ID, true); again {
-					t.Errorf("%s ran twice", d.Key)
-				}
-				wait(ctx, mine)
-				return ctx.Err()
-			})})
+			return start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 4, Prefetch: 12, Drain: time.Minute,
+				Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+					if _, again := runs.LoadOrStore(d.ID, true); again {
+						t.Errorf("%s ran twice", d.Key)
+					}
+					wait(ctx, mine)
+					return ctx.Err()
+				})})
 		}
 		first, second := pool(20*time.Second), pool(50*time.Second)
 		time.Sleep(10 * time.Second)
@@ -170,7 +171,7 @@ func TestB023_OneOfTwoPoolsStops(t *testing.T) {
 	})
 }
 
-// blip is a source of which one call fails, before it has an effect or after.
+// blip is a source of which one call fails, before or after its effect.
 type blip struct {
 	*store.Source
 	at    int64 // which call
@@ -178,7 +179,7 @@ type blip struct {
 	calls atomic.Int64
 }
 
-// now reports whether this is the call, and whether it fails.
+// now reports whether this call fails.
 func (b *blip) now(after bool) bool { return after == b.after && b.calls.Load() == b.at }
 
 func (b *blip) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
@@ -201,8 +202,7 @@ func (b *blip) Settle(ctx context.Context, sts []nixie.Settlement) []error {
 	return errs
 }
 
-// A store that fails in exactly one call, whichever it is, loses no failure, no
-// death and no success.
+// A store that fails in any one call loses no failure, no death and no success.
 func TestB026_OneCallFails(t *testing.T) {
 	pol, err := policy.New(policy.Config{MaxAttempts: 3})
 	if err != nil {
@@ -214,18 +214,20 @@ func TestB026_OneCallFails(t *testing.T) {
 				st := memory.New(memory.Options{})
 				fill(t, st, "fails", "works")
 				runs := map[string]int{}
-				g := start(t, worker.Config{Source: &blip{Source: store.NewSource(st, "q"), at: at, after: after}, Policy: pol, Concurrency: 1, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
-					runs[d.Key]++
-					if d.Key == "fails" {
-						return errBoom
-					}
-					return nil
-				})})
+				g := start(t, worker.Config{Source: &blip{Source: store.NewSource(st, "q"), at: at, after: after}, Policy: pol,
+					Concurrency: 1, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+						runs[d.Key]++
+						if d.Key == "fails" {
+							return errBoom
+						}
+						return nil
+					})})
 				time.Sleep(5 * time.Minute)
 				g.end()
 				dead, done := message(t, st, "fails"), message(t, st, "works")
 				if dead.State != nixie.Dead || len(dead.History) != 3 || runs["fails"] != 3 {
-					t.Errorf("call %d, after %v: %s with %d failures after %d runs", at, after, dead.State, len(dead.History), runs["fails"])
+					t.Errorf("call %d, after %v: %s with %d failures after %d runs", at, after, dead.State, len(dead.History),
+						runs["fails"])
 				}
 				if done.State != nixie.Succeeded || runs["works"] != 1 {
 					t.Errorf("call %d, after %v: %s after %d runs", at, after, done.State, runs["works"])
@@ -236,8 +238,8 @@ func TestB026_OneCallFails(t *testing.T) {
 	}
 }
 
-// What cannot be decoded is dead at once: it is not tried again, also not by
-// whoever takes it back from a dead holder, and what follows runs.
+// A message that cannot be decoded is dead at once. No worker tries it again, not even one that
+// takes it back from a dead holder. The messages after it run.
 func TestB073_UndecodableIsNotTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
@@ -246,13 +248,14 @@ func TestB073_UndecodableIsNotTriedAgain(t *testing.T) {
 			t.Fatal(ds, err)
 		}
 		runs := map[string]int{}
-		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 1, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
-			runs[d.Key]++
-			if d.Key == "bad" {
-				return nixie.WithReason(errors.New("no JSON"), nixie.ReasonSerialization)
-			}
-			return nil
-		})})
+		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 1,
+			Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+				runs[d.Key]++
+				if d.Key == "bad" {
+					return nixie.WithReason(errors.New("no JSON"), nixie.ReasonSerialization)
+				}
+				return nil
+			})})
 		time.Sleep(time.Hour)
 		g.end()
 		bad := message(t, st, "bad")
@@ -268,8 +271,8 @@ func TestB073_UndecodableIsNotTriedAgain(t *testing.T) {
 	})
 }
 
-// Workers whose clocks are an hour off take nothing from each other: the store's
-// clock judges.
+// Workers whose clocks are an hour off take no message from each other: only the store's clock
+// counts.
 func TestB078_ClocksAnHourOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
@@ -306,8 +309,8 @@ func TestB078_ClocksAnHourOff(t *testing.T) {
 	})
 }
 
-// A clock that is set back while a handler runs makes no negative time, and ends
-// nothing early.
+// A clock that is set back while a handler runs makes no negative duration, and no context ends
+// early.
 func TestB079_ClockSetWhileItRuns(t *testing.T) {
 	for _, jump := range []time.Duration{-time.Hour, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

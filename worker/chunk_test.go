@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// A goroutine takes several quick deliveries at a time. What waits behind one that
-// takes long all the same is run by the others.
+// A goroutine takes several quick deliveries at a time. If one of them takes long, other goroutines
+// run the rest of its chunk.
 func TestSlowOneHoldsUpNobody(t *testing.T) {
 	const many = 64
 	synctest.Test(t, func(t *testing.T) {
@@ -25,22 +25,23 @@ func TestSlowOneHoldsUpNobody(t *testing.T) {
 			src.feed = append(src.feed, ds)
 		}
 		last := src.feed[3]
-		slow := last[many/2] // with others of its stretch before and after it
+		slow := last[many/2] // in the middle of its chunk
 		var begun atomic.Int64
 		rest := make(chan struct{})
 		ctx, stop := context.WithCancel(t.Context())
-		w, err := worker.New(worker.Config{Source: &src, Concurrency: 2, Prefetch: many, Handler: nixie.HandlerFunc(func(ctx context.Context, d *nixie.Delivery) error {
-			if d == slow {
-				select {
-				case <-rest:
-				case <-ctx.Done():
-					return ctx.Err()
+		w, err := worker.New(worker.Config{Source: &src, Concurrency: 2, Prefetch: many,
+			Handler: nixie.HandlerFunc(func(ctx context.Context, d *nixie.Delivery) error {
+				if d == slow {
+					select {
+					case <-rest:
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				} else if begun.Add(1) == 4*many-1 {
+					close(rest)
 				}
-			} else if begun.Add(1) == 4*many-1 {
-				close(rest)
-			}
-			return nil
-		})})
+				return nil
+			})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +50,7 @@ func TestSlowOneHoldsUpNobody(t *testing.T) {
 		select {
 		case <-rest:
 		case <-time.After(10 * time.Second):
-			t.Errorf("%d of %d began beside the slow one", begun.Load(), 4*many-1)
+			t.Errorf("%d of %d began while the slow one ran", begun.Load(), 4*many-1)
 		}
 		stop()
 		if err := <-ended; err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// What handlers completed in transactions of their own succeeded, whatever they
-// return: the lease is lost to that. What was rolled back is settled as ever.
+// A handler completes its message in a transaction of its own. The message has succeeded even if
+// the handler returns an error, because the transaction ended the lease. After a rollback the
+// outcome of the handler counts.
 func TestCompletedByItsHandler(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -40,13 +41,15 @@ func TestCompletedByItsHandler(t *testing.T) {
 				}
 				seen := &troubles{}
 				var told []nixie.Settlement
-				observer := nixie.Tee(seen.observer(), &nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, _ []error) { told = append(told, sts...) }})
-				g := start(t, worker.Config{Source: src, Observer: observer, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
-					if c.commit {
-						lease.MarkCompleted(d)
-					}
-					return c.err
-				})})
+				observer := nixie.Tee(seen.observer(),
+					&nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, _ []error) { told = append(told, sts...) }})
+				g := start(t, worker.Config{Source: src, Observer: observer,
+					Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+						if c.commit {
+							lease.MarkCompleted(d)
+						}
+						return c.err
+					})})
 				time.Sleep(time.Second)
 				g.end()
 				if len(told) != 1 || told[0].Verb != c.verb || told[0].Delivery.Key != "d" {
@@ -57,7 +60,8 @@ func TestCompletedByItsHandler(t *testing.T) {
 					t.Errorf("%d troubles %v, %d lost", troubles, seen.errs, lost)
 				}
 				for _, err := range seen.errs {
-					if nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(), "stays succeeded") || !strings.Contains(err.Error(), "boom") {
+					if nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(), "stays succeeded") ||
+						!strings.Contains(err.Error(), "boom") {
 						t.Errorf("told %v", err)
 					}
 				}
@@ -66,10 +70,11 @@ func TestCompletedByItsHandler(t *testing.T) {
 	}
 }
 
-// The lease of what its handler completed is not renewed, and that of what is beside it is.
+// The worker does not renew the lease of a message that its handler completed, and renews the
+// others.
 func TestCompletedIsNotRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := &script{feed: [][]*nixie.Delivery{{delivery("completed"), delivery("beside")}}}
+		src := &script{feed: [][]*nixie.Delivery{{delivery("completed"), delivery("other")}}}
 		renewed := map[string]int{}
 		src.extend = func(_ context.Context, ds []*nixie.Delivery) []error {
 			for _, d := range ds {
@@ -77,23 +82,24 @@ func TestCompletedIsNotRenewed(t *testing.T) {
 			}
 			return make([]error, len(ds))
 		}
-		g := start(t, worker.Config{Source: src, Concurrency: 2, Lease: 3 * time.Second, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
-			if d.Key == "completed" {
-				lease.MarkCompleted(d)
-			}
-			wait(ctx, 10*time.Second)
-			return nil
-		})})
+		g := start(t, worker.Config{Source: src, Concurrency: 2, Lease: 3 * time.Second,
+			Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+				if d.Key == "completed" {
+					lease.MarkCompleted(d)
+				}
+				wait(ctx, 10*time.Second)
+				return nil
+			})})
 		time.Sleep(20 * time.Second)
 		g.end()
-		if renewed["completed"] > 0 || renewed["beside"] < 5 {
+		if renewed["completed"] > 0 || renewed["other"] < 5 {
 			t.Errorf("renewed were %v", renewed)
 		}
 	})
 }
 
-// A handler that goes on after it completed its message is not told that its
-// lease is lost, and one that did not complete it is.
+// A handler that goes on after it completed its message keeps its context. The context of one that
+// did not complete its message ends, as the lease is lost.
 func TestCompletedKeepsItsContext(t *testing.T) {
 	for _, completes := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -105,16 +111,17 @@ func TestCompletedKeepsItsContext(t *testing.T) {
 				return each(len(sts), coded(nixie.CodeLeaseLost))
 			}
 			seen := &troubles{}
-			g := start(t, worker.Config{Source: src, Lease: 3 * time.Second, Observer: seen.observer(), Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
-				if completes {
-					lease.MarkCompleted(d)
-				}
-				wait(ctx, 10*time.Second)
-				if (ctx.Err() == nil) != completes {
-					t.Errorf("completed %t: context is %v", completes, context.Cause(ctx))
-				}
-				return ctx.Err()
-			})})
+			g := start(t, worker.Config{Source: src, Lease: 3 * time.Second, Observer: seen.observer(),
+				Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+					if completes {
+						lease.MarkCompleted(d)
+					}
+					wait(ctx, 10*time.Second)
+					if (ctx.Err() == nil) != completes {
+						t.Errorf("completed %t: context is %v", completes, context.Cause(ctx))
+					}
+					return ctx.Err()
+				})})
 			time.Sleep(20 * time.Second)
 			g.end()
 			if _, _, lost := seen.count(); (lost == 0) != completes {
@@ -124,7 +131,7 @@ func TestCompletedKeepsItsContext(t *testing.T) {
 	}
 }
 
-// The desk answers in the same way.
+// A desk does the same.
 func TestDeskOfCompleted(t *testing.T) {
 	d := delivery("d")
 	lease.MarkCompleted(d)

@@ -77,7 +77,7 @@ func TestDesk(t *testing.T) {
 	if _, err := desk.Done(t.Context(), ds[3], nil, begun); nixie.CodeOf(err) != nixie.CodeLeaseLost {
 		t.Errorf("late: %v", err)
 	}
-	// The late one is judged on the way, the unstarted one has its attempt back.
+	// Receive judges the late one, and the attempt of the unstarted one was refunded.
 	claim(t, desk, 0)
 	late := claim(t, desk, 1)
 	if late[0].Key != "late" || late[0].Attempts != 1 {
@@ -112,7 +112,7 @@ func TestDeskOnABadDay(t *testing.T) {
 		t.Errorf("settled %v", got)
 	}
 
-	// Trouble with judging does not keep the others from being run.
+	// If judging one message fails, the others still run.
 	src.settle = func(context.Context, []nixie.Settlement) []error { return nil }
 	src.feed = [][]*nixie.Delivery{{damaged, delivery("good")}, {damaged}}
 	claim(t, desk, 1)

@@ -12,17 +12,18 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// R16: at shutdown everything that no handler has begun goes back.
+// R16: at shutdown the worker gives back all deliveries that no handler has begun.
 func TestR16_UnstartedGoBack(t *testing.T) {
 	for _, settleEach := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			src := &script{feed: [][]*nixie.Delivery{deliveries(100)}}
 			var began atomic.Int64
-			g := start(t, worker.Config{Source: src, Concurrency: 4, SettleEach: settleEach, Handler: handler(func(context.Context, *nixie.Delivery) error {
-				began.Add(1)
-				time.Sleep(10 * time.Second)
-				return nil
-			})})
+			g := start(t, worker.Config{Source: src, Concurrency: 4, SettleEach: settleEach,
+				Handler: handler(func(context.Context, *nixie.Delivery) error {
+					began.Add(1)
+					time.Sleep(10 * time.Second)
+					return nil
+				})})
 			time.Sleep(time.Second)
 			g.stop()
 			time.Sleep(time.Second)
@@ -101,7 +102,8 @@ func TestStuckForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
 		src := &script{feed: [][]*nixie.Delivery{deliveries(3)}}
-		g := start(t, worker.Config{Source: src, Concurrency: 1, Handler: handler(func(context.Context, *nixie.Delivery) error { <-free; return nil })})
+		g := start(t, worker.Config{Source: src, Concurrency: 1,
+			Handler: handler(func(context.Context, *nixie.Delivery) error { <-free; return nil })})
 		time.Sleep(time.Second)
 		g.stop()
 		begun := time.Now()
@@ -115,7 +117,7 @@ func TestStuckForEver(t *testing.T) {
 	})
 }
 
-// SettleEach: never more begun and not settled than goroutines.
+// With SettleEach there are never more deliveries begun and not settled than goroutines.
 func TestSettleEachBoundsWhatACrashRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open, most atomic.Int64
@@ -125,16 +127,17 @@ func TestSettleEachBoundsWhatACrashRepeats(t *testing.T) {
 			open.Add(-int64(len(sts)))
 			return make([]error, len(sts))
 		}
-		g := start(t, worker.Config{Source: src, Concurrency: 7, SettleEach: true, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
-			n := open.Add(1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-				continue
-			}
-			if d.Key == "500" {
-				panic("goes on")
-			}
-			return nil
-		})})
+		g := start(t, worker.Config{Source: src, Concurrency: 7, SettleEach: true,
+			Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+				n := open.Add(1)
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+					continue
+				}
+				if d.Key == "500" {
+					panic("goes on")
+				}
+				return nil
+			})})
 		time.Sleep(time.Minute)
 		if len(src.verbs()) != 1000 || most.Load() > 7 {
 			t.Errorf("%d settled, %d at once", len(src.verbs()), most.Load())

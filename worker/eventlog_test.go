@@ -60,7 +60,7 @@ func (l *lines) expect(t *testing.T, want ...string) {
 	}
 }
 
-// A source that is away for a minute is one error, and one line when it is back.
+// A source that fails for a minute gives one line at error, and one line when it works again.
 func TestLogOfASourceThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -80,13 +80,14 @@ func TestLogOfASourceThatIsAway(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		g.end()
 		log.expect(t,
-			`level=ERROR msg="nothing can be received; it is tried again" queue=q state=receive code=unavailable error="as the test wants it"`,
+			`level=ERROR msg="nothing can be received; it is tried again" queue=q state=receive `+
+				`code=unavailable error="as the test wants it"`,
 			`level=ERROR msg="nothing can be received; it is tried again" queue=q state=receive code=outcome-unknown`,
 			`level=INFO msg="messages are received again" queue=q state=receive events=`)
 	})
 }
 
-// Renewals and settlements that fail for a while are one error each.
+// Renewals and settlements that fail for a while give one line at error each.
 func TestLogOfCallsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -109,14 +110,15 @@ func TestLogOfCallsThatFail(t *testing.T) {
 		g.end()
 		log.expect(t,
 			`level=ERROR msg="outcomes cannot be settled" queue=q state=settle code=unavailable`,
-			`level=ERROR msg="leases cannot be renewed; it is tried again" queue=q state=renew code=unavailable error="renew 20 of 20 leases: `,
+			`level=ERROR msg="leases cannot be renewed; it is tried again" queue=q state=renew `+
+				`code=unavailable error="renew 20 of 20 leases: `,
 			`level=INFO msg="leases are renewed again" queue=q state=renew events=1`,
 			`level=INFO msg="outcomes are settled again" queue=q state=settle events=`)
 	})
 }
 
-// Lost leases and outcomes that come too late are one error each, and over when there
-// was none for a minute.
+// Lost leases and outcomes that come too late give one line at error each. They are over after a
+// minute without an event.
 func TestLogOfLostLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -128,10 +130,11 @@ func TestLogOfLostLeases(t *testing.T) {
 			return each(len(sts), coded(nixie.CodeLeaseLost))
 		}
 		log := &lines{}
-		g := start(t, worker.Config{Source: src, Concurrency: 8, Logger: log.logger(), Queue: "q", Handler: handler(func(context.Context, *nixie.Delivery) error {
-			time.Sleep(15*time.Second - time.Since(begun))
-			return nil
-		})})
+		g := start(t, worker.Config{Source: src, Concurrency: 8, Logger: log.logger(), Queue: "q",
+			Handler: handler(func(context.Context, *nixie.Delivery) error {
+				time.Sleep(15*time.Second - time.Since(begun))
+				return nil
+			})})
 		time.Sleep(2 * time.Minute)
 		g.end()
 		log.expect(t,
@@ -144,28 +147,30 @@ func TestLogOfLostLeases(t *testing.T) {
 	})
 }
 
-// A handler that goes on after its timeout is told of.
+// The log has a line for a handler that goes on after its timeout.
 func TestLogOfALateHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &lines{}
 		src := &script{feed: [][]*nixie.Delivery{deliveries(2)}}
-		g := start(t, worker.Config{Source: src, Concurrency: 2, Timeout: time.Second, Logger: log.logger(), Queue: "q", Handler: handler(func(context.Context, *nixie.Delivery) error {
-			time.Sleep(3 * time.Second)
-			return nil
-		})})
+		g := start(t, worker.Config{Source: src, Concurrency: 2, Timeout: time.Second, Logger: log.logger(), Queue: "q",
+			Handler: handler(func(context.Context, *nixie.Delivery) error {
+				time.Sleep(3 * time.Second)
+				return nil
+			})})
 		time.Sleep(10 * time.Second)
 		g.end()
 		log.expect(t, `level=WARN msg="a handler goes on after its timeout" queue=q state=timeout id=`)
 	})
 }
 
-// Each death is told, those of a kind that are settled together in one line, by the
-// masked text. Nothing else of the message is.
+// The log has each death with the masked text; deaths of one group that are settled together share
+// a line. It has nothing else of the message.
 func TestLogOfDeaths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ds := deliveries(4)
 		for _, d := range ds {
-			d.Body, d.Headers, d.Key, d.Type = []byte("hidden body"), []nixie.Header{{Name: "h", Value: "hidden header"}}, "hidden key "+d.Key, "mail"
+			d.Body, d.Headers, d.Key, d.Type = []byte("hidden body"), []nixie.Header{{Name: "h", Value: "hidden header"}},
+				"hidden key "+d.Key, "mail"
 		}
 		src := &script{feed: [][]*nixie.Delivery{ds}}
 		log := &lines{}
@@ -185,7 +190,8 @@ func TestLogOfDeaths(t *testing.T) {
 		if n := strings.Count(text, `level=WARN msg="message died" queue=q id=`); n == 0 || n > 3 || strings.Contains(text, "no death") {
 			t.Errorf("logged %s", text)
 		}
-		if !strings.Contains(text, `type=mail verb=bury cause=permanent attempts=1 reason=`) || !strings.Contains(text, `error="*** secret, long`) || strings.Contains(text, "hidden") {
+		if !strings.Contains(text, `type=mail verb=bury cause=permanent attempts=1 reason=`) ||
+			!strings.Contains(text, `error="*** secret, long`) || strings.Contains(text, "hidden") {
 			t.Errorf("logged %s", text)
 		}
 		if len(text) > 3*1000 {
@@ -194,7 +200,7 @@ func TestLogOfDeaths(t *testing.T) {
 	})
 }
 
-// More kinds of death in one call than are shown are counted.
+// Deaths of more groups than one call logs are counted.
 func TestLogOfManyDeaths(t *testing.T) {
 	log := &lines{}
 	ds := deliveries(30)
@@ -210,20 +216,22 @@ func TestLogOfManyDeaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := log.text()
-	if strings.Count(text, `msg="message died"`) != 10 || strings.Count(text, "messages=2") != 10 || !strings.Contains(text, `level=WARN msg="more messages died" queue=q messages=10`) {
+	if strings.Count(text, `msg="message died"`) != 10 || strings.Count(text, "messages=2") != 10 ||
+		!strings.Contains(text, `level=WARN msg="more messages died" queue=q messages=10`) {
 		t.Error(text)
 	}
 }
 
-// byType buries everything, and says that types differ in why.
+// byType buries all messages, with a group for each type.
 type byType struct{}
 
 func (byType) Decide(d *nixie.Delivery, f *nixie.Failure, _ time.Time) nixie.Settlement {
-	return nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: &nixie.Burial{Cause: nixie.CausePoison, Status: nixie.StatusOpen, Fingerprint: d.Type}}
+	return nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: f,
+		Burial: &nixie.Burial{Cause: nixie.CausePoison, Status: nixie.StatusOpen, Fingerprint: d.Type}}
 }
 
-// A store that is closed under its worker ends it with an error: at once where it
-// waits for work, at the next renewal where it has enough, and handlers are told.
+// A store that is closed too early ends its worker with an error. A worker that waits for work ends
+// at once, and a busy one at the next renewal. The contexts of handlers end.
 func TestStoreIsClosedUnderItsWorker(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -233,11 +241,12 @@ func TestStoreIsClosedUnderItsWorker(t *testing.T) {
 			}
 			log := &lines{}
 			var told atomic.Int64
-			g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 1, Logger: log.logger(), Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error {
-				<-ctx.Done()
-				told.Add(1)
-				return ctx.Err()
-			})})
+			g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 1, Logger: log.logger(),
+				Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error {
+					<-ctx.Done()
+					told.Add(1)
+					return ctx.Err()
+				})})
 			time.Sleep(time.Second)
 			if err := st.Close(); err != nil {
 				t.Fatal(err)
@@ -260,8 +269,8 @@ func TestStoreIsClosedUnderItsWorker(t *testing.T) {
 	}
 }
 
-// Who ends the context first and then closes the store is told only if that lost
-// outcomes.
+// If the context ends first and the store is closed then, Run returns an error only if outcomes
+// were lost.
 func TestStoreIsClosedAfterTheEnd(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -269,10 +278,11 @@ func TestStoreIsClosedAfterTheEnd(t *testing.T) {
 			if busy {
 				fill(t, st, "a")
 			}
-			g := start(t, worker.Config{Source: store.NewSource(st, "q"), Logger: slog.New(slog.DiscardHandler), Handler: handler(func(context.Context, *nixie.Delivery) error {
-				time.Sleep(10 * time.Second)
-				return nil
-			})})
+			g := start(t, worker.Config{Source: store.NewSource(st, "q"), Logger: slog.New(slog.DiscardHandler),
+				Handler: handler(func(context.Context, *nixie.Delivery) error {
+					time.Sleep(10 * time.Second)
+					return nil
+				})})
 			time.Sleep(time.Second)
 			g.stop()
 			synctest.Wait()

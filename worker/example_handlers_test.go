@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// Middleware is a function from handler to handler: nothing has to be
-// registered, and the order is that of the calls.
+// Middleware is a function from handler to handler. It needs no registration, and it runs in the
+// order of the calls.
 func Example_middleware() {
 	told := func(next nixie.Handler) nixie.Handler {
 		return nixie.HandlerFunc(func(ctx context.Context, d *nixie.Delivery) error {
@@ -46,8 +46,8 @@ func Example_middleware() {
 	// what the worker sees: release
 }
 
-// Hiccups that are over at once are not worth a retry by policy: the handler
-// runs again under the same claim.
+// For a short disturbance a retry by policy costs too much, so the handler runs again under the
+// same claim.
 func ExampleRetryInClaim() {
 	p, err := policy.New(policy.Config{})
 	if err != nil {

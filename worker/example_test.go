@@ -17,7 +17,7 @@ type Invoice struct {
 	Customer string
 }
 
-// A program names its types once, enqueues from one place and works in another.
+// A program names its types once, and uses them to enqueue and to work.
 func Example() {
 	sendInvoice := nixie.NewType[Invoice]("send-invoice", nixie.Queue("billing"))
 	st := memory.New(memory.Options{})
@@ -68,7 +68,7 @@ func Example() {
 	// dead: permanent invoice 4712 has no customer
 }
 
-// A Desk decides and settles for a loop of one's own.
+// A Desk decides and settles for a program that has its own loop.
 func ExampleDesk() {
 	st := memory.New(memory.Options{})
 	ctx := context.Background()

@@ -42,10 +42,12 @@ func TestOutcomes(t *testing.T) {
 		{"success", succeed, nixie.Complete, ""},
 		{"error", func(context.Context, *nixie.Delivery) error { return errBoom }, nixie.Retry, nixie.ReasonHandler},
 		{"permanent", func(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBoom) }, nixie.Bury, nixie.ReasonHandler},
-		{"verdict", func(context.Context, *nixie.Delivery) error { return nixie.Verdict(nixie.Hold, errBoom) }, nixie.Hold, nixie.ReasonHandler},
+		{"verdict", func(context.Context, *nixie.Delivery) error { return nixie.Verdict(nixie.Hold, errBoom) }, nixie.Hold,
+			nixie.ReasonHandler},
 		{"release", func(context.Context, *nixie.Delivery) error { return nixie.Verdict(nixie.Release, nil) }, nixie.Release, ""},
 		{"panic", func(context.Context, *nixie.Delivery) error { panic("boom") }, nixie.Retry, nixie.ReasonPanic},
-		{"panic nil", func(context.Context, *nixie.Delivery) error { panic(nil) }, nixie.Retry, nixie.ReasonPanic}, //nolint:govet // on purpose
+		{"panic nil", func(context.Context, *nixie.Delivery) error { panic(nil) }, nixie.Retry, nixie.ReasonPanic},
+		//nolint:govet // on purpose
 		{"panic typed nil", func(context.Context, *nixie.Delivery) error { panic((*nilled)(nil)) }, nixie.Retry, nixie.ReasonPanic},
 		{"panic mean", func(context.Context, *nixie.Delivery) error { panic(&mean{}) }, nixie.Retry, nixie.ReasonPanic},
 		{"goexit", func(context.Context, *nixie.Delivery) error { runtime.Goexit(); return nil }, nixie.Retry, nixie.ReasonPanic},
@@ -55,7 +57,8 @@ func TestOutcomes(t *testing.T) {
 		{"late", func(ctx context.Context, _ *nixie.Delivery) error { <-ctx.Done(); return errBoom }, nixie.Retry, nixie.ReasonTimeout},
 		{"late and mean", func(ctx context.Context, _ *nixie.Delivery) error { <-ctx.Done(); return &mean{} }, nixie.Retry, ""},
 		{"late and endless", func(ctx context.Context, _ *nixie.Delivery) error { <-ctx.Done(); return endless{} }, nixie.Retry, ""},
-		{"late and explicit", func(ctx context.Context, _ *nixie.Delivery) error { <-ctx.Done(); return nixie.Permanent(ctx.Err()) }, nixie.Bury, nixie.ReasonTimeout},
+		{"late and explicit", func(ctx context.Context, _ *nixie.Delivery) error { <-ctx.Done(); return nixie.Permanent(ctx.Err()) },
+			nixie.Bury, nixie.ReasonTimeout},
 		{"late success", func(ctx context.Context, _ *nixie.Delivery) error { <-ctx.Done(); return nil }, nixie.Complete, ""},
 	}
 	for _, test := range tests {
@@ -63,12 +66,13 @@ func TestOutcomes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				// One goroutine and a message before and after: the loop goes on.
 				src := &script{feed: [][]*nixie.Delivery{{delivery("before"), delivery("it"), delivery("after")}, {delivery("next")}}}
-				g := start(t, worker.Config{Source: src, Concurrency: 1, Timeout: 5 * time.Second, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
-					if d.Key == "it" {
-						return test.do(ctx, d)
-					}
-					return nil
-				})})
+				g := start(t, worker.Config{Source: src, Concurrency: 1, Timeout: 5 * time.Second,
+					Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+						if d.Key == "it" {
+							return test.do(ctx, d)
+						}
+						return nil
+					})})
 				time.Sleep(10 * time.Second)
 				g.end()
 				want := map[string]nixie.Verb{"before": nixie.Complete, "it": test.verb, "after": nixie.Complete, "next": nixie.Complete}
@@ -89,8 +93,8 @@ type card struct{ number string }
 
 func charge(c *card) int { return len(c.number) }
 
-// Of the stack of a panic the user's part is kept, and its top names the group: what
-// caught it and what called the handler says nothing.
+// The failure of a panic keeps the user's part of the stack, and its top names the group. It leaves
+// out the frames that caught the panic and those that called the handler.
 func TestPanicNamesTheUsersFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &script{feed: [][]*nixie.Delivery{{delivery("it")}}}
@@ -103,11 +107,13 @@ func TestPanicNamesTheUsersFunction(t *testing.T) {
 		f := src.failure(t, "it")
 		const mine = "github.com/nixie-go/nixie/worker_test.charge"
 		lines := strings.Split(strings.TrimRight(f.Stack, "\n"), "\n")
-		if len(lines) != 5 || !strings.HasPrefix(lines[0], "goroutine ") || !strings.HasPrefix(lines[1], mine+"(") || !strings.Contains(lines[3], "TestPanicNamesTheUsersFunction") {
+		if len(lines) != 5 || !strings.HasPrefix(lines[0], "goroutine ") || !strings.HasPrefix(lines[1], mine+"(") ||
+			!strings.Contains(lines[3], "TestPanicNamesTheUsersFunction") {
 			t.Errorf("the stack is\n%s", f.Stack)
 		}
-		if len(f.Context) != 1 || !strings.HasPrefix(f.Context[0], "panicked in "+mine+" at ") || !strings.Contains(f.Context[0], "handle_test.go:") {
-			t.Errorf("the trail is %q", f.Context)
+		if len(f.Context) != 1 || !strings.HasPrefix(f.Context[0], "panicked in "+mine+" at ") ||
+			!strings.Contains(f.Context[0], "handle_test.go:") {
+			t.Errorf("the context is %q", f.Context)
 		}
 		want := "panic[in worker_test.charge]: runtime error: invalid memory address or nil pointer dereference"
 		if label, _ := policy.Signature(f); label != want {
@@ -121,7 +127,8 @@ func TestDamagedBodyIsNotRun(t *testing.T) {
 		d := delivery("it")
 		d.Body, d.Hash = []byte("this"), nixie.HashBody([]byte("that"))
 		src := &script{feed: [][]*nixie.Delivery{{d}}}
-		g := start(t, worker.Config{Source: src, Handler: handler(func(context.Context, *nixie.Delivery) error { t.Error("run"); return nil })})
+		g := start(t, worker.Config{Source: src,
+			Handler: handler(func(context.Context, *nixie.Delivery) error { t.Error("run"); return nil })})
 		synctest.Wait()
 		g.end()
 		if f := src.failure(t, "it"); f.Reason != nixie.ReasonSerialization {
@@ -130,7 +137,7 @@ func TestDamagedBodyIsNotRun(t *testing.T) {
 	})
 }
 
-// A handler's context is as good as one of package context.
+// A handler's context behaves like one of package context.
 func TestContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &script{feed: [][]*nixie.Delivery{{delivery("it")}}}
@@ -146,7 +153,8 @@ func TestContext(t *testing.T) {
 			if ctx.Err() != nil || context.Cause(ctx) != nil {
 				t.Error("over before it began")
 			}
-			child, cancel := context.WithCancel(context.WithValue(ctx, "other", 1)) //nolint:staticcheck // a key of its own is not the point
+			child, cancel := context.WithCancel(context.WithValue(ctx, "other",
+				1)) //nolint:staticcheck // a key of its own is not the point
 			defer cancel()
 			short, cancel2 := context.WithTimeout(child, time.Second)
 			defer cancel2()
@@ -180,7 +188,7 @@ func TestContext(t *testing.T) {
 	})
 }
 
-// What a handler leaves behind ends when it returns.
+// Contexts that a handler derived end when it returns.
 func TestContextEndsWithHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &script{feed: [][]*nixie.Delivery{{delivery("it"), delivery("quiet")}}}
@@ -218,32 +226,33 @@ func TestCauseOfTheEnd(t *testing.T) {
 							return each(len(ds), coded(nixie.CodeLeaseLost))
 						}
 					}
-					g := start(t, worker.Config{Source: src, Drain: -1, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
-						lost := d.Lost()
-						if early {
+					g := start(t, worker.Config{Source: src, Drain: -1,
+						Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+							lost := d.Lost()
+							if early {
+								<-ctx.Done()
+							}
+							time.Sleep(15 * time.Second)
 							<-ctx.Done()
-						}
-						time.Sleep(15 * time.Second)
-						<-ctx.Done()
-						child, cancel := context.WithCancel(ctx)
-						defer cancel()
-						for _, c := range []context.Context{ctx, child} {
-							if c.Err() != context.Canceled || context.Cause(c) != why {
-								t.Errorf("%v because of %v", c.Err(), context.Cause(c))
+							child, cancel := context.WithCancel(ctx)
+							defer cancel()
+							for _, c := range []context.Context{ctx, child} {
+								if c.Err() != context.Canceled || context.Cause(c) != why {
+									t.Errorf("%v because of %v", c.Err(), context.Cause(c))
+								}
 							}
-						}
-						select {
-						case <-lost:
-							if why != worker.ErrLeaseLost {
-								t.Error("lease counts as lost")
+							select {
+							case <-lost:
+								if why != worker.ErrLeaseLost {
+									t.Error("lease counts as lost")
+								}
+							default:
+								if why == worker.ErrLeaseLost {
+									t.Error("Lost is not told")
+								}
 							}
-						default:
-							if why == worker.ErrLeaseLost {
-								t.Error("Lost is not told")
-							}
-						}
-						return errors.New("interrupted")
-					})})
+							return errors.New("interrupted")
+						})})
 					if why == worker.ErrStopping {
 						time.Sleep(14 * time.Second)
 					} else {

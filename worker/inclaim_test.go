@@ -13,13 +13,13 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// moreTime goes by the name of an error that asks for an extension.
+// moreTime is an error with the name of one that asks for an extension.
 type moreTime struct{}
 
 func (moreTime) Error() string     { return "more time" }
 func (moreTime) ErrorName() string { return "VisibilityExpansionRequired" }
 
-// inClaimOf wraps a handler as a profile says.
+// inClaimOf wraps a handler with the retries of a profile.
 func inClaimOf(t *testing.T, name string, h nixie.HandlerFunc) (nixie.Handler, *policy.Policy) {
 	t.Helper()
 	profile, err := policy.ProfileNamed(name)
@@ -52,7 +52,8 @@ func TestR8_InClaimRunsFiveTimes(t *testing.T) {
 		if len(at) != 5 || src.verbs()["it"] != nixie.Bury {
 			t.Fatalf("ran at %v, then %s", at, src.verbs()["it"])
 		}
-		for i, wait := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond} {
+		for i, wait := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond,
+			800 * time.Millisecond} {
 			if got := at[i+1] - at[i]; got < wait || got >= wait+50*time.Millisecond {
 				t.Errorf("waited %s before run %d, want %s and up to 50ms", got, i+2, wait)
 			}

@@ -71,8 +71,8 @@ func TestLeaseLostWhileWaiting(t *testing.T) {
 	})
 }
 
-// A lease that ends soon is too old to start under. What waits behind a long
-// handler for a whole lease goes back.
+// No handler starts under a lease that ends soon. A delivery that waits behind a long handler for a
+// whole lease is given back.
 func TestTooLateToStart(t *testing.T) {
 	for _, renewing := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestShortestLease(t *testing.T) {
 	})
 }
 
-// R15: a handler that ignores its end loses its lease a lease later, and blocks
-// its own goroutine only.
+// R15: a handler that ignores the end of its context loses its lease a lease later. It blocks only
+// its own goroutine.
 func TestR15_StuckHandlerLosesItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lastRenewal atomic.Int64
@@ -144,12 +144,13 @@ func TestR15_StuckHandlerLosesItsLease(t *testing.T) {
 			}
 			return make([]error, len(ds))
 		}
-		g := start(t, worker.Config{Source: src, Concurrency: 2, Timeout: time.Minute, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
-			if d.Key == "stuck" {
-				<-free
-			}
-			return nil
-		}), Observer: seen.observer()})
+		g := start(t, worker.Config{Source: src, Concurrency: 2, Timeout: time.Minute,
+			Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+				if d.Key == "stuck" {
+					<-free
+				}
+				return nil
+			}), Observer: seen.observer()})
 		time.Sleep(10 * time.Minute)
 		if last := time.Duration(lastRenewal.Load()); last < 70*time.Second || last > 90*time.Second {
 			t.Errorf("renewed until %s", last)
@@ -172,18 +173,19 @@ func TestR15_StuckHandlerLosesItsLease(t *testing.T) {
 	})
 }
 
-// While draining, leases are renewed.
+// A draining worker renews its leases.
 func TestRenewalWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &script{feed: [][]*nixie.Delivery{{delivery("it")}}}
-		g := start(t, worker.Config{Source: src, Drain: 5 * time.Minute, Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(4 * time.Minute):
-				return nil
-			}
-		})})
+		g := start(t, worker.Config{Source: src, Drain: 5 * time.Minute,
+			Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(4 * time.Minute):
+					return nil
+				}
+			})})
 		time.Sleep(time.Second)
 		g.end()
 		if src.extends < 20 || src.verbs()["it"] != nixie.Complete {
@@ -192,7 +194,7 @@ func TestRenewalWhileDraining(t *testing.T) {
 	})
 }
 
-// alarmed is a source that says once that leases are lost.
+// alarmed is a source that reports once that leases are lost.
 type alarmed struct {
 	*script
 	alarm chan struct{}
@@ -206,7 +208,7 @@ func (a *alarmed) LeasesLost() <-chan struct{} {
 	return a.alarm
 }
 
-// A source that says so has its leases looked after at once, not at the next turn.
+// When a source reports lost leases the worker renews at once, and not at its next tick.
 func TestAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &alarmed{script: &script{feed: [][]*nixie.Delivery{{delivery("it")}}}, alarm: make(chan struct{})}
@@ -231,8 +233,8 @@ func TestAlarm(t *testing.T) {
 	})
 }
 
-// A renewal counts from before its call: whoever renews slowly must not think that it
-// holds a lease for longer than the source does. While slow renewals come in, nothing is
+// A renewed lease counts from a moment before the call. So a worker with slow renewals never
+// believes in a lease for longer than the source does. While slow renewals succeed, no lease is
 // lost.
 func TestSlowRenewals(t *testing.T) {
 	const slow = 8 * time.Second
@@ -248,14 +250,16 @@ func TestSlowRenewals(t *testing.T) {
 				return make([]error, len(ds))
 			}
 			begun, ended := time.Now(), time.Duration(0)
-			g := start(t, worker.Config{Source: src, Lease: 30 * time.Second, Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error {
-				wait(ctx, 100*time.Second)
-				ended = time.Since(begun)
-				return nil
-			})})
+			g := start(t, worker.Config{Source: src, Lease: 30 * time.Second,
+				Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error {
+					wait(ctx, 100*time.Second)
+					ended = time.Since(begun)
+					return nil
+				})})
 			time.Sleep(2 * time.Minute)
 			g.end()
-			// The one renewal is asked for after 10 s: its lease ends after 40, and the handler a fifth before.
+			// The only renewal begins after 10 s: its lease ends after 40 s, and the context a
+			// fifth of a lease before.
 			if least, most := 30*time.Second, 35*time.Second; renewed == 1 && (ended < least || ended > most) {
 				t.Errorf("the handler went on until %s, a fifth of a lease before its end is from %s to %s", ended, least, most)
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// plan is one random life of a worker.
+// plan describes one random run of a worker.
 type plan struct {
 	seed                  uint64
 	messages, concurrency int
@@ -48,13 +48,13 @@ func draw(t *rapid.T) plan {
 	return p
 }
 
-// faulty is a source that goes wrong at random and keeps the books.
+// faulty is a source that fails at random and counts its calls.
 type faulty struct {
 	*store.Source
 	plan
 
 	mu      sync.Mutex
-	dice    *rand.Rand
+	rng     *rand.Rand
 	ends    map[leaseKey]time.Time // of the lease as the store has it
 	ran     map[leaseKey]bool
 	excused map[leaseKey]bool // something went wrong with it
@@ -72,10 +72,10 @@ func keyOf(d *nixie.Delivery) leaseKey { return leaseKey{d.ID, d.Lease.Number} }
 func (f *faulty) roll() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.dice.Float64()
+	return f.rng.Float64()
 }
 
-// fails reports whether this call is to go wrong, and how.
+// fails reports whether this call fails, and how.
 func (f *faulty) fails() (bool, error) {
 	if f.roll() >= f.faults {
 		return false, nil
@@ -150,13 +150,13 @@ func (f *faulty) Settle(ctx context.Context, sts []nixie.Settlement) []error {
 		}
 	}
 	f.mu.Unlock()
-	if bad { // it happened, and nobody hears of it
+	if bad { // it happened, and the caller does not learn it
 		return each(len(sts), coded(nixie.CodeOutcomeUnknown))
 	}
 	return errs
 }
 
-// Handle does anything.
+// Handle returns any outcome.
 func (f *faulty) Handle(ctx context.Context, d *nixie.Delivery) error {
 	f.mu.Lock()
 	if f.ran[keyOf(d)] {
@@ -198,10 +198,13 @@ func (f *faulty) Handle(ctx context.Context, d *nixie.Delivery) error {
 	return ctx.Err()
 }
 
-// TestModel leads random lives: whatever happens, no claim is run twice or
-// without a lease, what is in hand is bounded, Run returns with nothing in
-// hand, every delivery is settled once unless the source failed it, and another
-// worker finds every message that is not at its end.
+// TestModel runs workers at random. In each run these hold:
+//
+//   - no claim runs twice or without a lease
+//   - the number of deliveries in hand is bounded
+//   - Run returns with nothing in hand
+//   - every delivery is settled once, unless the source failed it
+//   - another worker finds every message that is not at its end
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := draw(rt)
@@ -219,7 +222,7 @@ func live(t *testing.T, p plan) []string {
 		fill(t, st, fmt.Sprint(i))
 	}
 	f := &faulty{
-		Source: store.NewSource(st, "q"), plan: p, dice: rand.New(rand.NewPCG(p.seed, 1)),
+		Source: store.NewSource(st, "q"), plan: p, rng: rand.New(rand.NewPCG(p.seed, 1)),
 		ends: map[leaseKey]time.Time{}, ran: map[leaseKey]bool{}, excused: map[leaseKey]bool{}, applied: map[leaseKey]int{},
 	}
 	g := start(t, worker.Config{

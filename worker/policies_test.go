@@ -15,8 +15,7 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// looking is a source that counts how often it is asked for policies, and fails when
-// it is told to.
+// looking is a source that counts the calls for policies, and fails when the test says so.
 type looking struct {
 	*store.Source
 	looks atomic.Int64
@@ -38,7 +37,7 @@ func rule(t *testing.T, st *memory.Store, queue, text string) {
 	}
 }
 
-// attemptsOf puts a message in and says after how many attempts it died.
+// attemptsOf enqueues a message and returns the number of attempts after which it died.
 func attemptsOf(t *testing.T, st *memory.Store, queue, key string) int {
 	t.Helper()
 	if _, err := st.Enqueue(t.Context(), nixie.Message{Queue: queue, Key: key}); err != nil {
@@ -54,8 +53,8 @@ func attemptsOf(t *testing.T, st *memory.Store, queue, key string) int {
 
 func fail(context.Context, *nixie.Delivery) error { return errBoom }
 
-// The policy of a queue holds for its workers, each queue its own; a change holds for
-// what is received 5 s later, and nobody asks while nothing comes.
+// Each queue has its own policy for its workers. A change counts for messages that are received 5 s
+// later, and a worker does not ask while nothing comes.
 func TestPolicyOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
@@ -96,7 +95,7 @@ func TestPolicyOfTheQueue(t *testing.T) {
 	})
 }
 
-// A worker that names its own policy goes by it and asks nobody.
+// A worker with a policy of its own uses that and never asks the source.
 func TestPolicyOfTheWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
@@ -114,8 +113,8 @@ func TestPolicyOfTheWorker(t *testing.T) {
 	})
 }
 
-// Nothing is received before the policy is known. Later on the last one holds while it
-// cannot be looked up, or read.
+// Nothing is received before the policy is known. After that the worker uses the last one when it
+// cannot look up or read a new one.
 func TestPolicyThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
@@ -129,7 +128,7 @@ func TestPolicyThatIsAway(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if m := message(t, st, "a1"); m.State != nixie.Queued || m.Deliveries != 0 {
-			t.Errorf("%s after %d deliveries under a policy that nobody knows", m.State, m.Deliveries)
+			t.Errorf("%s after %d deliveries under an unknown policy", m.State, m.Deliveries)
 		}
 		src.away.Store(false)
 		time.Sleep(10 * time.Second)
@@ -141,16 +140,17 @@ func TestPolicyThatIsAway(t *testing.T) {
 		rule(t, st, "a", "max-attempts=many")
 		time.Sleep(5 * time.Second)
 		if n := attemptsOf(t, st, "a", "a3"); n != 1 {
-			t.Errorf("%d attempts with a policy that nobody can read, want 1", n)
+			t.Errorf("%d attempts with a policy that cannot be read, want 1", n)
 		}
 		g.end()
-		if text := log.text(); strings.Count(text, "state=policy") != 2 || !strings.Contains(text, `code=invalid error="policy of queue a: max-attempts is`) {
+		if text := log.text(); strings.Count(text, "state=policy") != 2 ||
+			!strings.Contains(text, `code=invalid error="policy of queue a: max-attempts is`) {
 			t.Error(text)
 		}
 	})
 }
 
-// A desk goes by the policy of the queue too.
+// A desk uses the policy of the queue too.
 func TestPolicyOfTheQueueAtADesk(t *testing.T) {
 	st := memory.New(memory.Options{})
 	fill(t, st, "it")
@@ -168,8 +168,8 @@ func TestPolicyOfTheQueueAtADesk(t *testing.T) {
 	}
 }
 
-// A breaker asks the policy of the queue how many claims it may use up: what is in hand
-// when it opens is given back.
+// The policy of the queue limits the claims that a breaker may use up. When it opens, the worker
+// gives back the deliveries in hand.
 func TestPolicyOfTheQueueUnderABreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})

@@ -16,27 +16,27 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// notebook is a recorder that a test reads.
+// notebook is a progress log that a test reads.
 type notebook struct {
 	refuse func(lease.Progress) error
 
-	mu     sync.Mutex
-	stages map[string][]lease.Progress
+	mu       sync.Mutex
+	progress map[string][]lease.Progress
 }
 
-func (n *notebook) LogProgress(stage lease.Progress, ds ...*nixie.Delivery) error {
+func (n *notebook) LogProgress(progress lease.Progress, ds ...*nixie.Delivery) error {
 	if n.refuse != nil {
-		if err := n.refuse(stage); err != nil {
+		if err := n.refuse(progress); err != nil {
 			return err
 		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.stages == nil {
-		n.stages = map[string][]lease.Progress{}
+	if n.progress == nil {
+		n.progress = map[string][]lease.Progress{}
 	}
 	for _, d := range ds {
-		n.stages[d.Key] = append(n.stages[d.Key], stage)
+		n.progress[d.Key] = append(n.progress[d.Key], progress)
 	}
 	return nil
 }
@@ -44,14 +44,13 @@ func (n *notebook) LogProgress(stage lease.Progress, ds ...*nixie.Delivery) erro
 func (n *notebook) of(key string) []lease.Progress {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.Clone(n.stages[key])
+	return slices.Clone(n.progress[key])
 }
 
 var allStages = []lease.Progress{lease.Begun, lease.Succeeded}
 
-// What a crash could make run twice is never more than the goroutines have in
-// hand: whatever else was begun is recorded or settled. Recorded successes are
-// settled together.
+// A crash makes at most as many deliveries run twice as there are goroutines: all others that were
+// begun are logged or settled. Logged successes are settled together.
 func TestRecordedSuccessesAreSettledTogether(t *testing.T) {
 	refused := errors.New("disk full")
 	for _, c := range []struct {
@@ -63,11 +62,11 @@ func TestRecordedSuccessesAreSettledTogether(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var open, most, calls atomic.Int64
 				notes := &notebook{}
-				notes.refuse = func(stage lease.Progress) error {
-					if stage == lease.Succeeded && c.refuse == nil {
+				notes.refuse = func(progress lease.Progress) error {
+					if progress == lease.Succeeded && c.refuse == nil {
 						open.Add(-1)
 					}
-					if stage == lease.Succeeded {
+					if progress == lease.Succeeded {
 						return c.refuse
 					}
 					return nil
@@ -81,17 +80,18 @@ func TestRecordedSuccessesAreSettledTogether(t *testing.T) {
 					}
 					return make([]error, len(sts))
 				}
-				g := start(t, worker.Config{Source: src, Concurrency: 7, SettleEach: true, ProgressLog: notes, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
-					if got := notes.of(d.Key); !slices.Equal(got, allStages[:1]) {
-						t.Errorf("message %s runs after %v", d.Key, got)
-					}
-					n := open.Add(1)
-					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-						continue
-					}
-					time.Sleep(2 * time.Millisecond)
-					return nil
-				})})
+				g := start(t, worker.Config{Source: src, Concurrency: 7, SettleEach: true, ProgressLog: notes,
+					Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+						if got := notes.of(d.Key); !slices.Equal(got, allStages[:1]) {
+							t.Errorf("message %s runs after %v", d.Key, got)
+						}
+						n := open.Add(1)
+						for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+							continue
+						}
+						time.Sleep(2 * time.Millisecond)
+						return nil
+					})})
 				time.Sleep(time.Minute)
 				if len(src.verbs()) != 1000 || most.Load() > 7 || calls.Load() > c.calls {
 					t.Errorf("%d settled in %d calls, %d at once", len(src.verbs()), calls.Load(), most.Load())
@@ -102,8 +102,8 @@ func TestRecordedSuccessesAreSettledTogether(t *testing.T) {
 	}
 }
 
-// A recorded success is settled soon, whatever comes after it, and at once when
-// nobody has anything else to do. The end of the worker does not wait for more.
+// A logged success is settled soon, also while others follow, and at once when all goroutines are
+// idle. The end of the worker does not wait for more.
 func TestRecordedSuccessesDoNotWaitForOthers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -121,13 +121,14 @@ func TestRecordedSuccessesDoNotWaitForOthers(t *testing.T) {
 					}
 					return make([]error, len(sts))
 				}
-				g := start(t, worker.Config{Source: src, Concurrency: 1, SettleEach: true, ProgressLog: &notebook{}, Drain: 2 * time.Hour, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
-					time.Sleep(time.Millisecond)
-					if d.Key == c.long {
-						time.Sleep(time.Hour)
-					}
-					return nil
-				})})
+				g := start(t, worker.Config{Source: src, Concurrency: 1, SettleEach: true, ProgressLog: &notebook{},
+					Drain: 2 * time.Hour, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+						time.Sleep(time.Millisecond)
+						if d.Key == c.long {
+							time.Sleep(time.Hour)
+						}
+						return nil
+					})})
 				if c.long == "" {
 					time.Sleep(5 * time.Millisecond)
 				} else {
@@ -146,8 +147,8 @@ func TestRecordedSuccessesDoNotWaitForOthers(t *testing.T) {
 	}
 }
 
-// Only plain successes are recorded; nothing begins before what else became of a
-// message is settled: it may be the end of the job.
+// The worker logs only plain successes. Before any other outcome is settled it begins nothing, as
+// that outcome may end the job.
 func TestOnlyPlainSuccessesAreRecorded(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -175,16 +176,17 @@ func TestOnlyPlainSuccessesAreRecorded(t *testing.T) {
 					last.Store(int64(time.Since(begun)))
 					return make([]error, len(sts))
 				}
-				g := start(t, worker.Config{Source: src, Concurrency: 1, SettleEach: true, ProgressLog: notes, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
-					if waited.Load() {
-						t.Errorf("%s began before the last one was settled", d.Key)
-					}
-					if d.Key != "3" && d.Key != "4" {
-						return nil
-					}
-					waited.Store(true)
-					return c.do(d)
-				})})
+				g := start(t, worker.Config{Source: src, Concurrency: 1, SettleEach: true, ProgressLog: notes,
+					Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+						if waited.Load() {
+							t.Errorf("%s began before the last one was settled", d.Key)
+						}
+						if d.Key != "3" && d.Key != "4" {
+							return nil
+						}
+						waited.Store(true)
+						return c.do(d)
+					})})
 				time.Sleep(time.Minute)
 				if took := time.Duration(last.Load()); took > 5*time.Millisecond {
 					t.Errorf("the last one was settled after %s", took)
@@ -196,7 +198,7 @@ func TestOnlyPlainSuccessesAreRecorded(t *testing.T) {
 						want = allStages[:1]
 					}
 					if got := notes.of(key); !slices.Equal(got, want) {
-						t.Errorf("stages of %s: %v, want %v", key, got, want)
+						t.Errorf("progress of %s: %v, want %v", key, got, want)
 					}
 				}
 				g.end()
@@ -205,16 +207,17 @@ func TestOnlyPlainSuccessesAreRecorded(t *testing.T) {
 	}
 }
 
-// What cannot be noted as begun is not begun: after a crash it would look as if it
-// had waited.
+// The worker does not begin a delivery whose beginning it cannot log: after a crash that would look
+// as if it had waited.
 func TestNothingBeginsUnnoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &script{feed: [][]*nixie.Delivery{deliveries(10)}}
 		notes := &notebook{refuse: func(lease.Progress) error { return errBoom }}
-		g := start(t, worker.Config{Source: src, Concurrency: 3, SettleEach: true, ProgressLog: notes, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
-			t.Errorf("%s was begun", d.Key)
-			return nil
-		})})
+		g := start(t, worker.Config{Source: src, Concurrency: 3, SettleEach: true, ProgressLog: notes,
+			Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+				t.Errorf("%s was begun", d.Key)
+				return nil
+			})})
 		time.Sleep(time.Second)
 		for key, verb := range src.verbs() {
 			if verb != nixie.Release {
@@ -228,8 +231,8 @@ func TestNothingBeginsUnnoted(t *testing.T) {
 	})
 }
 
-// With a recorder no more is in hand than takes a fifth of a second, or two for
-// each goroutine, so that others get their share.
+// With a progress log the worker holds no more than it runs in a fifth of a second, or two
+// deliveries for each goroutine. So other workers get their share.
 func TestRecordedInHand(t *testing.T) {
 	for _, c := range []struct {
 		takes time.Duration
@@ -238,10 +241,11 @@ func TestRecordedInHand(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			src := &script{}
 			src.receive = func(_ context.Context, want nixie.Want) ([]*nixie.Delivery, error) { return deliveries(want.Max), nil }
-			g := start(t, worker.Config{Source: src, Concurrency: 4, SettleEach: true, ProgressLog: &notebook{}, Handler: handler(func(context.Context, *nixie.Delivery) error {
-				time.Sleep(c.takes)
-				return nil
-			})})
+			g := start(t, worker.Config{Source: src, Concurrency: 4, SettleEach: true, ProgressLog: &notebook{},
+				Handler: handler(func(context.Context, *nixie.Delivery) error {
+					time.Sleep(c.takes)
+					return nil
+				})})
 			most := 0
 			for range 1000 {
 				time.Sleep(c.takes / 10)

@@ -13,8 +13,7 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// script is a source whose answers are written by a test. Functions that are
-// nil do the obvious.
+// script is a source whose answers a test writes. A nil function does what a source usually does.
 type script struct {
 	receive func(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error)
 	extend  func(ctx context.Context, ds []*nixie.Delivery) []error
@@ -81,7 +80,7 @@ func (s *script) Settle(ctx context.Context, sts []nixie.Settlement) []error {
 	return errs
 }
 
-// verbs are what was settled, as text.
+// verbs returns the settlements as text.
 func (s *script) verbs() map[string]nixie.Verb {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +94,7 @@ func (s *script) verbs() map[string]nixie.Verb {
 	return verbs
 }
 
-// failure is the failure that the message was settled with.
+// failure returns the failure in the settlement of the message.
 func (s *script) failure(t *testing.T, key string) *nixie.Failure {
 	t.Helper()
 	s.mu.Lock()
@@ -110,7 +109,8 @@ func (s *script) failure(t *testing.T, key string) *nixie.Failure {
 }
 
 func delivery(key string) *nixie.Delivery {
-	d := &nixie.Delivery{Message: nixie.Message{Key: key, Queue: "q", Attempts: 1, Deliveries: 1, Generation: 1}, Lease: nixie.Lease{Number: 1}}
+	d := &nixie.Delivery{Message: nixie.Message{Key: key, Queue: "q", Attempts: 1, Deliveries: 1, Generation: 1},
+		Lease: nixie.Lease{Number: 1}}
 	lease.Ready(d)
 	return d
 }
@@ -163,7 +163,7 @@ func (g *going) end() {
 	}
 }
 
-// troubles collects what an observer is told.
+// troubles collects the errors that an observer gets.
 type troubles struct {
 	mu   sync.Mutex
 	errs []error

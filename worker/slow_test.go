@@ -25,11 +25,12 @@ func bad(_ context.Context, d *nixie.Delivery) error {
 	return nil
 }
 
-// What is slow holds up nothing else, and is not asked more than two calls at a time;
-// a worker that ends waits for it.
+// Slow settlements hold up no others and use at most two calls at a time. A worker that ends waits
+// for them.
 func TestSlowSettlementsHoldUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := &script{feed: [][]*nixie.Delivery{deliveries(10), {delivery("20"), delivery("21")}, {delivery("32"), delivery("33")}, {delivery("44"), delivery("45")}}}
+		src := &script{feed: [][]*nixie.Delivery{deliveries(10), {delivery("20"), delivery("21")}, {delivery("32"), delivery("33")},
+			{delivery("44"), delivery("45")}}}
 		var slow, most atomic.Int32
 		src.settle = func(_ context.Context, sts []nixie.Settlement) []error {
 			if sts[0].Verb == nixie.Bury {
@@ -53,7 +54,7 @@ func TestSlowSettlementsHoldUpNothing(t *testing.T) {
 	})
 }
 
-// What is slow and fails is repeated after a pause, and the rest goes on meanwhile.
+// A slow settlement that fails is repeated after a pause, and the others go on meanwhile.
 func TestSlowSettlementsAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &script{feed: [][]*nixie.Delivery{deliveries(4), {delivery("14")}, {delivery("25")}}}
@@ -86,15 +87,15 @@ func TestSlowSettlementsAreRepeated(t *testing.T) {
 	})
 }
 
-// While what is slow cannot be settled at all, more of it waits for the next repeat: a call
-// for each would be all that a source in trouble gets to do.
+// While all slow settlements fail, new ones wait for the next repeat. A call for each would keep a
+// failing source busy with nothing else.
 func TestSlowSettlementsWaitForTheNextRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const letters = 200
 		var calls atomic.Int32
-		var mended atomic.Bool
+		var repaired atomic.Bool
 		src := &script{settle: func(_ context.Context, sts []nixie.Settlement) []error {
-			if sts[0].Verb != nixie.Bury || mended.Load() {
+			if sts[0].Verb != nixie.Bury || repaired.Load() {
 				return each(len(sts), nil)
 			}
 			calls.Add(1)
@@ -103,15 +104,16 @@ func TestSlowSettlementsWaitForTheNextRepeat(t *testing.T) {
 		for n := range letters {
 			src.feed = append(src.feed, []*nixie.Delivery{delivery(fmt.Sprint(2 * n))})
 		}
-		g := start(t, worker.Config{Source: sluggish{src}, Concurrency: 1, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
-			time.Sleep(10 * time.Millisecond)
-			return bad(ctx, d)
-		})})
+		g := start(t, worker.Config{Source: sluggish{src}, Concurrency: 1,
+			Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+				time.Sleep(10 * time.Millisecond)
+				return bad(ctx, d)
+			})})
 		time.Sleep(3 * time.Second)
 		if n := calls.Load(); n < 2 || n > 10 || g.InHand() != letters {
 			t.Errorf("%d calls about %d letters", n, g.InHand())
 		}
-		mended.Store(true)
+		repaired.Store(true)
 		g.end()
 		if done := src.verbs(); len(done) != letters+1 {
 			t.Errorf("%d settled", len(done))
@@ -119,8 +121,8 @@ func TestSlowSettlementsWaitForTheNextRepeat(t *testing.T) {
 	})
 }
 
-// While slow calls are under way the rest gathers for the next one: there are never more
-// than two at a time, and all of it is settled in the end.
+// While two slow calls are under way, further slow settlements gather for the next one. In the end
+// all are settled.
 func TestSlowSettlementsGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const letters = 100
@@ -135,10 +137,11 @@ func TestSlowSettlementsGather(t *testing.T) {
 		for n := range letters {
 			src.feed = append(src.feed, []*nixie.Delivery{delivery(fmt.Sprint(2 * n))})
 		}
-		g := start(t, worker.Config{Source: sluggish{src}, Concurrency: 1, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
-			time.Sleep(10 * time.Millisecond)
-			return bad(ctx, d)
-		})})
+		g := start(t, worker.Config{Source: sluggish{src}, Concurrency: 1,
+			Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+				time.Sleep(10 * time.Millisecond)
+				return bad(ctx, d)
+			})})
 		time.Sleep(time.Minute)
 		g.end()
 		if done := src.verbs(); len(done) != letters || most.Load() != 2 || calls.Load() > 10 {
@@ -147,8 +150,8 @@ func TestSlowSettlementsGather(t *testing.T) {
 	})
 }
 
-// A slow call takes as long as it takes: nothing ends it but the end of the worker, which
-// is not held up for ever.
+// A slow call has no time limit. Only the end of the worker ends it, and the worker does not wait
+// for ever.
 func TestSlowCallsEndWithTheWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stopped time.Time

@@ -12,7 +12,7 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// What the source does wrong, and what becomes of it.
+// A source that breaks its contract does not break the worker.
 
 func TestB076_ReceiveFailsForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -90,7 +90,8 @@ func TestReceiveReturnsAfterTheEnd(t *testing.T) {
 			time.Sleep(time.Second)
 			return deliveries(3), nil
 		}
-		g := start(t, worker.Config{Source: src, Handler: handler(func(context.Context, *nixie.Delivery) error { t.Error("run"); return nil })})
+		g := start(t, worker.Config{Source: src,
+			Handler: handler(func(context.Context, *nixie.Delivery) error { t.Error("run"); return nil })})
 		time.Sleep(time.Millisecond)
 		g.end()
 		for _, verb := range src.verbs() {
@@ -155,8 +156,8 @@ func TestB098_AnswersOfWrongLength(t *testing.T) {
 	}
 }
 
-// Settlements that fail are repeated, neither lost nor sent twice, and do not
-// hold up others.
+// The worker repeats settlements that fail. It neither loses one nor sends it twice, and they do
+// not hold up others.
 func TestSettleFails(t *testing.T) {
 	for _, code := range []nixie.Code{nixie.CodeUnavailable, nixie.CodeOutcomeUnknown, nixie.CodeInternal} {
 		t.Run(string(code), func(t *testing.T) {
@@ -175,15 +176,16 @@ func TestSettleFails(t *testing.T) {
 					}
 					return errs
 				}
-				g := start(t, worker.Config{Source: src, Concurrency: 4, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
-					if d.Key != "0" {
-						wait(ctx, 50*time.Millisecond) // it fails alone first
-					}
-					return nil
-				})})
+				g := start(t, worker.Config{Source: src, Concurrency: 4,
+					Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+						if d.Key != "0" {
+							wait(ctx, 50*time.Millisecond) // it fails alone first
+						}
+						return nil
+					})})
 				time.Sleep(3 * time.Second)
 				if n := len(src.verbs()); n != 99 {
-					t.Errorf("%d settled beside the one that fails", n)
+					t.Errorf("%d settled together with the one that fails", n)
 				}
 				time.Sleep(30 * time.Second)
 				g.end()
@@ -195,8 +197,8 @@ func TestSettleFails(t *testing.T) {
 	}
 }
 
-// What can never be settled is not held for ever, neither while the worker runs
-// nor when it ends.
+// The worker does not hold for ever a delivery that it cannot settle, neither while it runs nor
+// when it ends.
 func TestSettleNeverWorks(t *testing.T) {
 	for _, stopAfter := range []time.Duration{time.Second, 10 * time.Minute} {
 		for _, each1 := range []bool{false, true} {
@@ -204,7 +206,8 @@ func TestSettleNeverWorks(t *testing.T) {
 				seen := &troubles{}
 				src := &script{feed: [][]*nixie.Delivery{deliveries(5)}}
 				src.settle = func(_ context.Context, sts []nixie.Settlement) []error { return each(len(sts), errBoom) }
-				g := start(t, worker.Config{Source: src, Concurrency: 1, SettleEach: each1, Handler: handler(succeed), Observer: seen.observer()})
+				g := start(t, worker.Config{Source: src, Concurrency: 1, SettleEach: each1, Handler: handler(succeed),
+					Observer: seen.observer()})
 				time.Sleep(stopAfter)
 				if stopAfter > time.Minute && !each1 && g.InHand() > 0 {
 					t.Errorf("%d still in hand", g.InHand())
@@ -215,7 +218,7 @@ func TestSettleNeverWorks(t *testing.T) {
 					t.Errorf("took %s to end", took)
 				}
 				if n, _, _ := seen.count(); n == 0 {
-					t.Error("nobody was told")
+					t.Error("the observer was not told")
 				}
 			})
 		}

@@ -20,25 +20,26 @@ func TestAbandonedIsJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		again, dead := suspect("again", 1), suspect("dead", 5)
 		for _, d := range []*nixie.Delivery{again, dead} {
-			d.Abandoned, d.AbandonedBy = true, "somebody"
+			d.Abandoned, d.AbandonedBy = true, "another worker"
 			d.Attempts = 0
 		}
 		dead.AbandonedAlone = true
 		src := &script{feed: [][]*nixie.Delivery{{again}, {dead}}}
-		g := start(t, worker.Config{Source: src, Handler: handler(func(context.Context, *nixie.Delivery) error { t.Error("run"); return nil })})
+		g := start(t, worker.Config{Source: src,
+			Handler: handler(func(context.Context, *nixie.Delivery) error { t.Error("run"); return nil })})
 		time.Sleep(time.Second)
 		g.end()
 		if got := src.verbs(); got["again"] != nixie.Retry || got["dead"] != nixie.Bury {
 			t.Errorf("settled %v", got)
 		}
-		if f := src.failure(t, "again"); f.Reason != nixie.ReasonLeaseExpired || f.Worker != "somebody" {
+		if f := src.failure(t, "again"); f.Reason != nixie.ReasonLeaseExpired || f.Worker != "another worker" {
 			t.Errorf("%+v", f)
 		}
 	})
 }
 
-// Suspects run in groups that halve with each crash, with nothing beside them, and are
-// asked for with an empty hand only.
+// Suspects run in groups that halve with each crash, with nothing else in hand. The worker asks for
+// them only when nothing is in hand.
 func TestSuspects(t *testing.T) {
 	const parallel = 8
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestSuspects(t *testing.T) {
 				group.Store(int64(lease.GroupSize(parallel, d.Crashes)))
 			}
 			if most := group.Load(); most > 0 && n > most {
-				t.Errorf("%d run beside a suspect of %d crashes", n, d.Crashes)
+				t.Errorf("%d run together with a suspect of %d crashes", n, d.Crashes)
 			}
 			time.Sleep(100 * time.Millisecond)
 			if running.Add(-1) == 0 {
@@ -98,9 +99,9 @@ func TestSuspects(t *testing.T) {
 	})
 }
 
-// After a crash the work comes back at once: 32 that a dead process had in hand take half
-// as many at a time as usual, and no time beside that; so it is where the worker was at
-// work on others when the other process died.
+// After a crash the work comes back at once. The 32 messages of a dead process run in groups of
+// half the usual size, without a further delay. So they do if the worker was busy with others when
+// that process died.
 func TestRecoveryTakesSeconds(t *testing.T) {
 	const parallel, lost, took = 8, 32, time.Second
 	for _, busy := range []int{0, 4} {
@@ -116,10 +117,11 @@ func TestRecoveryTakesSeconds(t *testing.T) {
 			for i := range busy {
 				fill(t, first, "busy "+strconv.Itoa(i))
 			}
-			g := start(t, worker.Config{Source: store.NewSource(second, "q"), Concurrency: parallel, Handler: handler(func(context.Context, *nixie.Delivery) error {
-				time.Sleep(took)
-				return nil
-			})})
+			g := start(t, worker.Config{Source: store.NewSource(second, "q"), Concurrency: parallel,
+				Handler: handler(func(context.Context, *nixie.Delivery) error {
+					time.Sleep(took)
+					return nil
+				})})
 			time.Sleep(took / 2)
 			first.Crash()
 			began := time.Now()
@@ -130,23 +132,24 @@ func TestRecoveryTakesSeconds(t *testing.T) {
 				}
 			}
 			if all := time.Since(began); all > took*(lost/(parallel/2))+time.Second {
-				t.Errorf("with %d beside it took %s", busy, all)
+				t.Errorf("with %d others it took %s", busy, all)
 			}
 			g.end()
 		})
 	}
 }
 
-// A source that returns suspects with others has them run like a group of those.
+// If a source returns suspects together with others, all of them run like a group of suspects.
 func TestSuspectsInCompany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running atomic.Int64
-		src := &script{feed: [][]*nixie.Delivery{deliveries(8), {suspect("s", 3), delivery("a"), delivery("b")}, {suspect("t", 2), delivery("c"), delivery("d"), delivery("e")}}}
+		src := &script{feed: [][]*nixie.Delivery{deliveries(8), {suspect("s", 3), delivery("a"), delivery("b")},
+			{suspect("t", 2), delivery("c"), delivery("d"), delivery("e")}}}
 		g := start(t, worker.Config{Source: src, Concurrency: 8, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
 			n := running.Add(1)
 			defer running.Add(-1)
 			if most := map[string]int64{"s": 1, "a": 1, "b": 1, "t": 2, "c": 2, "d": 2, "e": 2}[d.Key]; most > 0 && n > most {
-				t.Errorf("%s runs beside %d others", d.Key, n-1)
+				t.Errorf("%s runs together with %d others", d.Key, n-1)
 			}
 			time.Sleep(time.Minute)
 			return nil
@@ -161,8 +164,7 @@ func TestSuspectsInCompany(t *testing.T) {
 	})
 }
 
-// In hand is at most what takes a quarter of a lease, and never more than
-// Prefetch.
+// The worker holds at most a quarter of a lease of work, and never more than Prefetch.
 func TestInHandIsBounded(t *testing.T) {
 	tests := []struct {
 		took               time.Duration
@@ -181,10 +183,11 @@ func TestInHandIsBounded(t *testing.T) {
 				time.Sleep(50 * time.Millisecond)
 				return deliveries(want.Max), nil
 			}
-			g := start(t, worker.Config{Source: src, Concurrency: test.concurrency, Prefetch: test.prefetch, Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error {
-				wait(ctx, test.took)
-				return nil
-			})})
+			g := start(t, worker.Config{Source: src, Concurrency: test.concurrency, Prefetch: test.prefetch,
+				Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error {
+					wait(ctx, test.took)
+					return nil
+				})})
 			most, done := 0, 0
 			for range 400 {
 				time.Sleep(10*time.Millisecond + test.took/8)
@@ -203,7 +206,7 @@ func TestInHandIsBounded(t *testing.T) {
 	}
 }
 
-// A handler that becomes slow is noticed at once.
+// The worker notices at once that a handler becomes slow.
 func TestHandlerBecomesSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &script{}
@@ -212,12 +215,13 @@ func TestHandlerBecomesSlow(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			return deliveries(want.Max), nil
 		}
-		g := start(t, worker.Config{Source: src, Concurrency: 2, Prefetch: 50, Handler: handler(func(context.Context, *nixie.Delivery) error {
-			if slow.Load() {
-				time.Sleep(5 * time.Second)
-			}
-			return nil
-		})})
+		g := start(t, worker.Config{Source: src, Concurrency: 2, Prefetch: 50,
+			Handler: handler(func(context.Context, *nixie.Delivery) error {
+				if slow.Load() {
+					time.Sleep(5 * time.Second)
+				}
+				return nil
+			})})
 		time.Sleep(time.Second)
 		slow.Store(true)
 		time.Sleep(50 * time.Second)

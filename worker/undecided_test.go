@@ -21,16 +21,18 @@ func (f deciderFunc) Decide(d *nixie.Delivery, failure *nixie.Failure, now time.
 	return f(d, failure, now)
 }
 
-// A decider that fails does not end the process and loses nothing: the message is
-// held with its own failure and that of the decider, and can be redriven.
+// A decider that fails does not end the process and loses no message. The message is held with its
+// own failure and that of the decider, and its letter can be redriven.
 func TestDeciderThatFails(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		decide deciderFunc
 		want   string
 	}{
-		{"panics", func(*nixie.Delivery, *nixie.Failure, time.Time) nixie.Settlement { panic("token=hunter2") }, "the decider panicked: token=***"},
-		{"says nothing", func(*nixie.Delivery, *nixie.Failure, time.Time) nixie.Settlement { return nixie.Settlement{} }, `the decider said "", which is no verb`},
+		{"panics", func(*nixie.Delivery, *nixie.Failure, time.Time) nixie.Settlement { panic("token=hunter2") },
+			"the decider panicked: token=***"},
+		{"says nothing", func(*nixie.Delivery, *nixie.Failure, time.Time) nixie.Settlement { return nixie.Settlement{} },
+			`the decider said "", which is no verb`},
 		{"buries without burial", func(*nixie.Delivery, *nixie.Failure, time.Time) nixie.Settlement {
 			return nixie.Settlement{Verb: nixie.Bury}
 		}, "the decider said bury without a burial"},
@@ -52,10 +54,12 @@ func TestDeciderThatFails(t *testing.T) {
 					t.Fatalf("%d letters, %v", len(letters), err)
 				}
 				for _, l := range letters {
-					if l.Status != nixie.StatusReview || !l.Redrivable || !l.NeedsReview || l.Rule != "decider:failed" || l.Fingerprint != letters[0].Fingerprint {
+					if l.Status != nixie.StatusReview || !l.Redrivable || !l.NeedsReview || l.Rule != "decider:failed" ||
+						l.Fingerprint != letters[0].Fingerprint {
 						t.Errorf("%+v", l)
 					}
-					if h := l.History; len(h) != 2 || h[0].Text != "boom" || h[1].Text != c.want || h[1].Reason != nixie.ReasonPolicy || h[0].Decision != nixie.Hold {
+					if h := l.History; len(h) != 2 || h[0].Text != "boom" || h[1].Text != c.want || h[1].Reason != nixie.ReasonPolicy ||
+						h[0].Decision != nixie.Hold {
 						t.Errorf("history %+v", h)
 					}
 				}
@@ -68,7 +72,7 @@ func TestDeciderThatFails(t *testing.T) {
 	}
 }
 
-// A decider is asked about successes too. One that fails then undoes nothing.
+// The worker asks a decider about successes too. If the decider fails, the message still succeeds.
 func TestDeciderAboutSuccess(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -108,7 +112,7 @@ func TestDeciderAboutSuccess(t *testing.T) {
 	}
 }
 
-// What is masked is masked for the observer, who can still tell what error it was.
+// The observer sees the masked text, and errors.Is still finds the error.
 func TestR24_ObserverSeesTheMaskedError(t *testing.T) {
 	secret := errors.New("password=hunter2")
 	var seen []nixie.Settlement

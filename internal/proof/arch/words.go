@@ -49,7 +49,6 @@ var notYet = []string{
 	"store/sqlite/health.go",
 	"store/sqlite/model_test.go",
 	"store/storetest",
-	"worker",
 }
 
 var textRules = []textRule{
