@@ -298,8 +298,9 @@ var table = []mutant{
 	{
 		number: 61, name: "line in the log for every failing call",
 		breaks: "a store that is away for an hour fills the log",
-		edits:  []edit{{"worker/eventlog.go", "if slices.Contains(s.codes, code) {", "if slices.Contains(s.codes, code) && s.events < 0 {"}},
-		tests:  logs,
+		edits: []edit{{"worker/eventlog.go", "if slices.Contains(s.codes, code) {",
+			"if slices.Contains(s.codes, code) && s.events < 0 {"}},
+		tests: logs,
 	},
 	{
 		number: 62, name: "redrive without its cap",
