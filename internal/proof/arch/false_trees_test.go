@@ -1,110 +1,99 @@
 package arch
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 )
 
-// falseTrees break one rule each.
-var falseTrees = []struct {
-	name  string
-	files map[string]string
-	rule  string
-	text  string // part of what is printed
-}{
-	{"unknown package", map[string]string{"billing/a.go": "package billing"}, "not-in-plan", "decision record"},
-	{"import up", map[string]string{"policy/a.go": "package policy\nimport _ \"" + Module + "/worker\"", "worker/a.go": "package worker"},
-		"floor", "imports go down only"},
-	{"import across", map[string]string{"worker/a.go": "package worker\nimport r \"" + Module + "/redrive\"\nconst X = r.X"}, "floor",
-		"neighbours"},
-	{"engine knows leaf", map[string]string{"office/a.go": "package office\nimport s \"" + Module + "/store/sqlite\"\nconst X = s.X"},
-		"floor", "only internal/app knows"},
-	{"cli knows leaf", map[string]string{"internal/cli/a.go": "package cli\nimport s \"" + Module + "/store/memory\"\nconst X = s.X"},
-		"floor", "only internal/app knows"},
-	{"leaf knows leaf", map[string]string{"store/itemdir/a.go": "package itemdir\nimport s \"" + Module +
-		"/store/memory\"\nconst X = s.X"}, "floor", "only internal/app knows"},
-	{"part imports whole", map[string]string{"mapreduce/worktree/a.go": "package worktree\nimport s \"" + Module +
-		"/mapreduce\"\nconst X = s.X"}, "floor", "neighbours"},
-	{"assembly against its order", map[string]string{"internal/config/a.go": "package config\nimport s \"" + Module +
-		"/internal/app\"\nconst X = s.X"}, "floor", "neighbours"},
-	{"fat main", map[string]string{"cmd/nixie/a.go": "package main\nimport s \"" + Module + "/office\"\nconst X = s.X"}, "floor",
-		"internal/cli only"},
-	{"ships a proof", map[string]string{"store/memory/a.go": "package memory\nimport s \"" + Module + "/store/storetest\"\nconst X = s.X"},
-		"floor", "does not ship"},
-	{"suite knows a leaf", map[string]string{"store/storetest/a.go": "package storetest\nimport s \"" + Module +
-		"/store/sqlite\"\nconst X = s.X"}, "floor", "it may import"},
-	{"import of nothing planned", map[string]string{"worker/a.go": "package worker\nimport s \"" + Module + "/billing\"\nconst X = s.X"},
-		"floor", "not in the floor plan"},
-	{"words with a library", map[string]string{"a.go": "package nixie\nimport \"golang.org/x/sys/unix\"\nconst X = unix.X"},
-		"root-std-only", "standard library alone"},
+// falseImports break a floor each.
+var falseImports = []struct{ from, to, text string }{
+	{"policy", "worker", "imports go down only"},
+	{"worker", "redrive", "neighbours"},
+	{"office", "store/sqlite", "only internal/app knows"},
+	{"internal/cli", "store/memory", "only internal/app knows"},
+	{"store/itemdir", "store/memory", "only internal/app knows"},
+	{"mapreduce/worktree", "mapreduce", "neighbours"},
+	{"internal/config", "internal/app", "neighbours"},
+	{"cmd/nixie", "office", "internal/cli only"},
+	{"store/memory", "store/storetest", "does not ship"},
+	{"store/storetest", "store/sqlite", "it may import"},
+	{"worker", "billing", "not in the floor plan"},
+}
 
-	{"import for effect", map[string]string{"worker/a.go": "package worker\nimport _ \"image/png\""}, "import-for-effect", "registries"},
+// falseVariables are package variables that can change.
+var falseVariables = []struct{ source, text string }{
+	{"var mu int", "starts empty"},
+	{"import \"sync\"\nvar mu = sync.Mutex{}", "lock"},
+	{"var reg = &x{}", "points to"},
+	{"var Table = []int{1}", "every importer"},
+	{"var table = map[int]int{}\nfunc x() { table[1] = 2 }", "worker/a.go:3"},
+	{"import \"slices\"\nvar table = []int{1}\nfunc x() { slices.Sort(table) }", "is changed"},
+	{"var table = []int{1}\nfunc x() { f(&table) }", "is changed"},
+	{"var hook = func() {}", "declared with func"},
+	{"var x = make(chan int)", "constructors"},
+	{"var x = newCache[int](1)", "constructors"},
+	{"var x = 1", "const"},
+}
 
-	{"sleep in a test", map[string]string{"worker/a_test.go": "package worker\nimport \"time\"\nfunc x() { time.Sleep(1) }"}, "sleep",
-		"a guess"},
-	{"goroutine", map[string]string{"policy/a.go": "package policy\nfunc x() { go x() }"}, "goroutine", "owns concurrency"},
-	{"silent skip", map[string]string{"worker/a_test.go": "package worker\nfunc x(t *T) { t.Sk" + "ip() }"}, "skip", "says why"},
-	{"skip now", map[string]string{"worker/a_test.go": "package worker\nfunc x(t *T) { t.SkipN" + "ow() }"}, "skip", "says why"},
-
-	{"empty variable", map[string]string{"worker/a.go": "package worker\nvar mu int"}, "package-variable", "starts empty"},
-	{"lock", map[string]string{"worker/a.go": "package worker\nimport \"sync\"\nvar mu = sync.Mutex{}"}, "package-variable", "lock"},
-	{"pointer", map[string]string{"worker/a.go": "package worker\nvar reg = &x{}"}, "package-variable", "points to"},
-	{"exported table", map[string]string{"worker/a.go": "package worker\nvar Table = []int{1}"}, "package-variable", "every importer"},
-	{"written table", map[string]string{"worker/a.go": "package worker\nvar table = map[int]int{}\nfunc x() { table[1] = 2 }"},
-		"package-variable", "worker/a.go:3"},
-	{"table written by a test", map[string]string{"worker/a.go": "package worker\nvar table = []int{1}",
-		"worker/a_test.go": "package worker\nfunc x() { table[0]++ }"}, "package-variable", "a_test.go:2"},
-	{"sorted table", map[string]string{"worker/a.go": "package worker\nimport \"slices\"\nvar table = []int{1}\nfunc x() { " +
-		"slices.Sort(table) }"}, "package-variable", "is changed"},
-	{"lent table", map[string]string{"worker/a.go": "package worker\nvar table = []int{1}\nfunc x() { f(&table) }"}, "package-variable",
-		"is changed"},
-	{"function variable", map[string]string{"worker/a.go": "package worker\nvar hook = func() {}"}, "package-variable",
-		"declared with func"},
-	{"other call", map[string]string{"worker/a.go": "package worker\nvar x = make(chan int)"}, "package-variable", "constructors"},
-	{"other generic call", map[string]string{"worker/a.go": "package worker\nvar x = newCache[int](1)"}, "package-variable",
-		"constructors"},
-	{"plain value", map[string]string{"worker/a.go": "package worker\nvar x = 1"}, "package-variable", "const"},
-
-	{"long file", map[string]string{"worker/a.go": "package worker\n" + strings.Repeat("\n", maxFileLines)}, "file-size", "limit is 600"},
-	{"long function", map[string]string{"worker/a.go": "package worker\nfunc x() {\n" + strings.Repeat("\n", maxFuncLines) + "}"},
-		"function-size", "limit is 80"},
-	{"empty name", map[string]string{"worker/a.go": "package util"}, "package-name", "says nothing"},
-	{"unfinished", map[string]string{"worker/a.go": "package worker\n// TO" + "DO: more"}, "unfinished", "tracker"},
-	{"unfinished prose", map[string]string{"docs/a.md": "x\nFIX" + "ME"}, "unfinished", "docs/a.md:2"},
-	{"stub", map[string]string{"worker/a.go": "package worker\nfunc x() { panic(\"unimplemented\") }"}, "stub", "not there"},
-	{"retired word", map[string]string{"mapreduce/a.sql": "-- a claim takes its tu" + "rn"}, "retired-word", "mapreduce/a.sql:1"},
-	{"retired words", map[string]string{"mapreduce/a.md": "So ma" + "ny rows"}, "retired-word", "mapreduce/a.md:1"},
-	{"retired name", map[string]string{"mapreduce/a.go": "package mapreduce\nconst X = Queue" + "Look"}, "retired-word",
-		"mapreduce/a.go:2"},
-	{"riddle", map[string]string{"mapreduce/a.go": "package mapreduce\n\n// x is wh" + "ere it goes.\nconst x = 1"}, "riddle",
-		"say what it does"},
-	{"wide code", map[string]string{"mapreduce/a.go": "package mapreduce\n\nconst x = \"" + strings.Repeat("x", maxCode) + "\""}, "width",
-		"limit is 140"},
-	{"wide comment", map[string]string{"mapreduce/a.go": "package mapreduce\n\n// " + strings.Repeat("x ", maxComment/2) +
-		"\nconst x = 1"}, "width", "limit is 100"},
-	{"machine path", map[string]string{"docs/a.md": "\nsee /ho" + "me/ann/x"}, "machine-path", "docs/a.md:2"},
-	{"registry", map[string]string{"Makefile": "x:\n\tcurl proxy." + "golang.org"}, "registry-host", "Makefile:2"},
+// falseTexts break another rule each. The texts are cut in two where this file must not have them.
+var falseTexts = []struct{ file, source, rule, text string }{
+	{"billing/a.go", "package billing", "not-in-plan", "decision record"},
+	{"a.go", "package nixie\nimport \"golang.org/x/sys/unix\"\nconst X = unix.X", "root-std-only", "standard library alone"},
+	{"worker/a.go", "package worker\nimport _ \"image/png\"", "import-for-effect", "registries"},
+	{"worker/a_test.go", "package worker\nimport \"time\"\nfunc x() { time.Sleep(1) }", "sleep", "a guess"},
+	{"policy/a.go", "package policy\nfunc x() { go x() }", "goroutine", "owns concurrency"},
+	{"worker/a_test.go", "package worker\nfunc x(t *T) { t.Sk" + "ip() }", "skip", "says why"},
+	{"worker/a_test.go", "package worker\nfunc x(t *T) { t.SkipN" + "ow() }", "skip", "says why"},
+	{"worker/a.go", "package worker\n" + strings.Repeat("\n", maxFileLines), "file-size", "limit is 600"},
+	{"worker/a.go", "package worker\nfunc x() {\n" + strings.Repeat("\n", maxFuncLines) + "}", "function-size", "limit is 80"},
+	{"worker/a.go", "package util", "package-name", "says nothing"},
+	{"worker/a.go", "package worker\n// TO" + "DO: more", "unfinished", "tracker"},
+	{"docs/a.md", "x\nFIX" + "ME", "unfinished", "docs/a.md:2"},
+	{"worker/a.go", "package worker\nfunc x() { pan" + "ic(\"unimplemented\") }", "stub", "not there"},
+	{"cmd/a.sql", "-- a claim takes its tu" + "rn", "retired-word", "cmd/a.sql:1"},
+	{"cmd/a.md", "So ma" + "ny rows", "retired-word", "cmd/a.md:1"},
+	{"cmd/nixie/a.go", "package main\nconst X = Queue" + "Look", "retired-word", "cmd/nixie/a.go:2"},
+	{"cmd/nixie/a.go", "package main\n\n// x is wh" + "ere it goes.\nconst x = 1", "riddle", "say what it does"},
+	{"cmd/nixie/a.go", "package main\n\nconst x = \"" + strings.Repeat("x", maxCode) + "\"", "width", "limit is 140"},
+	{"cmd/nixie/a.go", "package main\n\n// " + strings.Repeat("x ", maxComment/2) + "\nconst x = 1", "width", "limit is 100"},
+	{"docs/a.md", "\nsee /ho" + "me/ann/x", "machine-path", "docs/a.md:2"},
+	{"Makefile", "x:\n\tcurl proxy." + "golang.org", "registry-host", "Makefile:2"},
 }
 
 func TestFalseTrees(t *testing.T) {
-	for _, tc := range falseTrees {
-		t.Run(tc.name, func(t *testing.T) {
-			found := violations(t, tc.files)
-			hit := slices.ContainsFunc(found, func(v Violation) bool {
-				return v.Rule == tc.rule && strings.Contains(v.String(), tc.text)
-			})
-			if !hit {
-				t.Errorf("want a violation of %s with %q, got %v", tc.rule, tc.text, found)
-			}
-		})
+	for _, tc := range falseImports {
+		source := "package " + path.Base(tc.from) + "\nimport s \"" + Module + "/" + tc.to + "\"\nconst X = s.X"
+		wants(t, tc.from+"/a.go", source, "floor", tc.text)
+	}
+	for _, tc := range falseVariables {
+		wants(t, "worker/a.go", "package worker\n"+tc.source, "package-variable", tc.text)
+	}
+	for _, tc := range falseTexts {
+		wants(t, tc.file, tc.source, tc.rule, tc.text)
+	}
+	byTest := Check(load(t, map[string]string{
+		"worker/a.go": "package worker\nvar table = []int{1}", "worker/a_test.go": "package worker\nfunc x() { table[0]++ }",
+	}))
+	if len(byTest) != 1 || !strings.Contains(byTest[0].Text, "a_test.go:2") {
+		t.Errorf("a table that a test changes: %v", byTest)
+	}
+}
+
+// wants looks for a violation of a rule in a tree of one file.
+func wants(t *testing.T, file, source, rule, text string) {
+	t.Helper()
+	found := Check(load(t, map[string]string{file: source}))
+	if !slices.ContainsFunc(found, func(v Violation) bool { return v.Rule == rule && strings.Contains(v.String(), text) }) {
+		t.Errorf("%s: %q: want a violation of %s with %q, got %v", file, source, rule, text, found)
 	}
 }
 
 // TestTrueTree has what is close to each rule and allowed.
 func TestTrueTree(t *testing.T) {
-	found := violations(t, map[string]string{
+	found := Check(load(t, map[string]string{
 		"error.go":        "package nixie\nimport \"errors\"\nvar ErrX = errors.New(\"x\")",
 		"example_test.go": "package nixie_test\nimport \"" + Module + "/store/memory\"\nvar state = memory.X",
 		"policy/a.go":     "package policy\nimport (\"net\"\n\"os\")\nvar _ = []any{os.ErrDeadlineExceeded, net.OpError{}}",
@@ -128,16 +117,10 @@ func TestTrueTree(t *testing.T) {
 		"store/a.go":            "package store\n\nfunc ExampleX() {\n\t// Output:\n\t// " + strings.Repeat("x", maxComment) + "\n}",
 		"docs/a.md": "[why](decisions/0008-stages-are-noted-be" + "side-the-store.md), return, curl localhost/work/claim, " +
 			"{dir}/tmp/x, ./root, the todo list",
-	})
+	}))
 	for _, v := range found {
 		t.Error(v)
 	}
-}
-
-// violations checks a false tree.
-func violations(t *testing.T, files map[string]string) []Violation {
-	t.Helper()
-	return Check(load(t, files))
 }
 
 func load(t *testing.T, files map[string]string) *Tree {

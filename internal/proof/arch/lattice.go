@@ -2,7 +2,6 @@ package arch
 
 import (
 	"fmt"
-	"go/ast"
 	"slices"
 	"strings"
 )
@@ -72,17 +71,4 @@ func refused(from room, path string) string {
 		return fmt.Sprintf("floor %d must not know floor %d: imports go down only", from.floor, to.floor)
 	}
 	return ""
-}
-
-// selected returns the name if n is a selector on the imported package.
-func (f *file) selected(n ast.Node, importPath string) (string, bool) {
-	sel, ok := n.(*ast.SelectorExpr)
-	if !ok {
-		return "", false
-	}
-	x, ok := sel.X.(*ast.Ident)
-	if !ok || x.Obj != nil || f.imports[x.Name] != importPath {
-		return "", false
-	}
-	return sel.Sel.Name, true
 }

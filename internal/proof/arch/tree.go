@@ -39,11 +39,10 @@ type pkg struct {
 
 // file is one Go file.
 type file struct {
-	name    string // below the root of the tree
-	test    bool
-	syntax  *ast.File
-	lines   int
-	imports map[string]string // local name to import path
+	name   string // below the root of the tree
+	test   bool
+	syntax *ast.File
+	lines  int
 }
 
 // maxTextBytes bounds the files that are searched for words.
@@ -95,11 +94,10 @@ func (t *Tree) read(fsys fs.FS, name string) error {
 	}
 	p := t.packageAt(path.Dir(name))
 	p.files = append(p.files, &file{
-		name:    name,
-		test:    strings.HasSuffix(name, "_test.go"),
-		syntax:  syntax,
-		lines:   bytes.Count(data, []byte("\n")),
-		imports: localNames(syntax),
+		name:   name,
+		test:   strings.HasSuffix(name, "_test.go"),
+		syntax: syntax,
+		lines:  bytes.Count(data, []byte("\n")),
 	})
 	return nil
 }
@@ -134,28 +132,6 @@ func importPath(spec *ast.ImportSpec) string {
 		return spec.Path.Value
 	}
 	return p
-}
-
-// localNames maps the names by which a file knows its imports to their paths.
-func localNames(f *ast.File) map[string]string {
-	names := make(map[string]string, len(f.Imports))
-	for _, spec := range f.Imports {
-		p := importPath(spec)
-		local := path.Base(p)
-		if isVersion(local) {
-			local = path.Base(path.Dir(p))
-		}
-		if spec.Name != nil {
-			local = spec.Name.Name
-		}
-		names[local] = p
-	}
-	return names
-}
-
-func isVersion(s string) bool {
-	_, err := strconv.Atoi(strings.TrimPrefix(s, "v"))
-	return err == nil && strings.HasPrefix(s, "v")
 }
 
 // matches reports whether one of the patterns stands for s.
