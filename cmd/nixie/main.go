@@ -1,4 +1,4 @@
-// Command nixie runs work that can fail, and looks after what did.
+// Command nixie runs work that can fail, and keeps the failed work as dead letters.
 package main
 
 import (

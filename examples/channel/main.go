@@ -1,16 +1,14 @@
-// Command channel is the sample of the Dead Letter Channel pattern on this library:
-// a consumer with retries that puts what it cannot handle on <topic>.dlq, and a
-// redriver.
+// Command channel shows the Dead Letter Channel pattern on this library. A consumer with retries
+// puts records that it cannot handle on <topic>.dlq, and a redriver sends them back.
 //
 //	go run ./examples/channel process kafka://localhost:9092/orders
 //	go run ./examples/channel redrive kafka://localhost:9092/orders.dlq 100
 //
-// It keeps the numbers of the pattern: five attempts, 400 ms to 3.2 s apart, the
-// reasons permanent_error, transient_max_retries and unknown_max_retries, and the
-// headers x-original-topic and so on. What such a program has to get right besides is
-// the library's: a record is committed when it is handled or its letter is
-// confirmed, a retry holds up its key alone and never the poll, a redrive is done
-// once however often it is run, and x-redrive-count goes along.
+// It keeps the numbers of the pattern: five attempts with delays of 400 ms to 3.2 s. It keeps the
+// reasons permanent_error, transient_max_retries and unknown_max_retries, and headers such as
+// x-original-topic. The library does the rest. It commits a record after the handler succeeded or
+// the broker confirmed the letter. A retry delays its key alone and never the poll. A repeated
+// redrive sends each letter once and counts it in x-redrive-count.
 package main
 
 import (
@@ -72,8 +70,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return errUsage
 }
 
-// handleBusiness is to be replaced by what is really done with a record. What the
-// error says of itself is what decides: permanent, transient, or nothing.
+// handleBusiness stands for your handler. Its error decides about the record: permanent, transient,
+// or unknown.
 func handleBusiness(_ context.Context, d *nixie.Delivery) error {
 	switch {
 	case bytes.Contains(d.Body, []byte("bad-schema")):
@@ -123,7 +121,7 @@ func process(ctx context.Context, at kafka.Address, rules policy.Config, handle 
 	return w.Run(ctx)
 }
 
-// redriveAll sends letters back to where they died, at most so many (0: all).
+// redriveAll sends at most that many letters back to their topic (0 means all).
 func redriveAll(ctx context.Context, letters kafka.Address, most int) (done redrive.Moved, err error) {
 	from, err := kafka.Read(ctx, letters, "dlq-redriver."+letters.Topic)
 	if err != nil {

@@ -27,8 +27,8 @@ func (c cluster) at(topic string) kafka.Address {
 
 func (c cluster) url(topic string) string { return "kafka://" + c.seed + "/" + topic }
 
-// lie returns what lies on a topic as value, reason, redrive count.
-func (c cluster) lie(topic string) map[string]string {
+// records returns the records of a topic as value, reason, redrive count.
+func (c cluster) records(topic string) map[string]string {
 	c.Helper()
 	from, err := kafka.Read(c.Context(), c.at(topic), "")
 	if err != nil {
@@ -51,7 +51,7 @@ func (c cluster) lie(topic string) map[string]string {
 	}
 }
 
-// until runs the processor until the topic of the letters has so many records.
+// until runs the processor until the topic of the letters has that many records.
 func (c cluster) until(letters int, handle nixie.HandlerFunc) {
 	c.Helper()
 	profile, err := policy.ProfileNamed("kafka-dlc")
@@ -62,16 +62,16 @@ func (c cluster) until(letters int, handle nixie.HandlerFunc) {
 	ctx, stop := context.WithCancel(c.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- process(ctx, c.at("orders"), profile.Config, handle) }()
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	late := time.After(time.Minute)
-	for len(c.lie("orders.dlq")) < letters {
+	for len(c.records("orders.dlq")) < letters {
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case err := <-ran:
 			c.Fatal("it ended: ", err)
 		case <-late:
-			c.Fatalf("no %d letters: %v", letters, c.lie("orders.dlq"))
+			c.Fatalf("no %d letters: %v", letters, c.records("orders.dlq"))
 		}
 	}
 	stop()
@@ -80,8 +80,8 @@ func (c cluster) until(letters int, handle nixie.HandlerFunc) {
 	}
 }
 
-// TestChannel goes through the pattern: what cannot be handled is on the channel
-// with its reason, and what was mended is redriven once.
+// TestChannel runs the pattern: failed records are on the channel with their reason, and a fixed
+// one is redriven once.
 func TestChannel(t *testing.T) {
 	c := cluster{t, testservers.FakeKafka(t, "orders", "orders.dlq", "orders.quarantine")}
 	to, err := kafka.Connect(c.at(""))
@@ -90,22 +90,25 @@ func TestChannel(t *testing.T) {
 	}
 	defer to.Close()
 	for _, value := range []string{"fine", "flaky one", "bad-schema", "down", "fine too"} {
-		if err := to.Publish(t.Context(), []broker.Publication{{Channel: "orders", Key: []byte(value), Value: []byte(value)}})()[0]; err != nil {
+		record := broker.Publication{Channel: "orders", Key: []byte(value), Value: []byte(value)}
+		if err := to.Publish(t.Context(), []broker.Publication{record})()[0]; err != nil {
 			t.Fatal(err)
 		}
 	}
 	c.until(2, handleBusiness)
-	if got := fmt.Sprint(c.lie("orders.dlq")); got != "map[bad-schema:orders permanent_error validation 0 down:orders transient_max_retries handler 0]" {
+	if got := fmt.Sprint(c.records(
+		"orders.dlq")); got != "map[bad-schema:orders permanent_error validation 0 down:orders transient_max_retries handler 0]" {
 		t.Error(got)
 	}
 	var out bytes.Buffer
-	for _, want := range []string{"1 redriven, 0 put aside, 0 skipped, about 1 left\n", "1 redriven, 0 put aside, 0 skipped, about 0 left\n", "0 redriven, 0 put aside, 0 skipped, about 0 left\n"} {
+	for _, want := range []string{"1 redriven, 0 put aside, 0 skipped, about 1 left\n",
+		"1 redriven, 0 put aside, 0 skipped, about 0 left\n", "0 redriven, 0 put aside, 0 skipped, about 0 left\n"} {
 		out.Reset()
 		if err := run(t.Context(), []string{"redrive", c.url("orders.dlq"), "1"}, &out); err != nil || out.String() != want {
 			t.Errorf("%q, want %q, %v", out.String(), want, err)
 		}
 	}
-	if got := c.lie("orders"); got["down"] != "orders   1" || got["bad-schema"] != "orders   1" {
+	if got := c.records("orders"); got["down"] != "orders   1" || got["bad-schema"] != "orders   1" {
 		t.Errorf("%q", got)
 	}
 }

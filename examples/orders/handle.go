@@ -13,23 +13,22 @@ import (
 
 const queue = "orders"
 
-// Order is what customers send.
+// Order is the order of a customer.
 type Order struct {
 	ID     string `json:"id"`
 	Amount int    `json:"amount"`
 	Depot  string `json:"depot"`
 }
 
-// placed is the one name of this type of message; producers and handlers use it.
+// placed is the only name of this type of message; producers and handlers use it.
 var placed = nixie.NewType[Order]("order-placed", nixie.Queue(queue))
 
-// shop stands for the systems that an order needs. Handlers run at the same
-// time, so it has a lock.
+// shop stands for the systems that an order needs. Handlers run concurrently, so it has a lock.
 type shop struct {
 	mu      sync.Mutex
-	busy    map[string]int  // depot → how often it says so
-	closed  map[string]bool // depots
-	charged map[string]int  // order → how often
+	busy    map[string]int  // by depot: the number of tries that it refuses
+	closed  map[string]bool // by depot
+	charged map[string]int  // by order: the number of charges
 }
 
 func newShop() *shop {
@@ -40,16 +39,15 @@ func newShop() *shop {
 	}
 }
 
-// handle charges an order and ships it. What it returns says how that went:
-// nothing, an error that will not go away, or one that may.
+// handle charges an order and ships it. It returns nil, a permanent error, or an error that may go
+// away.
 func (s *shop) handle(_ context.Context, job *nixie.Job[Order]) error {
 	order := job.Body
 	if order.Amount <= 0 {
 		return nixie.WithReason(nixie.Permanent(fmt.Errorf("amount is %d", order.Amount)), nixie.ReasonValidation)
 	}
-	// A step that is done is not done again in a later attempt or life. It is
-	// saved with the outcome, so a crash in between repeats it: who charges
-	// gives the bank the order's ID, too.
+	// A later attempt or generation does not repeat a finished step. The step is saved with the
+	// outcome, so a crash in between repeats it: give the bank the order's ID, too.
 	if err := job.Step("charge", func() error { return s.charge(order) }); err != nil {
 		return err
 	}
@@ -82,7 +80,7 @@ func (s *shop) open(depot string) {
 	delete(s.closed, depot)
 }
 
-// charges says what was charged and how often.
+// charges lists the charged orders.
 func (s *shop) charges() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,15 +1,13 @@
-// Command orders is the dead letter channel as a program: six orders go into a
-// queue, and not all of them can be handled.
+// Command orders shows the dead letter channel: six orders go into a queue, and some of them fail.
 //
 //	go run ./examples/orders
 //
-// A malformed order becomes a dead letter with its raw bytes. One whose depot
-// is busy is tried again until it goes through, and is charged once. One whose
-// depot is closed uses its attempts up, and one that is wrong is not tried
-// again. Then the depot opens: its letter is redriven, and what cannot be mended
-// is given up with a reason, so that the office is empty.
+// A malformed order becomes a dead letter with its raw bytes. The worker retries an order whose
+// depot is busy until it succeeds, and charges it once. An order whose depot is closed uses up its
+// attempts. A wrong order is not retried. Then the depot opens: the operator redrives its letter,
+// and discards the letters that cannot be fixed, so that the office is empty.
 //
-// The file handle.go is the business, this one what surrounds it.
+// The file handle.go has the business, this one the rest.
 package main
 
 import (
@@ -37,7 +35,7 @@ func main() {
 	}
 }
 
-// run is the whole story, in a store that is removed afterwards.
+// run runs the whole example, in a store that it removes at the end.
 func run(ctx context.Context, out io.Writer) (err error) {
 	folder, err := os.MkdirTemp("", "orders")
 	if err != nil {
@@ -118,8 +116,8 @@ func produce(ctx context.Context, to nixie.Enqueuer) error {
 	return err
 }
 
-// handle works until so many orders have come to an end. A program that runs
-// for good gives Run a context that ends at a signal, and needs no observer.
+// handle works until that many orders have ended. A server gives Run a context that ends at a
+// signal, and needs no observer.
 func handle(ctx context.Context, st store.Store, shop *shop, orders int64) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -132,8 +130,8 @@ func handle(ctx context.Context, st store.Store, shop *shop, orders int64) error
 			}
 		}
 	}}
-	// Patience is for the depots that are busy. These waits are short so that the
-	// story is; without a Backoff they are 1 s, 2 s, 4 s … with jitter.
+	// The retries are for busy depots. The delays are short for this example; without a Backoff
+	// they are 1 s, 2 s, 4 s … with jitter.
 	p, err := policy.New(policy.Config{
 		MaxAttempts: 3,
 		Backoff:     policy.Backoff{Formula: policy.Exponential, Base: 20 * time.Millisecond},

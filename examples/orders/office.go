@@ -13,7 +13,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// tellOrders prints what became of the orders that match, and why.
+// tellOrders prints the state and the failures of the orders that match.
 func tellOrders(ctx context.Context, out io.Writer, clerk *office.Office, choice nixie.Filter) error {
 	var keys []string
 	for r, err := range clerk.AllMessages(ctx, choice) {
@@ -30,13 +30,14 @@ func tellOrders(ctx context.Context, out io.Writer, clerk *office.Office, choice
 		}
 		fmt.Fprintf(out, "\n%s: %s, done %v\n", o.Key, o.State, o.Steps)
 		for _, f := range o.History {
-			fmt.Fprintf(out, "  generation %d attempt %d: %s (%s, %s), then %s\n", f.Generation, f.Attempt, f.Text, f.Reason, f.Class, f.Decision)
+			fmt.Fprintf(out, "  generation %d attempt %d: %s (%s, %s), then %s\n", f.Generation, f.Attempt, f.Text, f.Reason, f.Class,
+				f.Decision)
 		}
 	}
 	return nil
 }
 
-// tellLetters prints every letter, and how many still need somebody.
+// tellLetters prints every letter, and the number that wait for an operator.
 func tellLetters(ctx context.Context, out io.Writer, clerk *office.Office) error {
 	waiting, err := clerk.Analyze(ctx, office.Unresolved(nixie.Filter{}), store.ScanRecent)
 	if err != nil {
@@ -50,16 +51,15 @@ func tellLetters(ctx context.Context, out io.Writer, clerk *office.Office) error
 		letters = append(letters, l)
 	}
 	slices.SortFunc(letters, func(a, b nixie.Letter) int { return strings.Compare(a.Message.Key, b.Message.Key) })
-	fmt.Fprintf(out, "\nThe office: %d letters wait for somebody\n", waiting.Letters)
+	fmt.Fprintf(out, "\nThe office: %d letters wait for an operator\n", waiting.Letters)
 	for _, l := range letters {
 		fmt.Fprintf(out, "  %s is %s: %s\n    its bytes: %s\n", l.Message.Key, l.Status, l.Signature, l.Message.Body)
 	}
 	return nil
 }
 
-// redrive sends letters back to their queue: first it looks at what would
-// happen, then it freezes that selection and carries it out. It returns how many
-// went.
+// redrive sends letters back to their queue. It previews the operation, freezes the selection, and
+// runs it. It returns the number of letters that went.
 func redrive(ctx context.Context, out io.Writer, clerk *office.Office, choice nixie.Filter, reason string) (int64, error) {
 	work := &office.OperationRequest{Event: store.OnRedrive, Filter: choice, Text: filter.Text(choice), Reason: reason, Rate: 100}
 	plan, err := clerk.Preview(ctx, work)
@@ -77,7 +77,7 @@ func redrive(ctx context.Context, out io.Writer, clerk *office.Office, choice ni
 	return done.Done(), err
 }
 
-// giveUp discards what is left. The reason stays with each letter.
+// giveUp discards the remaining letters. The reason stays with each letter.
 func giveUp(ctx context.Context, clerk *office.Office, reason string) error {
 	work := &office.OperationRequest{Event: store.OnDiscard, Reason: reason}
 	operation, err := clerk.Begin(ctx, work)

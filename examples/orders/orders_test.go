@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/output.golden anew")
 
-// TestOrders runs the program; it says the same each time.
+// TestOrders runs the program and compares its output.
 func TestOrders(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var out bytes.Buffer

@@ -1,5 +1,5 @@
-// Package app builds the running system from a configuration. It is the only
-// place that knows which stores and brokers exist.
+// Package app builds the running system from a configuration. Only this package knows which stores
+// and brokers exist.
 package app
 
 import (
@@ -20,24 +20,26 @@ import (
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// Options of opening a store.
+// Options configure the opening of a store.
 type Options struct {
 	MustExist bool             // do not create a file
 	Owner     string           // shown as the holder of leases
 	Clock     func() time.Time // default time.Now
-	Warn      func(error)      // is told what is wrong and hinders nobody
-	Made      func()           // is told that there was no file and now is one; nil is nobody
+	Warn      func(error)      // gets problems that stop no operation
+	Made      func()           // is called after a new file was made; may be nil
 }
 
-// OpenStore opens the store that a URL names: sqlite:///absolute/path,
-// sqlite://relative/path, or postgres://user@host/database with what else the
-// driver reads, and nixie_schema for another schema than nixie. itemdir:path is the
-// folder of dead letter items of MapReduce jobs, to look at.
+// OpenStore opens the store that a URL names:
+//
+//	sqlite:///absolute/path        a file
+//	sqlite://relative/path         a file
+//	postgres://user@host/database  with the parameters of the driver, and nixie_schema
+//	itemdir:path                   a folder of dead letter items of MapReduce jobs, read-only
 func OpenStore(rawURL string, opts Options) (store.Store, error) {
 	if folder, is := ItemFolder(rawURL); is {
 		return openItems(folder, opts)
 	}
-	rest, isFile, err := kindOf(rawURL)
+	rest, isFile, err := splitURL(rawURL)
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +49,12 @@ func OpenStore(rawURL string, opts Options) (store.Store, error) {
 	return postgres.Open(context.Background(), rawURL, postgres.Options{Owner: opts.Owner, Clock: opts.Clock, Warn: opts.Warn})
 }
 
-// SchemaOf is the schema of the store that a URL names. Nothing is opened yet.
+// SchemaOf returns the schema of the store that a URL names. It opens nothing.
 func SchemaOf(rawURL string) (store.Schema, error) {
 	if folder, is := ItemFolder(rawURL); is {
 		return nil, nixie.Errorf(nixie.CodeUnavailable, "%s is a folder of items, which has no schema", folder)
 	}
-	rest, isFile, err := kindOf(rawURL)
+	rest, isFile, err := splitURL(rawURL)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +68,8 @@ func SchemaOf(rawURL string) (store.Schema, error) {
 	return postgres.NewSchema(rawURL, postgres.Options{})
 }
 
-// kindOf says which kind of store a URL names, and what follows its scheme.
-func kindOf(rawURL string) (rest string, isFile bool, err error) {
+// splitURL reports whether a URL names a file, and returns the part after its scheme.
+func splitURL(rawURL string) (rest string, isFile bool, err error) {
 	scheme, rest, found := strings.Cut(rawURL, "://")
 	switch {
 	case !found:
@@ -77,10 +79,11 @@ func kindOf(rawURL string) (rest string, isFile bool, err error) {
 	case scheme == "postgres", scheme == "postgresql":
 		return rest, false, nil
 	}
-	return "", false, nixie.Errorf(nixie.CodeInvalid, "store %q: scheme %q is unknown, known are sqlite, postgres and itemdir", redacted(rawURL), scheme)
+	return "", false,
+		nixie.Errorf(nixie.CodeInvalid, "store %q: scheme %q is unknown, known are sqlite, postgres and itemdir", redacted(rawURL), scheme)
 }
 
-// ItemFolder is the path of a folder of items, if the URL names one.
+// ItemFolder returns the path of a folder of items, if the URL names one.
 func ItemFolder(rawURL string) (folder string, is bool) {
 	rest, is := strings.CutPrefix(rawURL, "itemdir:")
 	return strings.TrimPrefix(rest, "//"), is
@@ -127,16 +130,16 @@ func openSQLite(rest string, opts Options) (store.Store, error) {
 
 var passwords = regexp.MustCompile(`(://[^/?#@:]*:)[^/?#@]*(@)|([?&](?:ssl)?password=)[^&#]*`)
 
-// Shown is the URL of a store with *** for the passwords in it.
+// Shown returns the URL of a store with *** instead of its passwords.
 func Shown(rawURL string) string { return passwords.ReplaceAllString(rawURL, "${1}${3}***${2}") }
 
-// redacted hides a password in a URL that is shown.
+// redacted returns Shown for a URL that can be parsed: elsewhere a password may stand anywhere.
 func redacted(rawURL string) string {
-	if u, err := url.Parse(rawURL); err == nil {
-		return u.Redacted()
+	if _, err := url.Parse(rawURL); err != nil {
+		return "(unreadable)"
 	}
-	return "(unreadable)"
+	return Shown(rawURL)
 }
 
-// SQLiteVersion is the version of SQLite in this program.
+// SQLiteVersion returns the version of SQLite in this program.
 func SQLiteVersion() string { return sqlite.EngineVersion() }

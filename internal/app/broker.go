@@ -9,17 +9,17 @@ import (
 	"github.com/nixie-go/nixie/broker/kafka"
 )
 
-// Channel is what the URL of a broker names.
+// Channel is the channel that the URL of a broker names.
 type Channel struct {
 	System string // as in an [nixie.Origin]
-	Name   string // of the topic; empty: the URL names none
+	Name   string // of the topic; empty when the URL names none
 	Shown  string // the URL without its parameters, user and password
 
 	kafka kafka.Address
 }
 
-// ParseChannel reads the URL of a broker: kafka://host:9092/topic, see
-// [kafka.ParseURL]. User and password are for a URL that does not name them.
+// ParseChannel reads the URL of a broker: kafka://host:9092/topic, see [kafka.ParseURL]. It uses
+// user and password when the URL has none.
 func ParseChannel(rawURL, user, password string) (Channel, error) {
 	scheme, _, _ := strings.Cut(rawURL, "://")
 	if scheme != "kafka" {
@@ -33,8 +33,7 @@ func ParseChannel(rawURL, user, password string) (Channel, error) {
 	return Channel{System: scheme, Name: a.Topic, Shown: a.String(), kafka: a}, nil
 }
 
-// Read opens a reader of the channel that remembers under a name; see
-// [kafka.Read].
+// Read opens a reader of the channel, which keeps its position under a name; see [kafka.Read].
 func (c *Channel) Read(ctx context.Context, name string) (broker.Reader, error) {
 	return kafka.Read(ctx, c.kafka, name)
 }

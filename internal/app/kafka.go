@@ -9,28 +9,29 @@ import (
 	"github.com/nixie-go/nixie/broker/kafka"
 )
 
-// Consumption is what is to be received from a broker.
+// Consumption describes the records to receive from a broker.
 type Consumption struct {
 	URL            string // kafka://host:9092/topic
-	User, Password string // where the URL has none
+	User, Password string // used when the URL has none
 	Group          string
-	Letters        string // template of the channel that takes letters; empty: none
+	Letters        string // template of the channel for letters; empty means none
 	Stages         []broker.Stage
 	Order          broker.ProcessingOrder
-	Office         broker.Adopter // nil: none
-	Create         bool           // stages and the channel of letters are made where they are missing
-	Warn           func(error)    // is told what is wrong and hinders nobody
+	Office         broker.Adopter // nil means none
+	Create         bool           // makes missing channels for stages and letters
+	Warn           func(error)    // gets problems that stop no operation
 }
 
-// OpenConsumer joins the group that a consumption names, once the channels that it
-// needs are there and fit for it. The driver is closed by the caller.
+// OpenConsumer checks the channels that a consumption needs and joins its group. The caller closes
+// the driver.
 func OpenConsumer(ctx context.Context, c Consumption) (*broker.Source, broker.Driver, string, error) {
 	at, err := kafka.ParseURL(c.URL)
 	if err != nil {
 		return nil, nil, "", err
 	}
 	if at.Topic == "" {
-		return nil, nil, "", nixie.Errorf(nixie.CodeInvalid, "the URL of the broker has no topic: give it as in kafka://localhost:9092/orders")
+		return nil, nil, "",
+			nixie.Errorf(nixie.CodeInvalid, "the URL of the broker has no topic: give it as in kafka://localhost:9092/orders")
 	}
 	at.Login(c.User, c.Password)
 	client, err := at.Options()
@@ -49,13 +50,13 @@ func OpenConsumer(ctx context.Context, c Consumption) (*broker.Source, broker.Dr
 	}
 	s, err := checked(ctx, d, c, at.Topic)
 	if err != nil {
-		_ = d.Close(context.WithoutCancel(ctx)) // it has nothing in hand
+		_ = d.Close(context.WithoutCancel(ctx)) // it has no delivery in hand
 		return nil, nil, "", err
 	}
 	return s, d, at.Topic, nil
 }
 
-// create makes what is missing of the topics that are written to.
+// create makes the missing topics for stages and letters.
 func create(ctx context.Context, cfg kafka.Config, c Consumption, topic string) error {
 	var names []string
 	for _, stage := range c.Stages {
@@ -71,7 +72,7 @@ func create(ctx context.Context, cfg kafka.Config, c Consumption, topic string) 
 	return err
 }
 
-// checked makes a source of a driver, if nothing speaks against it.
+// checked makes a source of a driver and checks it.
 func checked(ctx context.Context, d broker.Driver, c Consumption, topic string) (*broker.Source, error) {
 	s, err := broker.New(broker.Config{Driver: d, Letters: c.Letters, Office: c.Office, Order: c.Order})
 	if err != nil {

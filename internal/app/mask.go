@@ -10,9 +10,8 @@ import (
 // Mask hides secrets in texts; see [privacy.Mask].
 type Mask = privacy.Mask
 
-// NewMask makes the mask of this program: secrets by name and form, the values
-// of those variables of the environment whose names say that they are secrets,
-// and what matches the patterns.
+// NewMask makes the mask of this program. It hides secrets by name and form, the values of
+// environment variables whose names mark secrets, and matches of the patterns.
 func NewMask(patterns, environment []string) (Mask, error) {
 	mask := Mask{privacy.Environment(environment), privacy.Secrets}
 	for _, p := range patterns {

@@ -1,5 +1,5 @@
-// Package config turns flags, environment, files and defaults into one checked
-// value, in that order of precedence. It is the only reader of the environment.
+// Package config makes settings from flags, environment and defaults, in that order of precedence.
+// It is the only reader of the environment.
 package config
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Environment looks a variable up; "" is not set.
+// Environment returns the value of a variable; "" means that it is not set.
 type Environment func(name string) string
 
-// OS is the environment of the process.
+// OS returns the environment of the process.
 func OS() Environment { return os.Getenv }
 
-// Inherited is what commands inherit of this process's environment.
+// Inherited returns the environment of this process, for commands to inherit.
 func Inherited() []string { return os.Environ() }
 
-// StoreURL is where the store is: the flag, NIXIE_STORE, or a file in the user's
-// data folder.
+// StoreURL returns the URL of the store: the flag, NIXIE_STORE, or a file in the user's data
+// folder.
 func StoreURL(flag string, env Environment) (string, error) {
 	if flag != "" {
 		return flag, nil
@@ -34,15 +34,15 @@ func StoreURL(flag string, env Environment) (string, error) {
 	if folder == "" {
 		home := env("HOME")
 		if home == "" {
-			return "", nixie.Errorf(nixie.CodeInvalid, "no place for the store: set NIXIE_STORE, or give --store sqlite:///path/to/file")
+			return "", nixie.Errorf(nixie.CodeInvalid, "no folder for the store: set NIXIE_STORE, or give --store sqlite:///path/to/file")
 		}
 		folder = filepath.Join(home, ".local", "share")
 	}
 	return "sqlite://" + filepath.Join(folder, "nixie", "nixie.db"), nil
 }
 
-// StateFolder is where this machine's running processes are noted: not data, and
-// of no use after a restart of the machine.
+// StateFolder returns the folder for notes about this machine's running processes. They are not
+// data: a restart of the machine makes them useless.
 func StateFolder(env Environment) string {
 	if folder := env("XDG_STATE_HOME"); folder != "" {
 		return filepath.Join(folder, "nixie")
@@ -53,8 +53,8 @@ func StateFolder(env Environment) string {
 	return filepath.Join(os.TempDir(), "nixie-state")
 }
 
-// MaskPatterns are what is hidden in failures beside what is known to be secret:
-// the flags, and the lines of NIXIE_MASK.
+// MaskPatterns returns the user's patterns of secrets in failures: the flags, and the lines of
+// NIXIE_MASK.
 func MaskPatterns(flags []string, env Environment) []string {
 	patterns := slices.Clone(flags)
 	for line := range strings.Lines(env("NIXIE_MASK")) {
@@ -65,8 +65,7 @@ func MaskPatterns(flags []string, env Environment) []string {
 	return patterns
 }
 
-// Actor is who is recorded as having done something: NIXIE_ACTOR, or the user
-// and machine.
+// Actor returns the name that the audit records: NIXIE_ACTOR, or the user and machine.
 func Actor(env Environment) string {
 	if actor := env("NIXIE_ACTOR"); actor != "" {
 		return actor
@@ -85,8 +84,8 @@ func Actor(env Environment) string {
 	return name + "@" + host
 }
 
-// KafkaLogin is who a broker is told to be and by which password, where its URL
-// does not say: arguments are seen by everybody on a machine.
+// KafkaLogin returns user and password for a broker whose URL has none. The environment hides them
+// better than arguments, which all users of a machine can see.
 func KafkaLogin(env Environment) (user, password string) {
 	return env("NIXIE_KAFKA_USER"), env("NIXIE_KAFKA_PASSWORD")
 }

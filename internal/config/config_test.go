@@ -8,7 +8,7 @@ import (
 	"github.com/nixie-go/nixie/internal/command"
 )
 
-// What Nixie is set up by no command inherits: there may be a password in it.
+// No command inherits the variables that configure Nixie: they may hold a password.
 func TestNoCommandInheritsOurVariables(t *testing.T) {
 	source, err := os.ReadFile("config.go")
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package failurejson writes failures as JSON: byte for byte what encoding/json makes
-// of a [nixie.Failure], for a fraction of its time. There is one for each attempt that
-// fails.
+// Package failurejson writes failures as JSON. Its output has the same bytes as that of
+// encoding/json, for a fraction of the time: each failed attempt writes one.
 package failurejson
 
 import (
@@ -11,14 +10,14 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Append adds the JSON of f to a text. It fails where encoding/json does: for a time
-// that RFC 3339 has no form of. It is safe for concurrent use.
+// Append adds the JSON of f to a text. It fails when encoding/json does: for a time without a form
+// in RFC 3339. It is safe for concurrent use.
 func Append(to []byte, f *nixie.Failure) ([]byte, error) {
-	t := text{to: to}
+	t := writer{to: to}
 	t.number(`{"generation":`, int64(f.Generation))
 	t.number(`,"attempt":`, int64(f.Attempt))
-	t.moment(`,"started_at":`, f.StartedAt)
-	t.moment(`,"failed_at":`, f.FailedAt)
+	t.time(`,"started_at":`, f.StartedAt)
+	t.time(`,"failed_at":`, f.FailedAt)
 	t.string(`,"class":`, string(f.Class))
 	t.string(`,"reason":`, string(f.Reason))
 	t.string(`,"type":`, f.Type)
@@ -31,81 +30,81 @@ func Append(to []byte, f *nixie.Failure) ([]byte, error) {
 	if f.ExitCode != nil {
 		t.number(`,"exit_code":`, int64(*f.ExitCode))
 	} else {
-		t.put(`,"exit_code":null`)
+		t.write(`,"exit_code":null`)
 	}
 	t.string(`,"log_location":`, f.LogLocation)
 	t.list(`,"steps":`, f.Steps)
 	t.string(`,"decision":`, string(f.Decision))
 	if !f.NextAt.IsZero() {
-		t.moment(`,"next_at":`, f.NextAt)
+		t.time(`,"next_at":`, f.NextAt)
 	}
 	if len(f.Attachments) > 0 {
-		t.put(`,"attachments":`)
-		t.plainly(f.Attachments)
+		t.write(`,"attachments":`)
+		t.marshal(f.Attachments)
 	}
-	t.put("}")
+	t.write("}")
 	return t.to, t.err
 }
 
-// text is a JSON text while it is written, and the first error.
-type text struct {
+// writer holds the JSON text so far, and the first error.
+type writer struct {
 	to  []byte
 	err error
 }
 
-func (t *text) put(s string) { t.to = append(t.to, s...) }
+func (t *writer) write(s string) { t.to = append(t.to, s...) }
 
-func (t *text) number(key string, n int64) {
-	t.put(key)
+func (t *writer) number(key string, n int64) {
+	t.write(key)
 	t.to = strconv.AppendInt(t.to, n, 10)
 }
 
-func (t *text) moment(key string, at time.Time) {
-	t.put(key)
-	t.put(`"`)
+func (t *writer) time(key string, at time.Time) {
+	t.write(key)
+	t.write(`"`)
 	var err error
 	if t.to, err = at.AppendText(t.to); err != nil {
 		t.fail(err)
 	}
-	t.put(`"`)
+	t.write(`"`)
 }
 
-func (t *text) string(key, value string) {
-	t.put(key)
+func (t *writer) string(key, value string) {
+	t.write(key)
 	t.quote(value)
 }
 
-func (t *text) list(key string, values []string) {
-	t.put(key)
+func (t *writer) list(key string, values []string) {
+	t.write(key)
 	if values == nil {
-		t.put("null")
+		t.write("null")
 		return
 	}
-	t.put("[")
+	t.write("[")
 	for i, value := range values {
 		if i > 0 {
-			t.put(",")
+			t.write(",")
 		}
 		t.quote(value)
 	}
-	t.put("]")
+	t.write("]")
 }
 
-func (t *text) quote(value string) {
+func (t *writer) quote(value string) {
 	for i := range len(value) {
 		switch c := value[i]; {
 		case c < ' ', c > '~', c == '"', c == '\\', c == '<', c == '>', c == '&':
-			t.plainly(value)
+			t.marshal(value)
 			return
 		}
 	}
-	t.put(`"`)
-	t.put(value)
-	t.put(`"`)
+	t.write(`"`)
+	t.write(value)
+	t.write(`"`)
 }
 
-// plainly leaves a value to encoding/json.
-func (t *text) plainly(value any) {
+// marshal writes a value with encoding/json.
+func (t *writer) marshal(value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		t.fail(err)
@@ -113,7 +112,7 @@ func (t *text) plainly(value any) {
 	t.to = append(t.to, data...)
 }
 
-func (t *text) fail(err error) {
+func (t *writer) fail(err error) {
 	if t.err == nil {
 		t.err = err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/nixie-go/nixie/internal/failurejson"
 )
 
-// same fails where Append and encoding/json differ.
+// same fails when Append and encoding/json differ.
 func same(t *testing.T, f *nixie.Failure) {
 	t.Helper()
 	want, wrong := json.Marshal(f)
@@ -23,7 +23,7 @@ func same(t *testing.T, f *nixie.Failure) {
 	}
 }
 
-// The fields are filled by reflection, so that one that is added has to be written too.
+// The test fills the fields by reflection, so that a new field must be written too.
 func TestFieldsAreThoseOfEncodingJSON(t *testing.T) {
 	same(t, &nixie.Failure{})
 	same(t, &nixie.Failure{Context: []string{}, Steps: []string{}, Attachments: []nixie.Attachment{}})
@@ -68,7 +68,8 @@ func TestEveryByte(t *testing.T) {
 }
 
 func TestTimesThatHaveNoForm(t *testing.T) {
-	for _, at := range []time.Time{time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC), time.Unix(0, 0).In(time.FixedZone("", 25*3600))} {
+	for _, at := range []time.Time{time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC),
+		time.Unix(0, 0).In(time.FixedZone("", 25*3600))} {
 		same(t, &nixie.Failure{StartedAt: at})
 		same(t, &nixie.Failure{FailedAt: at})
 		same(t, &nixie.Failure{NextAt: at})
@@ -84,10 +85,12 @@ func FuzzAppend(f *testing.F) {
 		at := time.Unix(seconds, nanoseconds)
 		failure := nixie.Failure{
 			Generation: number, Attempt: -number, StartedAt: at, FailedAt: at.UTC(), Class: nixie.Class(other), Reason: nixie.Reason(text),
-			Type: other, Text: text, Stack: text + other, Step: other, Worker: text, Node: other, LogLocation: text, Decision: nixie.Verb(other),
+			Type: other, Text: text, Stack: text + other, Step: other, Worker: text, Node: other, LogLocation: text,
+			Decision: nixie.Verb(other),
 		}
 		if more {
-			failure.Context, failure.Steps, failure.ExitCode, failure.NextAt = []string{text, other}, []string{other}, &number, at.In(time.FixedZone("", number%90_000))
+			failure.Context, failure.Steps, failure.ExitCode, failure.NextAt = []string{text, other}, []string{other}, &number,
+				at.In(time.FixedZone("", number%90_000))
 			failure.Attachments = []nixie.Attachment{{Name: text, Data: []byte(other), Truncated: seconds}}
 		}
 		same(t, &failure)
@@ -97,8 +100,10 @@ func FuzzAppend(f *testing.F) {
 func BenchmarkAppend(b *testing.B) {
 	at := time.Unix(1_800_000_000, 123_456_789).UTC()
 	f := &nixie.Failure{
-		Generation: 1, Attempt: 1, StartedAt: at, FailedAt: at.Add(time.Millisecond), Class: nixie.ClassUnknown, Reason: nixie.ReasonHandler,
-		Type: "*errors.errorString", Text: "connection to 10.0.0.7:5432 was refused", Context: []string{"order 17"}, Worker: "worker", Node: "node", Decision: nixie.Retry, NextAt: at,
+		Generation: 1, Attempt: 1, StartedAt: at, FailedAt: at.Add(time.Millisecond), Class: nixie.ClassUnknown,
+		Reason: nixie.ReasonHandler,
+		Type:   "*errors.errorString", Text: "connection to 10.0.0.7:5432 was refused", Context: []string{"order 17"}, Worker: "worker",
+		Node: "node", Decision: nixie.Retry, NextAt: at,
 	}
 	b.Run("append", func(b *testing.B) {
 		b.ReportAllocs()

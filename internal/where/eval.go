@@ -13,7 +13,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// env is what an expression is about.
+// env holds the letter and the item that an expression is evaluated for.
 type env struct {
 	letter *nixie.Letter
 	item   any
@@ -24,15 +24,15 @@ type env struct {
 type node interface{ value(*env) any }
 
 type (
-	literal struct{ v any }
-	item    struct{}
-	known   struct{ fact fact }
-	member  struct{ of, at node }
-	list    []node
-	not     struct{ of node }
-	both    struct{ left, right node }
-	either  struct{ left, right node }
-	compare struct {
+	literal  struct{ v any }
+	item     struct{}
+	factNode struct{ fact fact }
+	member   struct{ of, at node }
+	list     []node
+	notNode  struct{ of node }
+	andNode  struct{ left, right node }
+	orNode   struct{ left, right node }
+	compare  struct {
 		left, right node
 		holds       func(left, right any) bool
 	}
@@ -42,12 +42,12 @@ type (
 	}
 )
 
-func (n literal) value(*env) any  { return n.v }
-func (item) value(e *env) any     { return e.item }
-func (n known) value(e *env) any  { return n.fact(e.letter) }
-func (n not) value(e *env) any    { return n.of.value(e) != true }
-func (n both) value(e *env) any   { return n.left.value(e) == true && n.right.value(e) == true }
-func (n either) value(e *env) any { return n.left.value(e) == true || n.right.value(e) == true }
+func (n literal) value(*env) any    { return n.v }
+func (item) value(e *env) any       { return e.item }
+func (n factNode) value(e *env) any { return n.fact(e.letter) }
+func (n notNode) value(e *env) any  { return n.of.value(e) != true }
+func (n andNode) value(e *env) any  { return n.left.value(e) == true && n.right.value(e) == true }
+func (n orNode) value(e *env) any   { return n.left.value(e) == true || n.right.value(e) == true }
 
 func (n compare) value(e *env) any { return n.holds(n.left.value(e), n.right.value(e)) }
 
@@ -63,8 +63,8 @@ func (n list) values(e *env) []any {
 
 func (n call) value(e *env) any { return n.do(list(n.of).values(e)) }
 
-// value is what a value has under a name or at an index, from the end if that is negative;
-// nil when it has nothing there.
+// value returns the member with a name, or the element at an index; a negative index counts from
+// the end. It returns nil when there is none.
 func (n member) value(e *env) any {
 	at := n.at.value(e)
 	switch of := n.of.value(e).(type) {
@@ -85,7 +85,7 @@ func (n member) value(e *env) any {
 	return nil
 }
 
-// comparisons are the operators that compare two values.
+// comparisons maps the operators that compare two values.
 var comparisons = map[string]func(left, right any) bool{
 	"==":         same,
 	"=":          same,
@@ -94,14 +94,15 @@ var comparisons = map[string]func(left, right any) bool{
 	"<=":         func(l, r any) bool { order, ok := order(l, r); return ok && order <= 0 },
 	">":          func(l, r any) bool { order, ok := order(l, r); return ok && order > 0 },
 	">=":         func(l, r any) bool { order, ok := order(l, r); return ok && order >= 0 },
-	"contains":   has,
-	"in":         func(l, r any) bool { return has(r, l) },
-	"startsWith": func(l, r any) bool { return texts(l, r, strings.HasPrefix) },
-	"endsWith":   func(l, r any) bool { return texts(l, r, strings.HasSuffix) },
+	"contains":   containsValue,
+	"in":         func(l, r any) bool { return containsValue(r, l) },
+	"startsWith": func(l, r any) bool { return compareTexts(l, r, strings.HasPrefix) },
+	"endsWith":   func(l, r any) bool { return compareTexts(l, r, strings.HasSuffix) },
 }
 
-// has reports whether a list has a value, an object a name, or a text another.
-func has(all, one any) bool {
+// containsValue reports whether a list has a value, an object has a name, or a text has another
+// text.
+func containsValue(all, one any) bool {
 	switch all := all.(type) {
 	case []any:
 		return slices.ContainsFunc(all, func(v any) bool { return same(v, one) })
@@ -110,7 +111,7 @@ func has(all, one any) bool {
 		_, is := all[name]
 		return ok && is
 	}
-	return texts(all, one, strings.Contains)
+	return compareTexts(all, one, strings.Contains)
 }
 
 func same(left, right any) bool {
@@ -120,13 +121,13 @@ func same(left, right any) bool {
 	return reflect.DeepEqual(left, right)
 }
 
-func texts(left, right any, holds func(string, string) bool) bool {
+func compareTexts(left, right any, holds func(string, string) bool) bool {
 	l, is := left.(string)
 	r, are := right.(string)
 	return is && are && holds(l, r)
 }
 
-// order compares two numbers, of which one may be a text, or two texts.
+// order compares two texts, or two numbers; one of the numbers may be a text.
 func order(left, right any) (int, bool) {
 	l, isText := left.(string)
 	r, areTexts := right.(string)
@@ -138,7 +139,7 @@ func order(left, right any) (int, bool) {
 	return cmp.Compare(a, b), ok && both
 }
 
-// number is a value, or what a text says, as a number.
+// number returns a number, or the number that a text shows.
 func number(v any) (float64, bool) {
 	switch n := v.(type) {
 	case float64:
@@ -151,7 +152,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// function is one that can be called, with so many arguments.
+// function is a function of the language, with the bounds of its number of arguments.
 type function struct {
 	least, most int
 	do          func(args []any) any
@@ -160,11 +161,11 @@ type function struct {
 var functions = map[string]function{
 	"len":         {1, 1, func(a []any) any { return size(a[0]) }},
 	"length":      {1, 2, length},
-	"lower":       {1, 1, func(a []any) any { return mapped(a[0], strings.ToLower) }},
-	"upper":       {1, 1, func(a []any) any { return mapped(a[0], strings.ToUpper) }},
-	"contains":    {2, 2, func(a []any) any { return has(a[0], a[1]) }},
-	"starts_with": {2, 2, func(a []any) any { return texts(a[0], a[1], strings.HasPrefix) }},
-	"ends_with":   {2, 2, func(a []any) any { return texts(a[0], a[1], strings.HasSuffix) }},
+	"lower":       {1, 1, func(a []any) any { return mapText(a[0], strings.ToLower) }},
+	"upper":       {1, 1, func(a []any) any { return mapText(a[0], strings.ToUpper) }},
+	"contains":    {2, 2, func(a []any) any { return containsValue(a[0], a[1]) }},
+	"starts_with": {2, 2, func(a []any) any { return compareTexts(a[0], a[1], strings.HasPrefix) }},
+	"ends_with":   {2, 2, func(a []any) any { return compareTexts(a[0], a[1], strings.HasSuffix) }},
 	"is_null":     {1, 1, func(a []any) any { return a[0] == nil }},
 	"is_not_null": {1, 1, func(a []any) any { return a[0] != nil }},
 	"is_number":   {1, 1, is[float64]},
@@ -179,7 +180,7 @@ func is[T any](a []any) any {
 	return ok
 }
 
-// size is how many characters a text has, or how many values a list or an object.
+// size returns the number of characters of a text, or of values of a list or an object.
 func size(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -192,7 +193,7 @@ func size(v any) any {
 	return nil
 }
 
-// length is size, or whether that is a number.
+// length returns the size; with a second argument it compares the size with that.
 func length(a []any) any {
 	if len(a) == 1 {
 		return size(a[0])
@@ -201,14 +202,14 @@ func length(a []any) any {
 	return n != nil && same(n, a[1])
 }
 
-func mapped(v any, by func(string) string) any {
+func mapText(v any, by func(string) string) any {
 	if text, ok := v.(string); ok {
 		return by(text)
 	}
 	return nil
 }
 
-// matching is the comparison with a pattern.
+// matching makes the comparison with a pattern.
 func matching(pattern *regexp.Regexp) func(left, right any) bool {
 	return func(left, _ any) bool {
 		text, ok := left.(string)

@@ -11,8 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// parser reads an expression from left to right; each function reads one of the forms
-// that the package documents.
+// parser reads an expression from left to right; each method reads one form of the language.
 type parser struct {
 	text  string
 	at    int
@@ -20,10 +19,10 @@ type parser struct {
 	e     *Expr
 }
 
-// maxDepth is how deep parentheses may nest.
+// maxDepth limits the nesting of parentheses.
 const maxDepth = 100
 
-func (p *parser) whole() (node, error) {
+func (p *parser) parse() (node, error) {
 	n, err := p.or()
 	if err == nil && p.peek() != "" {
 		err = p.unexpected("the end")
@@ -33,10 +32,10 @@ func (p *parser) whole() (node, error) {
 
 // Tokens.
 
-// symbols are the tokens that are no words, the longest first.
+// symbols lists the tokens that are no words, longest first.
 var symbols = []string{"||", "&&", "==", "!=", "<=", ">=", "?.", "=", "<", ">", "!", "(", ")", "[", "]", ",", ".", "-"}
 
-// peek is the next token; empty at the end. Of a text it is the quote.
+// peek returns the next token, "" at the end. For a text it returns the quote.
 func (p *parser) peek() string {
 	p.at += len(p.text[p.at:]) - len(strings.TrimLeftFunc(p.text[p.at:], unicode.IsSpace))
 	rest := p.text[p.at:]
@@ -80,7 +79,7 @@ func (p *parser) unexpected(want string) error {
 	if found == "" {
 		found = "the end"
 	}
-	return p.errorf("%s comes where %s should be", found, want)
+	return p.errorf("found %s, want %s", found, want)
 }
 
 func (p *parser) errorf(format string, args ...any) error {
@@ -97,7 +96,7 @@ func (p *parser) or() (node, error) {
 		}
 		var right node
 		right, err = p.and()
-		left = either{left, right}
+		left = orNode{left, right}
 	}
 	return left, err
 }
@@ -110,7 +109,7 @@ func (p *parser) and() (node, error) {
 		}
 		var right node
 		right, err = p.negation()
-		left = both{left, right}
+		left = andNode{left, right}
 	}
 	return left, err
 }
@@ -124,10 +123,10 @@ func (p *parser) negation() (node, error) {
 	}
 	defer func() { p.depth-- }()
 	of, err := p.negation()
-	return not{of}, err
+	return notNode{of}, err
 }
 
-// operators are those that compare.
+// operators lists the operators that compare.
 var operators = []string{"==", "=", "!=", "<=", ">=", "<", ">", "contains", "startsWith", "endsWith", "in", "matches"}
 
 func (p *parser) comparison() (node, error) {
@@ -213,8 +212,8 @@ func (p *parser) number() (node, error) {
 	return literal{n}, nil
 }
 
-// quoted reads a text in quotes of either kind, in which a backslash stands before a quote,
-// another backslash, or the n or t of a line end or tab.
+// quoted reads a text in single or double quotes. A backslash comes before a quote, a backslash, or
+// the n or t of a line end or tab.
 func (p *parser) quoted() (string, error) {
 	quote := p.text[p.at]
 	var b strings.Builder
@@ -233,7 +232,7 @@ func (p *parser) quoted() (string, error) {
 			case '\\', '"', '\'':
 				b.WriteByte(p.text[i])
 			default:
-				b.WriteByte('\\') // of a pattern
+				b.WriteByte('\\') // for patterns
 				b.WriteByte(p.text[i])
 			}
 		default:
@@ -259,7 +258,7 @@ func (p *parser) pattern() (func(left, right any) bool, error) {
 	return matching(pattern), nil
 }
 
-// named reads what begins with a name: a value, a function, a fact, or the item.
+// named reads a form that begins with a name: a value, a function, a fact, or the item.
 func (p *parser) named(name string) (node, error) {
 	switch name {
 	case "true", "false":
@@ -273,7 +272,7 @@ func (p *parser) named(name string) (node, error) {
 		return p.call(name)
 	}
 	if fact := facts[name]; fact != nil {
-		return known{fact}, nil
+		return factNode{fact}, nil
 	}
 	return nil, p.errorf("%s is not known: there are item.FIELD, %s", name, strings.Join(Facts(), ", "))
 }
@@ -301,10 +300,10 @@ func (p *parser) call(name string) (node, error) {
 	return call{args, f.do}, err
 }
 
-// members reads what comes after item: names and indexes.
+// members reads the names and indexes after item.
 func (p *parser) members() (node, error) {
 	var n node = item{}
-	path, plain := []string{}, true // all of it are names
+	path, plain := []string{}, true // plain: all steps are names
 	for {
 		token, more := p.take(".", "?.", "[")
 		if !more {

@@ -1,10 +1,9 @@
-// Package where chooses letters and items by an expression over them, such as
-// item.priority > 5 && failure_count < 3.
+// Package where selects letters and items by an expression, such as item.priority > 5 &&
+// failure_count < 3.
 //
-// Items are foreign, so nothing about them is an error: a field that an item does not have
-// is null, whatever it is asked for, and a comparison of what cannot be compared is false.
-// A text that reads as a number is one beside a number, as every value of a CSV file is a
-// text. The language has
+// Items come from other systems, so no item is an error. A missing field is null, and a comparison
+// of values that have no order is false. All values of a CSV file are texts, so a comparison with a
+// number reads a text as a number. The language has
 //
 //	|| or OR   && and AND   ! not NOT
 //	== = != < <= > >= contains startsWith endsWith matches in
@@ -25,19 +24,19 @@ import (
 	"github.com/nixie-go/nixie/internal/items"
 )
 
-// maxText is how many bytes an expression may have.
+// maxText limits the bytes of an expression.
 const maxText = 4 << 10
 
 // Expr is a parsed expression. It is not safe for concurrent use.
 type Expr struct {
 	root    node
-	missing map[string][]string // paths of the item that it asks for and no item had so far
+	missing map[string][]string // its paths that no item has had so far
 }
 
-// fact is something that is known of a letter beside its item.
+// fact returns a value of a letter that is not part of its item.
 type fact func(*nixie.Letter) any
 
-// facts are what an expression may ask for beside item.
+// facts lists the names that an expression may use in addition to item.
 var facts = map[string]fact{
 	"id":                     func(l *nixie.Letter) any { return l.Message.Key },
 	"queue":                  func(l *nixie.Letter) any { return l.Message.Queue },
@@ -55,7 +54,7 @@ var facts = map[string]fact{
 	"step_failed":            func(l *nixie.Letter) any { return last(l).Step },
 }
 
-// Facts are the names of what is known beside item.
+// Facts lists the names that an expression may use in addition to item.
 func Facts() []string { return slices.Sorted(maps.Keys(facts)) }
 
 func last(l *nixie.Letter) *nixie.Failure {
@@ -65,13 +64,13 @@ func last(l *nixie.Letter) *nixie.Failure {
 	return &l.History[len(l.History)-1]
 }
 
-// Parse reads an expression. Errors are of [nixie.CodeInvalid], and say where.
+// Parse reads an expression. Errors are of [nixie.CodeInvalid] and name the position.
 func Parse(text string) (*Expr, error) {
 	if len(text) > maxText {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "the expression has %d bytes: give at most %d", len(text), maxText)
 	}
 	p := parser{text: text, e: &Expr{missing: map[string][]string{}}}
-	root, err := p.whole()
+	root, err := p.parse()
 	if err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "the expression %q cannot be read: %w", text, err)
 	}
@@ -83,17 +82,17 @@ func Parse(text string) (*Expr, error) {
 func (e *Expr) Matches(l *nixie.Letter) bool {
 	env := &env{letter: l, item: itemOf(&l.Message)}
 	for name, path := range e.missing {
-		if reach(env.item, path) {
+		if hasPath(env.item, path) {
 			delete(e.missing, name)
 		}
 	}
 	return e.root.value(env) == true
 }
 
-// Missing are the fields that none of the items had which were looked at, by name.
+// Missing lists the fields of the expression that no item so far has had, by name.
 func (e *Expr) Missing() []string { return slices.Sorted(maps.Keys(e.missing)) }
 
-// itemOf is the body as JSON; of what is none an object with the whole as its line.
+// itemOf returns the body as JSON. A body that is not JSON becomes an object with the field line.
 func itemOf(m *nixie.Message) (item any) {
 	if m.Type == items.TypeLine || json.Unmarshal(m.Body, &item) != nil {
 		return map[string]any{items.LineField: string(m.Body)}
@@ -101,8 +100,8 @@ func itemOf(m *nixie.Message) (item any) {
 	return item
 }
 
-// reach reports whether a value has what lies at a path.
-func reach(v any, path []string) bool {
+// hasPath reports whether a value has a path.
+func hasPath(v any, path []string) bool {
 	for _, name := range path {
 		object, _ := v.(map[string]any)
 		inner, ok := object[name]

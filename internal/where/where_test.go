@@ -16,9 +16,10 @@ func letter(body string) *nixie.Letter {
 	}
 }
 
-// An expression is true or false for any item, whatever it has.
+// An expression is true or false for every item.
 func TestR54_Where(t *testing.T) {
-	const body = `{"priority": 7, "text": "12", "name": "main.go", "tags": ["go", 5], "at": {"line": 3}, "none": null, "big": 1e3, "zero": "007", "yes": true, "a b": 1, "index": 0, "q": "say \"x\" \n"}`
+	const body = `{"priority": 7, "text": "12", "name": "main.go", "tags": ["go", 5], "at": {"line": 3}, ` +
+		`"none": null, "big": 1e3, "zero": "007", "yes": true, "a b": 1, "index": 0, "q": "say \"x\" \n"}`
 	for text, want := range map[string]bool{
 		`item.priority > 5`:               true,
 		`item.priority == 7.0`:            true,
@@ -104,29 +105,29 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// What cannot be read is refused with the place, and never holds for everything.
+// An unreadable expression is refused with its position; it never matches all items.
 func TestRefused(t *testing.T) {
 	for text, says := range map[string]string{
-		``:                        "at character 1: the end comes where a value should be",
-		`item.priority >`:         "at character 16: the end comes where a value",
+		``:                        "at character 1: found the end, want a value",
+		`item.priority >`:         "at character 16: found the end, want a value",
 		`itme.priority > 5`:       "itme is not known: there are item.FIELD, class, error_message",
-		`item.a > 5 7`:            "7 comes where the end should be",
-		`item.a < item.b < 3`:     "< comes where the end should be",
+		`item.a > 5 7`:            "found 7, want the end",
+		`item.a < item.b < 3`:     "found <, want the end",
 		`item.a == "x`:            "the text has no end",
-		`item.a matches item.b`:   "item comes where a pattern in quotes should be",
+		`item.a matches item.b`:   "found item, want a pattern in quotes",
 		`item.a matches "("`:      "is no regular expression",
-		`matches(item.a)`:         "comes where , should be",
+		`matches(item.a)`:         ", want ,",
 		`sum(item.a) > 1`:         "there is no function sum",
 		`len(item.a, 2) == 1`:     "len has 2 arguments, wants 1",
-		`item. == 1`:              "where the name of a field should be",
-		`item[1 == 1`:             "the end comes where ] should be",
-		`(item.a == 1`:            "the end comes where ) should be",
+		`item. == 1`:              "want the name of a field",
+		`item[1 == 1`:             "found the end, want ]",
+		`(item.a == 1`:            "found the end, want )",
 		`item.a == - x`:           "is no number",
-		`item.a & 1`:              "& comes where the end should be",
+		`item.a & 1`:              "found &, want the end",
 		strings.Repeat("(", 200):  "it nests deeper than 100",
 		strings.Repeat("!", 200):  "it nests deeper than 100",
 		strings.Repeat("a", 5000): "at most 4096",
-		`[1, 2`:                   "the end comes where ] should be",
+		`[1, 2`:                   "found the end, want ]",
 	} {
 		_, err := where.Parse(text)
 		if nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(), says) {
@@ -148,7 +149,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// Whatever is typed is refused or works out for any body.
+// Every text is refused as an expression, or has a value for every body.
 func FuzzWhere(f *testing.F) {
 	f.Add(`item.a > 5 && item.b contains "x"`, `{"a": 7, "b": "xy"}`)
 	f.Add(`matches(item.tags, "x.?") || len(item.tags[-1]) > 2`, `{"tags": ["abc"]}`)
