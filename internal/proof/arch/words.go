@@ -46,7 +46,6 @@ var notYet = []string{
 	"store/lifecycle",
 	"store/memory",
 	"store/postgres/health.go",
-	"store/sqlite/health.go",
 	"store/sqlite/model_test.go",
 	"store/storetest",
 }
