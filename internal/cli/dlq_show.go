@@ -278,13 +278,3 @@ func (g *globals) redriveOf(l *nixie.Letter) string {
 	}
 	return g.typed(append(words, "--reason", "'…'")...)
 }
-
-// step is a command to type next, and the reason for it.
-type step struct{ command, why string }
-
-func printSteps(w io.Writer, next []step) {
-	fmt.Fprintln(w, "\nNext:")
-	for _, s := range next {
-		fmt.Fprintf(w, "  # %s\n  %s\n", s.why, s.command)
-	}
-}

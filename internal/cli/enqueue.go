@@ -143,17 +143,8 @@ func (f *enqueueFlags) readBody(in io.Reader) ([]byte, error) {
 }
 
 // with opens the store, or creates it.
-func (f *enqueueFlags) with(do func(store.Store) error) (err error) {
-	st, err := f.open(app.Options{Owner: config.Actor(f.Env), Clock: f.Now})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closing := st.Close(); err == nil {
-			err = closing
-		}
-	}()
-	return do(st)
+func (f *enqueueFlags) with(do func(store.Store) error) error {
+	return f.withStore(app.Options{Owner: config.Actor(f.Env), Clock: f.Now}, do)
 }
 
 // receiptView is the receipt of one message.

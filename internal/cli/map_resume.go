@@ -77,18 +77,6 @@ func (a *again) last() (worktree.Invocation, error) {
 	return last, err
 }
 
-// jobFlag is the --job of commands that need one.
-type jobFlag struct{ job string }
-
-func (j *jobFlag) register(fs *pflag.FlagSet) { fs.StringVar(&j.job, "job", "", "name of the job") }
-
-func (j *jobFlag) read(*globals) error {
-	if j.job == "" {
-		return usagef("--job is empty: name the job, as nixie map run did")
-	}
-	return nil
-}
-
 func newMapResume(g *globals) *cobra.Command {
 	a := &again{globals: g}
 	var name jobFlag

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/nixie-go/nixie/office"
 )
 
 // The output formats.
@@ -30,47 +31,6 @@ func (g *globals) format(known ...string) error {
 		return usagef("-o is %q: this command writes %s", g.output, strings.Join(known, ", "))
 	}
 	return nil
-}
-
-// choice is a flag with one of several words.
-type choice struct {
-	value *string
-	of    []string
-}
-
-func newChoice(value *string, initial string, of ...string) *choice {
-	*value = initial
-	return &choice{value, of}
-}
-
-func (c *choice) String() string { return *c.value }
-func (c *choice) Type() string   { return strings.Join(c.of, "|") }
-
-// Set refuses other words and lists the allowed ones.
-func (c *choice) Set(text string) error {
-	if !slices.Contains(c.of, text) {
-		return fmt.Errorf("choose one of %s", strings.Join(c.of, ", "))
-	}
-	*c.value = text
-	return nil
-}
-
-// formatFlag is the --format of an export. Without it -o decides.
-type formatFlag struct {
-	flags *pflag.FlagSet
-	value string
-}
-
-func (f *formatFlag) register(fs *pflag.FlagSet) {
-	f.flags = fs
-	fs.Var(newChoice(&f.value, asJSONL, asJSONL, asCSV), "format", "how")
-}
-
-func (f *formatFlag) read(g *globals) error {
-	if f.flags.Changed("format") || !f.flags.Changed("output") {
-		g.output = f.value
-	}
-	return g.format(asJSONL, asCSV)
 }
 
 // forPeople reports whether a person reads the output.
@@ -144,4 +104,69 @@ func (g *globals) objectOf(v, list any, human func(io.Writer)) error {
 	}
 	_, err := g.Out.Write(b.Bytes())
 	return err
+}
+
+// countsOf lists the counts of a map, largest first.
+func countsOf(m map[string]int64) []office.Count {
+	list := make([]office.Count, 0, len(m))
+	for value, n := range m {
+		list = append(list, office.Count{Value: value, Count: n})
+	}
+	slices.SortFunc(list, func(a, b office.Count) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))
+	})
+	return list
+}
+
+// printCounts prints a distribution under a title.
+func printCounts(w io.Writer, title string, counts []office.Count) {
+	if len(counts) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", title)
+	for _, c := range counts {
+		value := c.Value
+		if value == "" {
+			value = "(none)"
+		}
+		fmt.Fprintf(w, "  %6d  %s\n", c.Count, escapeLine(value))
+	}
+}
+
+// facts are names and values that are printed in two columns.
+type facts [][2]string
+
+// add takes names and values alternately. A value may be foreign text; an empty one is left out.
+func (f *facts) add(pairs ...string) {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			*f = append(*f, [2]string{pairs[i], pairs[i+1]})
+		}
+	}
+}
+
+func (f facts) print(w io.Writer) {
+	width := 0
+	for _, row := range f {
+		width = max(width, displayWidth(row[0]))
+	}
+	for _, row := range f {
+		fmt.Fprintf(w, "%s  %s\n", pad(row[0], width), escapeLine(row[1]))
+	}
+}
+
+func printFacts(w io.Writer, pairs ...string) {
+	var f facts
+	f.add(pairs...)
+	f.print(w)
+}
+
+// step is a command to type next, and the reason for it.
+type step struct{ command, why string }
+
+func printSteps(w io.Writer, next []step) {
+	fmt.Fprintln(w, "\nNext:")
+	for _, s := range next {
+		fmt.Fprintf(w, "  # %s\n  %s\n", s.why, s.command)
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie/office"
 )
@@ -77,21 +76,6 @@ func newStatsPoison(g *globals) *cobra.Command {
 		}
 		return err
 	}, &attempts)
-}
-
-// atLeastOne is a flag with a number of 1 or more.
-type atLeastOne struct {
-	name, usage string
-	n           int
-}
-
-func (a *atLeastOne) register(fs *pflag.FlagSet) { fs.IntVar(&a.n, a.name, a.n, a.usage) }
-
-func (a *atLeastOne) read(*globals) error {
-	if a.n < 1 {
-		return usagef("--%s is %d: give 1 or more", a.name, a.n)
-	}
-	return nil
 }
 
 func newStatsStalled(g *globals) *cobra.Command {

@@ -7,10 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
-	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/office"
@@ -29,8 +25,19 @@ func (g *globals) visit(do func(*office.Office) error) error {
 	return g.visitStore(app.Options{MustExist: true, Clock: g.Now}, do)
 }
 
-func (g *globals) visitStore(opts app.Options, do func(*office.Office) error) (err error) {
+func (g *globals) visitStore(opts app.Options, do func(*office.Office) error) error {
 	debug.SetGCPercent(lookupGarbage)
+	return g.withStore(opts, func(st store.Store) error {
+		o, err := office.New(office.Config{Store: st, Actor: config.Actor(g.Env), Clock: g.Now})
+		if err != nil {
+			return err
+		}
+		return do(o)
+	})
+}
+
+// withStore opens a store, and closes it after do.
+func (g *globals) withStore(opts app.Options, do func(store.Store) error) (err error) {
 	st, err := g.open(opts)
 	if err != nil {
 		return err
@@ -40,85 +47,7 @@ func (g *globals) visitStore(opts app.Options, do func(*office.Office) error) (e
 			err = closing
 		}
 	}()
-	o, err := office.New(office.Config{Store: st, Actor: config.Actor(g.Env), Clock: g.Now})
-	if err != nil {
-		return err
-	}
-	return do(o)
-}
-
-// filterFlag is --filter.
-type filterFlag struct {
-	text   string
-	filter nixie.Filter
-}
-
-func (f *filterFlag) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.text, "filter", "", `choose by key:value terms, such as 'reason:timeout age:>1h text:"no route"'`)
-}
-
-func (f *filterFlag) read(g *globals) (err error) {
-	f.filter, err = filter.Parse(f.text, g.Now())
-	return err
-}
-
-// reasonFlag is the --reason of commands on queues and streams.
-type reasonFlag struct{ text string }
-
-func (r *reasonFlag) register(fs *pflag.FlagSet) {
-	fs.StringVar(&r.text, "reason", "", "why; recorded in the audit (required)")
-}
-
-func (r *reasonFlag) read(*globals) error {
-	if strings.TrimSpace(r.text) == "" {
-		return usagef("--reason is empty: say why, it is recorded in the audit")
-	}
-	return nil
-}
-
-// queuesFlag is the --queue of commands about some queues.
-type queuesFlag struct{ names []string }
-
-func (q *queuesFlag) register(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&q.names, "queue", nil, "of these queues (default all)")
-}
-
-func (*queuesFlag) read(*globals) error { return nil }
-
-// pageFlags are --limit, --all and --cursor.
-type pageFlags struct {
-	limit  int
-	all    bool
-	cursor string
-}
-
-func (p *pageFlags) register(fs *pflag.FlagSet) {
-	fs.IntVar(&p.limit, "limit", defaultLimit, "rows to show; 0 is all")
-	fs.BoolVar(&p.all, "all", false, "show all rows")
-	fs.StringVar(&p.cursor, "cursor", "", "go on where a list ended")
-}
-
-func (p *pageFlags) read(*globals) error {
-	if p.limit < 0 {
-		return usagef("--limit is %d: give a positive number, or 0 for all", p.limit)
-	}
-	return nil
-}
-
-// scanFlag is the --all of commands that count letters.
-type scanFlag struct{ all bool }
-
-func (*scanFlag) read(*globals) error { return nil }
-
-func (l *scanFlag) register(fs *pflag.FlagSet) {
-	fs.BoolVar(&l.all, "all", false, "look at all letters that may match, however long it takes")
-}
-
-func (l *scanFlag) word() store.Scan {
-	if l.all {
-		return store.ScanAll
-	}
-	return store.ScanRecent
+	return do(st)
 }
 
 // sayCoverage tells when counts cover only a part of the letters.
