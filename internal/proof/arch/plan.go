@@ -63,7 +63,7 @@ var plan = []room{
 
 	{path: "internal/config", floor: 6, kind: open, job: "assembly: one checked value"},
 	{path: assembler, floor: 6, kind: open, sees: []string{"internal/config"}, job: "assembly: builds the running system"},
-	{path: "internal/cli", floor: 6, kind: open, sees: []string{"internal/config", assembler}, job: "assembly: commands, with their help in the folder help"},
+	{path: "internal/cli", floor: 6, kind: open, sees: []string{"internal/config", assembler}, job: "assembly: commands"},
 	{path: "cmd/nixie", floor: 6, kind: open, only: []string{"internal/cli"}, job: "assembly: main"},
 
 	{path: "store/storetest", floor: 2, kind: proof, only: []string{".", "check", "filter", "lease", "policy", "store", "store/memory"},

@@ -29,7 +29,6 @@ var notYet = []string{
 	"docs",
 	"examples",
 	"internal/app",
-	"internal/cli",
 	"internal/command",
 	"internal/config",
 	"internal/failurejson",
