@@ -11,33 +11,31 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// Destination sends dead records back to a broker: where they go, and what is changed on
-// the way. What it reads them from stays as it is. Zero fields mean the default.
+// Destination sends dead records back to a broker: it tells the channel, and the changes on the
+// way. Their source stays as it is. Zero fields mean the default.
 type Destination struct {
 	To broker.Publisher // required
 
-	Channel     string // where all go; {source} stands for where a record died, and is the default
-	Quarantine  string // where those go that were redriven too often; {source} as above; default: they stay
-	MaxRedrives int    // how often that is; default [policy.DefaultMaxRedrives], −1 never
+	Channel     string // of all records; {source} stands for the channel where a record died, and is the default
+	Quarantine  string // of records that were redriven too often; {source} as above; default: they stay
+	MaxRedrives int    // a record that was redriven this often is not redriven; default [policy.DefaultMaxRedrives], −1 no limit
 
-	Drop []string              // headers of the sender that are left out, by name without regard to case
-	Set  []broker.RecordHeader // headers that are set: they take the place of all of their name
+	Drop []string              // names of headers to leave out; case does not count
+	Set  []broker.RecordHeader // headers to set; they replace all headers of the same name
 
-	// Transform changes a record on its way: key, value, headers, or channel. Its
-	// error refuses that record, and the others go on.
+	// Transform changes a record: key, value, headers, or channel. If it returns an error the
+	// record stays, and the others go on.
 	Transform func(ctx context.Context, r *broker.Returning) error
 
-	// Patience is how long answers are waited for once the context has ended; default
-	// [DefaultPatience], −1 not at all. A broker that has a record and does not answer
-	// leaves it open what became of it: such a record is not done with, and sent again
-	// by the next run under the same [broker.HeaderRedriveID].
+	// Patience limits the wait for answers after the context has ended; default [DefaultPatience],
+	// −1 none. A record without an answer is not done, although the broker may have it. The next
+	// run sends it again, under the same [broker.HeaderRedriveID].
 	Patience time.Duration
 
 	Clock func() time.Time // default time.Now
 }
 
-// DefaultPatience is how long a broker's answers are waited for once the context has
-// ended.
+// DefaultPatience is the default of [Destination.Patience].
 const DefaultPatience = 10 * time.Second
 
 const toSource = "{source}"
@@ -56,7 +54,8 @@ func (r Destination) withDefaults() (Destination, error) {
 	case r.Patience == -1:
 		r.Patience = 0
 	case r.Patience < 0:
-		return r, nixie.Errorf(nixie.CodeInvalid, "patience is %s: give a positive time, 0 for %s or −1 for none", r.Patience, DefaultPatience)
+		return r, nixie.Errorf(nixie.CodeInvalid,
+			"patience is %s: give a positive time, 0 for %s or −1 for none", r.Patience, DefaultPatience)
 	}
 	var err error
 	if r.MaxRedrives, err = capOf(r.MaxRedrives); err != nil {
@@ -70,7 +69,7 @@ func (r Destination) withDefaults() (Destination, error) {
 	return r, r.checkSet()
 }
 
-// checkSet refuses headers that are ours.
+// checkSet refuses headers that only a redrive writes.
 func (r *Destination) checkSet() error {
 	for _, h := range r.Set {
 		if broker.Ours(h.Name) {
@@ -80,8 +79,7 @@ func (r *Destination) checkSet() error {
 	return nil
 }
 
-// capOf reads a setting of how often something may be redriven: 0 is the default, −1
-// no cap, which is 0 to whom it is given.
+// capOf reads MaxRedrives of a config: 0 is the default, and −1 is no cap. It returns 0 for no cap.
 func capOf(most int) (int, error) {
 	switch {
 	case most == 0:
@@ -94,8 +92,8 @@ func capOf(most int) (int, error) {
 	return most, nil
 }
 
-// Letters makes what an [Engine] sends letters with. Without a Quarantine the cap is
-// the engine's; with one the engine is told by [Config.SetsAside].
+// Letters returns the function with which an [Engine] sends letters. Without a Quarantine the
+// engine's cap counts. With one set [Config.SetsAside] too.
 func (r Destination) Letters() (func(context.Context, []nixie.Letter) []error, error) {
 	if r.Quarantine == "" {
 		r.MaxRedrives = -1
@@ -108,7 +106,7 @@ func (r Destination) Letters() (func(context.Context, []nixie.Letter) []error, e
 		list := make([]broker.Returning, len(letters))
 		for i := range letters {
 			list[i] = broker.FromLetter(&letters[i])
-			if r.tired(&list[i]) {
+			if r.overCap(&list[i]) {
 				list[i].AllHeaders = broker.LetterHeaders(&letters[i])
 			}
 		}
@@ -117,9 +115,9 @@ func (r Destination) Letters() (func(context.Context, []nixie.Letter) []error, e
 	}, nil
 }
 
-// send publishes records, each of its own, and returns how many and what waits for the
-// answers: also for a while when ctx ends meanwhile, so that they are known. Those that
-// went into quarantine are marked in quarantined, if that is given.
+// send publishes records. It returns how many went, and a function that waits for the answers, also
+// for a while after the end of ctx. It marks those that went into quarantine in quarantined, which
+// may be nil.
 func (r *Destination) send(ctx context.Context, list []broker.Returning, quarantined []bool) (n int, answers func() []error) {
 	errs := make([]error, len(list))
 	out := make([]broker.Publication, 0, len(list))
@@ -149,14 +147,14 @@ func (r *Destination) send(ctx context.Context, list []broker.Returning, quarant
 	}
 }
 
-// tired reports whether a record was redriven too often.
-func (r *Destination) tired(back *broker.Returning) bool {
+// overCap reports whether a record was redriven too often.
+func (r *Destination) overCap(back *broker.Returning) bool {
 	return r.MaxRedrives > 0 && back.Redrives >= r.MaxRedrives
 }
 
-// prepare makes the record that is sent.
+// prepare makes the record to send.
 func (r *Destination) prepare(ctx context.Context, back *broker.Returning) (p broker.Publication, quarantined bool, err error) {
-	if r.tired(back) {
+	if r.overCap(back) {
 		p, err = r.setAside(back)
 		return p, true, err
 	}
@@ -172,11 +170,12 @@ func (r *Destination) prepare(ctx context.Context, back *broker.Returning) (p br
 	return p, false, check(back, r.Channel, p.Channel)
 }
 
-// check refuses where a record must not go, which is what template says.
+// check refuses a channel to which a record must not go. Template is the setting that named it.
 func check(back *broker.Returning, template, channel string) error {
 	switch {
 	case back.Cut:
-		return nixie.Errorf(nixie.CodeInvalid, "letter %s was too large for the office, which has only a part of it: redrive its record from the channel on which it lies", back.Letter)
+		return nixie.Errorf(nixie.CodeInvalid, "letter %s was too large for the office, which has only a part of it: "+
+			"redrive its record from the channel on which it lies", back.Letter)
 	case back.Origin.Channel == "" && (channel == "" || strings.Contains(template, toSource)):
 		return nixie.Errorf(nixie.CodeInvalid, "letter %s does not say where it came from: name the channel that it goes to", back.Letter)
 	case channel == back.FoundOn:
@@ -185,12 +184,14 @@ func check(back *broker.Returning, template, channel string) error {
 	return nil
 }
 
-// setAside is a record that was redriven too often: as it lies there, with what it
-// died of.
+// setAside makes the record for the quarantine. It has all headers, with the failures that it died
+// of.
 func (r *Destination) setAside(back *broker.Returning) (broker.Publication, error) {
 	p := back.Publication
 	if r.Quarantine == "" {
-		return p, nixie.Errorf(nixie.CodeConflict, "letter %s was redriven %d times, the cap is %d: name a channel for the quarantine, or raise the cap", back.Letter, back.Redrives, r.MaxRedrives)
+		return p, nixie.Errorf(nixie.CodeConflict,
+			"letter %s was redriven %d times, the cap is %d: name a channel for the quarantine, or raise the cap",
+			back.Letter, back.Redrives, r.MaxRedrives)
 	}
 	p.Headers = back.AllHeaders
 	p.Channel = broker.ChannelName(r.Quarantine, back.Origin.Channel)
@@ -209,8 +210,9 @@ func (r *Destination) edit(back *broker.Returning) {
 	back.Headers = append(headers, r.Set...)
 }
 
-// Refuses reports whether an error of a [SendFunc] or an [EditFunc] is about one letter: the others
-// go on.
+// Refuses reports whether an error of a [SendFunc] or an [EditFunc] is about one letter, so that
+// the others go on. Its code is [nixie.CodeInvalid], [nixie.CodeConflict], [nixie.CodeNotFound],
+// [nixie.CodeLimit] or [nixie.CodeDenied].
 func Refuses(err error) bool {
 	switch nixie.CodeOf(err) {
 	case nixie.CodeInvalid, nixie.CodeConflict, nixie.CodeNotFound, nixie.CodeLimit, nixie.CodeDenied:
@@ -219,5 +221,5 @@ func Refuses(err error) bool {
 	return false
 }
 
-// unanswered reports whether an error says that a record was sent, and no more.
+// unanswered reports whether an error tells that a record was sent, with an unknown outcome.
 func unanswered(err error) bool { return nixie.CodeOf(err) == nixie.CodeOutcomeUnknown }

@@ -8,15 +8,15 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// EditFunc makes the edit of a letter that goes back to its queue. The letter has its body.
-// Errors are as those of [SendFunc]: what is wrong with one letter skips that.
+// EditFunc makes the edit of a letter that goes back to its queue. The letter has its body. Errors
+// count like those of [SendFunc].
 type EditFunc = func(ctx context.Context, l *nixie.Letter) (*store.Edit, error)
 
-// maxEdited is at how many bytes of edited bodies a group ends.
+// maxEdited limits the bytes of edited bodies in a group.
 const maxEdited = 16 << 20
 
-// Edits makes what an [Engine] edits letters with that go back to their queues: by Drop,
-// Set and Transform, which sees all headers. The route needs no To.
+// Edits returns the function with which an [Engine] edits letters that go back to their queues: by
+// Drop, Set and Transform, which sees all headers. The destination needs no To.
 func (r Destination) Edits() (EditFunc, error) {
 	if err := r.checkSet(); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (r Destination) Edits() (EditFunc, error) {
 	}, nil
 }
 
-// transform has a record changed by the caller's function.
+// transform changes a record by the caller's function.
 func (r *Destination) transform(ctx context.Context, back *broker.Returning) error {
 	if r.Transform == nil {
 		return nil
@@ -54,8 +54,8 @@ func (r *Destination) transform(ctx context.Context, back *broker.Returning) err
 	return nil
 }
 
-// editGroup makes a group of letters that are edited. None goes without its edit,
-// whatever happens to it meanwhile.
+// editGroup makes a group of edited letters. No letter goes without its edit, even if its state
+// changes meanwhile.
 func (e *Engine) editGroup(ctx context.Context, r *Result, ids []nixie.ID) (*group, int, error) {
 	g := &group{}
 	ids, letters, err := e.read(ctx, ids)

@@ -11,43 +11,47 @@ import (
 // move is a run of a [Mover].
 type move struct {
 	Mover
-	done  Moved
-	pacer Engine
-	pace  *pace
-	brake *brake
-	aloft []*flight // on their way, the oldest first
-	out   int       // records of those
+	done     Moved
+	pacer    Engine
+	pace     *pace
+	brake    *brake
+	inFlight []*part // the oldest first
+	out      int     // records in flight
 
-	lasting context.Context // for what is to be remembered
+	lasting context.Context // outlives the context of Run, for remembering
 
-	remembering sync.Mutex // one call at a time
-	mu          sync.Mutex
-	unkept      []*flight // that are to be remembered, the oldest first
+	remembering  sync.Mutex // serialises remember
+	mu           sync.Mutex // guards unremembered, and answered of its parts
+	unremembered []*part    // the oldest first
 }
 
-// flight is records that were read together, and are sent and remembered together.
-type flight struct {
+// part holds records that were read together. They are sent together and remembered together:
+//
+//	sent        in flight; the broker has not answered
+//	answered    the broker has answered all of it
+//	completed   the reader remembers it, or remembering has failed
+type part struct {
 	list        []broker.Returning
-	chosen      []*broker.Record // that list was made of
-	elsewhere   []*broker.Record // done with, because the office has moved them on
-	here        []nixie.ID       // of list: letters that the office has as well
-	quarantined []bool
-	out         int // of list: those that were sent
+	chosen      []*broker.Record // the i-th made the i-th of list
+	elsewhere   []*broker.Record // done, because the office has redriven them
+	here        []nixie.ID       // letters of list that the office has too
+	quarantined []bool           // by list
+	out         int              // records of list that were sent
 
-	answered bool    // errs is known; guarded by the move's mutex
-	errs     []error // what became of each
-	kept     error   // of remembering; once it has landed, as errs
-	landed   chan struct{}
+	answered    bool          // errs is known
+	errs        []error       // by list; read it once answered or completed
+	rememberErr error         // read it once completed
+	completed   chan struct{} // closed when the part is completed
 }
 
 // next sends the next part, and reports whether there may be more.
 func (v *move) next(ctx context.Context) (more bool, err error) {
-	most := v.part()
+	most := v.partSize()
 	if most == 0 {
-		if len(v.aloft) == 0 {
+		if len(v.inFlight) == 0 {
 			return false, nil
 		}
-		return true, v.land()
+		return true, v.complete()
 	}
 	n, err := v.pacer.allowed(ctx, v.pace, most)
 	if err != nil {
@@ -57,8 +61,8 @@ func (v *move) next(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	records, err := v.From.Next(ctx, n)
-	if nixie.CodeOf(err) == nixie.CodeLimit && len(v.aloft) > 0 {
-		return true, v.land() // there may be room when that is remembered
+	if nixie.CodeOf(err) == nixie.CodeLimit && len(v.inFlight) > 0 {
+		return true, v.complete() // the reader may have room once it remembers more
 	}
 	if err != nil || len(records) == 0 {
 		return false, err
@@ -66,9 +70,9 @@ func (v *move) next(ctx context.Context) (more bool, err error) {
 	return true, v.send(ctx, records)
 }
 
-// follow begins to count what dies again, where the reader tells.
+// follow begins to count the letters that die again, if the reader can tell.
 func (v *move) follow(ctx context.Context) error {
-	v.brake = &brake{Stop: v.Stop, clock: v.Clock, next: v.Clock().Add(lookEvery)}
+	v.brake = &brake{Stop: v.Stop, clock: v.Clock, next: v.Clock().Add(askEvery)}
 	from, follows := v.From.(broker.Follower)
 	if !follows || v.DryRun {
 		v.brake.died = func(context.Context) (int64, error) { return 0, nil }
@@ -87,10 +91,10 @@ func (v *move) follow(ctx context.Context) error {
 	return err
 }
 
-// part is how many records may go now: with those on their way not more than a batch,
-// nor more than may be sent in all.
-func (v *move) part() int {
-	most := min(max(v.Batch/partsAloft, 1), v.Batch-v.out)
+// partSize returns how many records may go now: with those in flight at most a batch, and at most
+// Max in all.
+func (v *move) partSize() int {
+	most := min(max(v.Batch/partsInFlight, 1), v.Batch-v.out)
 	if v.Choose != nil {
 		most = min(most, maxChoice)
 	}
@@ -100,10 +104,14 @@ func (v *move) part() int {
 	return most
 }
 
-// send sends those of records that are chosen. What follows is done beside the next
-// ones.
+// send sends the chosen ones of some records. A goroutine waits for the answers and remembers them,
+// while the next part is sent.
 func (v *move) send(ctx context.Context, records []broker.Record) error {
-	f := &flight{list: make([]broker.Returning, 0, len(records)), chosen: make([]*broker.Record, 0, len(records)), landed: make(chan struct{})}
+	p := &part{
+		list:      make([]broker.Returning, 0, len(records)),
+		chosen:    make([]*broker.Record, 0, len(records)),
+		completed: make(chan struct{}),
+	}
 	for i := range records {
 		if v.Choose != nil && !v.Choose(&records[i]) {
 			v.done.Passed++
@@ -111,113 +119,113 @@ func (v *move) send(ctx context.Context, records []broker.Record) error {
 		}
 		back := broker.FromRecord(&records[i])
 		back.Operation = v.Operation
-		f.list = append(f.list, back)
-		f.chosen = append(f.chosen, &records[i])
+		p.list = append(p.list, back)
+		p.chosen = append(p.chosen, &records[i])
 	}
 	v.done.Read += int64(len(records))
 	var unasked error
 	if v.Office != nil {
-		if unasked = v.office().sort(ctx, f, &v.done); unasked != nil {
-			f.list, f.chosen = nil, nil // nothing of it is sent, or done with
+		if unasked = v.office().compare(ctx, p, &v.done); unasked != nil {
+			p.list, p.chosen = nil, nil // none of it is sent, and none is done
 		}
 	}
-	f.quarantined = make([]bool, len(f.list))
+	p.quarantined = make([]bool, len(p.list))
 	var answers func() []error
-	f.out, answers = v.begin(ctx, f)
-	v.out += f.out
-	v.pace.took(f.out)
-	v.aloft = append(v.aloft, f)
+	p.out, answers = v.begin(ctx, p)
+	v.out += p.out
+	v.pace.took(p.out)
+	v.inFlight = append(v.inFlight, p)
 	v.mu.Lock()
-	v.unkept = append(v.unkept, f)
+	v.unremembered = append(v.unremembered, p)
 	v.mu.Unlock()
 	go func() {
 		errs := answers()
 		v.mu.Lock()
-		f.errs, f.answered = errs, true
+		p.errs, p.answered = errs, true
 		v.mu.Unlock()
 		v.remember()
 	}()
 	return unasked
 }
 
-func (v *move) office() *beside { return &beside{v.Office, v.Actor, v.Reason} }
+func (v *move) office() *officeCopies { return &officeCopies{v.Office, v.Actor, v.Reason} }
 
-// remember has remembered what was sent, in its order: those flights together that are
-// answered by the time the call before has ended.
+// remember makes the reader remember the answered parts, in their order: all that the broker has
+// answered when the call before has ended.
 func (v *move) remember() {
 	v.remembering.Lock()
 	defer v.remembering.Unlock()
 	var calls [][]*broker.Record
 	v.mu.Lock()
-	for n := 0; n < len(v.unkept) && v.unkept[n].answered; n++ {
-		calls = append(calls, v.unkept[n].sent(v.DryRun))
+	for n := 0; n < len(v.unremembered) && v.unremembered[n].answered; n++ {
+		calls = append(calls, v.unremembered[n].sent(v.DryRun))
 	}
-	landing := v.unkept[:len(calls)]
-	v.unkept = v.unkept[len(calls):]
+	answered := v.unremembered[:len(calls)]
+	v.unremembered = v.unremembered[len(calls):]
 	v.mu.Unlock()
 	if len(calls) == 0 {
-		return // others were so kind
+		return // another goroutine has remembered them
 	}
 	var err error
-	for _, f := range landing {
-		if ids := f.confirmed(v.DryRun); err == nil && len(ids) > 0 {
+	for _, p := range answered {
+		if ids := p.confirmed(v.DryRun); err == nil && len(ids) > 0 {
 			err = v.office().resolve(v.lasting, ids)
 		}
 	}
 	if err == nil {
 		err = v.From.Done(v.lasting, calls...)
 	}
-	for _, f := range landing {
-		f.kept = err
-		close(f.landed)
+	for _, p := range answered {
+		p.rememberErr = err
+		close(p.completed)
 	}
 }
 
-// begin sends, but in a dry run, and returns how many and what waits until it is known
-// what became of each.
-func (v *move) begin(ctx context.Context, f *flight) (n int, answers func() []error) {
+// begin sends a part, except in a dry run. It returns how many records went, and a function that
+// waits for the answers.
+func (v *move) begin(ctx context.Context, p *part) (n int, answers func() []error) {
 	if !v.DryRun {
-		return v.Destination.send(ctx, f.list, f.quarantined)
+		return v.Destination.send(ctx, p.list, p.quarantined)
 	}
-	errs := make([]error, len(f.list))
-	for i := range f.list {
-		if _, f.quarantined[i], errs[i] = v.Destination.prepare(ctx, &f.list[i]); errs[i] == nil {
+	errs := make([]error, len(p.list))
+	for i := range p.list {
+		if _, p.quarantined[i], errs[i] = v.Destination.prepare(ctx, &p.list[i]); errs[i] == nil {
 			n++
 		}
 	}
 	return n, func() []error { return errs }
 }
 
-// sent are the records that are done with.
-func (f *flight) sent(dry bool) (list []*broker.Record) {
-	for i, err := range f.errs {
+// sent returns the records that the reader may remember as done.
+func (p *part) sent(dry bool) (list []*broker.Record) {
+	for i, err := range p.errs {
 		if err == nil && !dry {
-			list = append(list, f.chosen[i])
+			list = append(list, p.chosen[i])
 		}
 	}
 	if dry {
 		return nil
 	}
-	return append(list, f.elsewhere...)
+	return append(list, p.elsewhere...)
 }
 
-// land waits for the oldest flight and counts what became of it. An error is about more
-// than one record.
-func (v *move) land() (failed error) {
-	f := v.aloft[0]
-	<-f.landed
-	v.aloft = v.aloft[1:]
-	v.out -= f.out
-	for i, err := range f.errs {
+// complete waits for the oldest part and counts its answers. It returns an error if that is about
+// more than one record.
+func (v *move) complete() (failed error) {
+	p := v.inFlight[0]
+	<-p.completed
+	v.inFlight = v.inFlight[1:]
+	v.out -= p.out
+	for i, err := range p.errs {
 		switch {
-		case err == nil && f.quarantined[i]:
+		case err == nil && p.quarantined[i]:
 			v.done.Quarantined++
-			v.done.To[broker.ChannelName(v.Destination.Quarantine, f.list[i].Origin.Channel)]++
+			v.done.To[broker.ChannelName(v.Destination.Quarantine, p.list[i].Origin.Channel)]++
 		case err == nil:
 			v.done.Redriven++
-			v.done.To[f.list[i].Publication.Channel]++
+			v.done.To[p.list[i].Publication.Channel]++
 		case Refuses(err):
-			v.done.skip(f.list[i].Letter, err.Error())
+			v.done.skip(p.list[i].Letter, err.Error())
 		default:
 			failed = err
 			if unanswered(err) {
@@ -229,8 +237,8 @@ func (v *move) land() (failed error) {
 	if v.Progress != nil {
 		v.Progress(v.done)
 	}
-	if f.kept != nil {
-		return f.kept
+	if p.rememberErr != nil {
+		return p.rememberErr
 	}
 	return failed
 }

@@ -10,62 +10,61 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Mover redrives what lies on a channel that takes letters, without an office: from
-// a [broker.Reader], in its order, by a [Destination]. A record counts as done with when
-// the broker has confirmed that it took it, and the reader remembers that; so a move
-// that was stopped or killed goes on where it was. What was sent and not yet
-// remembered is sent again then, under the same [broker.HeaderRedriveID]: one batch
-// at most. A batch goes in parts, so that the next one is read and sent while the
-// broker confirms the last.
+// Mover redrives the records of a dead letter channel without an office: from a [broker.Reader], in
+// its order, to a [Destination]. A record is done when the broker has confirmed it and the reader
+// remembers that. So a move that was stopped or killed goes on where it was. It then sends again
+// the records that were sent and not remembered, at most one batch, under the same
+// [broker.HeaderRedriveID]. A batch goes in parts: while the broker confirms one, the move reads
+// and sends the next.
 //
-// What is not chosen, or refused, stays, and the next reader of the name gets it.
+// Records that are not chosen, or refused, stay. The next reader of the same name gets them.
 type Mover struct {
 	From        broker.Reader // required
 	Destination Destination
 
-	// Office may have the same letters: what it has moved on counts as done with, what it
-	// has discarded or quarantined stays, and what is sent is resolved there, for Actor
-	// (default "redrive") and Reason. Default none.
+	// Office may have the same letters; default none. Letters that it has redriven count as done,
+	// and those that it has discarded or quarantined stay. The move resolves there the letters that
+	// it sends, for Actor (default "redrive") and Reason.
 	Office        store.DeadLetters
 	Actor, Reason string
 
-	Choose func(*broker.Record) bool // default all
-	Max    int                       // at most so many are sent; 0 is all
+	Choose func(*broker.Record) bool // picks records; default all
+	Max    int                       // most records to send; 0 is all
 	Rate   float64                   // records per second: at most Rate·t + 1 after t; 0 is no limit
-	Batch  int                       // at most so many are sent and not remembered yet; default [DefaultMove]
-	DryRun bool                      // send nothing and remember nothing, and say what would be
+	Batch  int                       // most records that are sent and not yet remembered; default [DefaultMove]
+	DryRun bool                      // count only: send nothing and remember nothing
 
-	// Operation is what the records say sent them, in [broker.HeaderOperation]; default a
-	// new ID for each run. Those that die again onto the channel that they came from have
-	// it there, and are counted if the reader is a [broker.Follower].
+	// Operation goes with each record as [broker.HeaderOperation]; default a new ID for each run. A
+	// record that dies again onto its channel still has it. So the move counts it, if the reader is
+	// a [broker.Follower].
 	Operation nixie.ID
 	Stop      Stop
 
 	Clock    func() time.Time // default time.Now
 	Wait     func(ctx context.Context, d time.Duration) error
-	Progress func(Moved) // told after each part; must not block
+	Progress func(Moved) // called after each part; must not block
 }
 
 // Bounds of a move.
 const (
-	DefaultMove = 5_000  // records of a channel that are sent and not remembered yet
-	MaxMove     = 10_000 // the most that may be so: what a kill may repeat
+	DefaultMove = 5_000  // records that are sent and not yet remembered
+	MaxMove     = 10_000 // most records that may be so; a kill repeats no more
 
-	partsAloft = 4     // of a batch: so many are on their way at once
-	maxChoice  = 1_000 // looked at together where only some are sent: what may lie scattered among them can be remembered
+	partsInFlight = 4     // parts of a batch that are in flight at once
+	maxChoice     = 1_000 // records of a part if only some are chosen, so that the reader can remember the gaps
 )
 
-// Moved is how far a move came.
+// Moved counts the records of a move.
 type Moved struct {
 	Operation nixie.ID `json:"operation"`
 
 	Read        int64 `json:"read"`
-	Redriven    int64 `json:"redriven"`    // sent on their way
-	Quarantined int64 `json:"quarantined"` // sent aside: redriven too often
+	Redriven    int64 `json:"redriven"`    // sent to their channels
+	Quarantined int64 `json:"quarantined"` // sent to the quarantine: redriven too often
 	Passed      int64 `json:"passed"`      // not chosen
 	Skipped     int64 `json:"skipped"`     // refused
 	Elsewhere   int64 `json:"elsewhere"`   // the office has redriven them, or they died again since
-	Unanswered  int64 `json:"unanswered"`  // sent, and nobody knows whether the broker has them: the next run sends them again
+	Unanswered  int64 `json:"unanswered"`  // sent, and the broker may have them: the next run sends them again
 	Left        int64 `json:"left"`        // not read yet, about
 	DiedAgain   int64 `json:"died_again"`  // of those sent by this run, as far as that is known by now
 
@@ -73,10 +72,10 @@ type Moved struct {
 	To      map[string]int64 `json:"to"`      // by channel
 }
 
-// Run moves until the end of the channel, or Max, or the end of ctx, and says how
-// far it came, also with an error: a [StoppedError] if too much of it died again. Run
-// again, it goes on, and counts anew. Once ctx has ended it waits for answers of the
-// broker as long as Destination.Patience says, and [DefaultPatience] more to remember them.
+// Run moves until the end of the channel, or Max, or the end of ctx. It returns its counts, also
+// with an error: a [StoppedError] if too many of its records died again. Another Run goes on there,
+// and counts anew. Once ctx has ended it waits for answers of the broker for
+// [Destination].Patience, and [DefaultPatience] more to remember them.
 func (m Mover) Run(ctx context.Context) (Moved, error) {
 	v := move{done: Moved{Refused: []Refusal{}, To: map[string]int64{}}}
 	var err error
@@ -93,13 +92,13 @@ func (m Mover) Run(ctx context.Context) (Moved, error) {
 	for more := true; more && err == nil; {
 		more, err = v.next(ctx)
 	}
-	for len(v.aloft) > 0 {
-		if late := v.land(); err == nil {
+	for len(v.inFlight) > 0 {
+		if late := v.complete(); err == nil {
 			err = late
 		}
 	}
 	v.done.Left = v.From.Left()
-	_, _ = v.brake.died(context.WithoutCancel(ctx)) // what is not known by now is not said
+	_, _ = v.brake.died(context.WithoutCancel(ctx)) // a count that fails now is left out
 	if err != nil && ctx.Err() != nil {
 		err = nixie.Errorf(nixie.CodeUnavailable, "stopped with about %d records to go: %w", v.done.Left+v.done.Unanswered, ctx.Err())
 	}

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// arrears is how far behind its schedule an operation may fall and still catch
-// up. After a longer stall the schedule moves, so that what was missed does not
-// hit the queue at once.
-const arrears = time.Second
+// maxLag limits how far behind its schedule an operation may fall and still catch up. After a
+// longer stall the schedule starts anew, so that the missed letters do not hit the queue at once.
+const maxLag = time.Second
 
 // pace is a schedule: letter i may go at start + i/rate, so that after t no more
 // than rate·t + 1 have gone.
@@ -20,8 +19,8 @@ type pace struct {
 
 func newPace(rate float64, now time.Time) *pace { return &pace{rate: rate, start: now} }
 
-// due says how many letters may go now, at most most, or how long to wait for
-// the next one.
+// due returns how many letters may go now, at most most. If none may, it returns how long to wait
+// for the next one.
 func (p *pace) due(now time.Time, most int) (n int, later time.Duration) {
 	if p.rate == 0 {
 		return most, 0
@@ -30,7 +29,7 @@ func (p *pace) due(now time.Time, most int) (n int, later time.Duration) {
 	switch late := now.Sub(at); {
 	case late < 0:
 		return 0, -late
-	case late > arrears:
+	case late > maxLag:
 		p.start, p.gone = now, 0
 	}
 	allowed := int(math.Floor(now.Sub(p.start).Seconds()*p.rate+1e-9)) + 1
@@ -40,7 +39,7 @@ func (p *pace) due(now time.Time, most int) (n int, later time.Duration) {
 // took counts letters that went.
 func (p *pace) took(n int) { p.gone += n }
 
-// after is when letter i of the schedule may go, counted from its start.
+// after returns the time of letter i in the schedule, since its start.
 func (p *pace) after(i int) time.Duration {
 	return time.Duration(math.Min(math.Ceil(float64(i)/p.rate*float64(time.Second)), math.MaxInt64/2))
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// A redrive into queues of the store begins with few letters, as whether the cause is
-// mended is known only when some have succeeded.
+// A redrive into queues of the store begins with few letters: only their success shows that the
+// cause is fixed.
 const (
-	probeProof = 100                   // successes after which nothing is held back any more
-	probeLook  = 20 * time.Millisecond // between looks at outcomes that have to be waited for
-	probeIdle  = time.Second           // nobody has claimed what was moved: nobody works on it now
-	probeSlow  = 30 * time.Second      // somebody has, and no outcome came
+	probeProof = 100                   // after this many successes nothing is held back any more
+	probeEvery = 20 * time.Millisecond // between two questions for outcomes
+	probeIdle  = time.Second           // no worker has claimed a letter for this long: no worker is there
+	probeSlow  = 30 * time.Second      // a worker has, and no outcome came for this long
 )
 
-// probe holds a run back until what it moved has succeeded.
+// probe holds a run back until letters that it moved have succeeded.
 type probe struct {
 	off    bool
 	first  int64 // letters that may be under way before any has succeeded
 	base   store.Outcome
 	moved  int64         // when the run began
 	known  int64         // outcomes so far
-	waited time.Duration // since the last of them, as far as it was waited for
+	waited time.Duration // in Wait since the last of them
 }
 
-// probe is that of a run. What a broker takes has no success that is told.
+// probe makes the probe of a run. A redrive to a broker has none, as a broker reports no successes.
 func (e *Engine) probe(r *Result, b *brake) *probe {
 	q := &probe{off: b.never() || e.sends(r), first: StopLeast, base: r.Outcome, moved: r.Done}
 	if b.After > 0 {
@@ -39,9 +39,9 @@ func (e *Engine) probe(r *Result, b *brake) *probe {
 
 func decided(o store.Outcome) int64 { return o.Succeeded + o.DiedAgain() }
 
-// room waits until at least one of most letters may go, and says how many may: at most
-// first more than have an outcome, and two for each that has succeeded. It ends when
-// the brake stops the run. Where outcomes do not come, nothing is held back.
+// room waits until at least one of most letters may go, and returns how many may. It allows first
+// letters without an outcome, and two more for each that has succeeded. It returns an error when
+// the brake stops the run. If no outcomes come, it holds nothing back.
 func (e *Engine) room(ctx context.Context, r *Result, b *brake, q *probe, most int) (int, error) {
 	for !q.off {
 		o, err := e.outcome(ctx, r.ID)
@@ -71,8 +71,8 @@ func (e *Engine) room(ctx context.Context, r *Result, b *brake, q *probe, most i
 				break
 			}
 		}
-		q.waited += probeLook
-		if err := e.c.Wait(ctx, probeLook); err != nil {
+		q.waited += probeEvery
+		if err := e.c.Wait(ctx, probeEvery); err != nil {
 			return 0, err
 		}
 	}
@@ -80,15 +80,16 @@ func (e *Engine) room(ctx context.Context, r *Result, b *brake, q *probe, most i
 	return most, nil
 }
 
-// attended reports whether somebody has claimed of what an operation moved.
+// attended reports whether a worker has claimed a letter that an operation moved.
 func (e *Engine) attended(ctx context.Context, id nixie.ID) (bool, error) {
-	letters, _, err := e.c.Store.Letters(ctx, nixie.Filter{Operation: id, Statuses: []nixie.Status{nixie.StatusRedriving}}, store.Page{Limit: 2 * StopLeast})
+	letters, _, err := e.c.Store.Letters(ctx, nixie.Filter{Operation: id, Statuses: []nixie.Status{nixie.StatusRedriving}},
+		store.Page{Limit: 2 * StopLeast})
 	return slices.ContainsFunc(letters, func(l nixie.Letter) bool { return l.Message.Deliveries > 0 }), err
 }
 
-// Await waits until each letter that a redrive moved has an outcome, at most so long,
-// and says what became of them. One to a broker has none to wait for. When ctx ends
-// the error wraps the context's.
+// Await waits until each letter that a redrive moved has an outcome, at most for the time most, and
+// returns the outcomes. For a redrive to a broker it does not wait. When ctx ends the error wraps
+// the context's.
 func (e *Engine) Await(ctx context.Context, id nixie.ID, most time.Duration) (store.Outcome, error) {
 	var o store.Outcome
 	for waited := time.Duration(0); ; {
@@ -100,7 +101,7 @@ func (e *Engine) Await(ctx context.Context, id nixie.ID, most time.Duration) (st
 		if o = now; o.UnderWay == 0 || waited >= most {
 			return o, nil
 		}
-		pause := min(max(probeLook, lookPart*e.c.Clock().Sub(began)), most-waited)
+		pause := min(max(probeEvery, askPart*e.c.Clock().Sub(began)), most-waited)
 		waited += pause
 		if err := e.c.Wait(ctx, pause); err != nil {
 			return o, nixie.Errorf(nixie.CodeUnavailable, "stopped with %d letters of operation %s under way: %w", o.UnderWay, id, err)

@@ -1,11 +1,10 @@
-// Package redrive carries out long work on letters: sending them back to their
-// queues, discarding or purging them, or whatever else an operator does to many.
+// Package redrive carries out operations on many letters, such as sending them back to their
+// queues, discarding or purging them.
 //
-// Such an operation has two halves. [Engine.Plan] freezes a selection in the
-// store; [Engine.Run] resolves it in the order of the plan, in small groups,
-// never faster than the rate. What is done is marked in the same transaction
-// that does it, so Run may be stopped or killed anywhere and called again, also
-// by several processes at once: each letter is moved once.
+// An operation has two halves. [Engine.Plan] freezes a selection in the store. [Engine.Run]
+// resolves it in the order of the plan, in small groups, never faster than the rate. The
+// transaction that resolves a group also marks it as done. So Run may be stopped or killed anywhere
+// and called again, also by several processes at once, and moves each letter once.
 package redrive
 
 import (
@@ -18,24 +17,23 @@ import (
 
 // Bounds of an engine.
 const (
-	// DefaultBatch is how many letters share a commit.
+	// DefaultBatch letters share a commit.
 	DefaultBatch = 100
-	// DefaultSend is how many letters that go to a broker do. While they are resolved,
-	// as many are sent: that is what a kill repeats at most, twice that number.
+	// DefaultSend letters share a commit if they go to a broker. While they are resolved the next
+	// as many are sent. So a kill repeats at most twice that number.
 	DefaultSend = 500
-	// MaxBatch is the most letters that may share a commit: what a stop has to
-	// wait for.
+	// MaxBatch limits the letters that share a commit. A stop waits for that many.
 	MaxBatch = 1_000
-	// MaxRate is the highest rate, in letters per second.
+	// MaxRate limits the rate, in letters per second.
 	MaxRate = 1_000_000
-	// MaxRefusals is how many refusals a [Result] names.
+	// MaxRefusals limits the refusals that a [Result] names.
 	MaxRefusals = 20
 
-	fetch = 10_000           // pending letters asked for at once
-	grace = 30 * time.Second // for what is under way when the context ends
+	fetch = 10_000           // pending letters of one page
+	grace = 30 * time.Second // for calls under way when the context ends
 )
 
-// Store is what the engine needs of a store.
+// Store holds the letters and the operations of an engine.
 type Store interface {
 	store.DeadLetters
 	store.Operations
@@ -43,43 +41,44 @@ type Store interface {
 
 // Config of an engine. Zero fields mean the default, −1 none.
 type Config struct {
-	Store       Store                                            // required
-	Send        SendFunc                                         // of letters that are redriven; default: the store queues them again
-	Edit        EditFunc                                         // of letters that are redriven into their queues; default: they go as they are
-	Batch       int                                              // letters in one commit; [DefaultBatch], with Send [DefaultSend]
-	Rate        float64                                          // letters per second: at most Rate·t + 1 after t; default none
-	MaxRedrives int                                              // a letter redriven so often is refused; [policy.DefaultMaxRedrives]
-	Force       bool                                             // also if the operation does not say so
-	SetsAside   bool                                             // Send puts such a letter aside instead, see [Destination.Quarantine]
-	Stop        Stop                                             // when a redrive stops by itself
-	Clock       func() time.Time                                 // default time.Now
-	Wait        func(ctx context.Context, d time.Duration) error // default a timer
-	Progress    func(store.Operation)                            // told after each group; must not block
+	Store       Store    // required
+	Send        SendFunc // sends redriven letters to a broker; default: the store queues them again
+	Edit        EditFunc // edits letters that go back to their queues; default: no edit
+	Batch       int      // letters in one commit; [DefaultBatch], with Send [DefaultSend]
+	Rate        float64  // letters per second: at most Rate·t + 1 after t; default none
+	MaxRedrives int      // a letter that was redriven this often is refused; [policy.DefaultMaxRedrives]
+	Force       bool     // also for operations without Force
+	SetsAside   bool     // Send puts such a letter aside instead, see [Destination.Quarantine]
+	Stop        Stop     // makes a redrive stop by itself
+
+	Clock    func() time.Time                                 // default time.Now
+	Wait     func(ctx context.Context, d time.Duration) error // default a timer
+	Progress func(store.Operation)                            // called after each group; must not block
 }
 
-// SendFunc hands letters to a broker and answers each: no error means that the broker
-// has it for good. What is wrong with one letter is of [nixie.CodeInvalid],
-// [nixie.CodeConflict], [nixie.CodeNotFound], [nixie.CodeLimit] or
-// [nixie.CodeDenied], and the letter is skipped; any other error ends the run, and
-// the letter stays pending.
+// SendFunc sends letters to a broker and answers each:
+//
+//	nil                       the broker has it for good
+//	an error that [Refuses]   only this letter fails: the run skips it
+//	any other error           the letter stays pending, and the run ends
 type SendFunc = func(ctx context.Context, letters []nixie.Letter) []error
 
 // Engine carries out operations. It is safe for concurrent use.
 type Engine struct{ c Config }
 
-// Refusal is a letter that was left as it is, and why.
+// Refusal tells why a letter was left as it is.
 type Refusal struct {
 	Letter nixie.ID `json:"letter"`
 	Why    string   `json:"why"`
 }
 
-// Result is how far an operation is after a run.
+// Result describes an operation after a run.
 type Result struct {
 	store.Operation
 	Refused []Refusal // by this run, at most [MaxRefusals]; Skipped and Failed count all
 
-	Quarantined int64 // of those done by this run: put aside, see [Config.SetsAside]
-	Unanswered  int64 // by this run: sent, and nobody knows whether the broker has them; they are pending
+	Quarantined int64 // done by this run: put aside, see [Config.SetsAside]
+	Unanswered  int64 // sent by this run, and the broker may have them; they are pending
 
 	Outcome store.Outcome // of a redrive
 }
@@ -116,7 +115,7 @@ func New(c Config) (*Engine, error) {
 	return &Engine{c}, nil
 }
 
-// orSystem is a clock, or that of the system.
+// orSystem returns the clock, or that of the system if it is nil.
 func orSystem(clock func() time.Time) func() time.Time {
 	if clock == nil {
 		return time.Now //nolint:forbidigo // the default
@@ -135,9 +134,9 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Plan freezes the letters that match the filter now, oldest death first, at
-// most max of them (0: all), as an operation that does op.Event to each for
-// op.Actor and op.Reason. Nothing else is changed before Run.
+// Plan freezes the letters that match the filter now, oldest death first, at most max of them; 0 is
+// all. The operation does op.Event to each, for op.Actor and op.Reason. Before Run it changes
+// nothing else.
 func (e *Engine) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, max int) (store.Operation, error) {
 	needs := op.Event == store.OnRedrive || (&store.Resolution{Event: op.Event}).NeedsReason()
 	switch {
@@ -149,13 +148,13 @@ func (e *Engine) Plan(ctx context.Context, op store.Operation, filter nixie.Filt
 	return e.c.Store.Plan(ctx, op, filter, max)
 }
 
-// Run does what is pending of an operation and returns how it stands in the
-// end. When ctx ends, the group under way is finished and the error wraps the
-// context's; the operation can be run again at any time. What the store refuses
-// is not an error: it is counted as skipped, and no later run tries it again.
+// Run carries out the pending part of an operation and returns its state at the end. When ctx ends,
+// it finishes the group under way, and the error wraps the context's. The operation can run again
+// at any time. A letter that the store refuses is no error: it counts as skipped, and no later run
+// tries it again.
 //
-// A redrive stops by itself with a [StoppedError] when too much of what it moved dies
-// again while it runs; see [Stop]. It can be run again as well, and counts anew.
+// A redrive stops by itself with a [StoppedError] when too many of its letters die again while it
+// runs; see [Stop]. It can run again too, and counts anew.
 func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 	r := Result{}
 	p := newPace(e.c.Rate, e.c.Clock())
@@ -183,7 +182,8 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 			q = e.probe(&r, b)
 		}
 		if op.Pending == before {
-			return r, nixie.Errorf(nixie.CodeInternal, "operation %s makes no progress with %d letters left: run nixie verify", id, op.Pending)
+			return r, nixie.Errorf(nixie.CodeInternal, "operation %s makes no progress with %d letters left: run nixie verify", id,
+				op.Pending)
 		}
 		before = op.Pending
 		if err := e.drive(ctx, &r, pending, p, b, q); err != nil {
@@ -192,8 +192,8 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 	}
 }
 
-// drive resolves letters group by group. While one is resolved that a broker took, the
-// next one is sent.
+// drive resolves letters group by group. With a broker it sends the next group while the last one
+// is resolved.
 func (e *Engine) drive(ctx context.Context, r *Result, pending []nixie.ID, p *pace, b *brake, q *probe) (err error) {
 	var under *group // being resolved
 	for len(pending) > 0 && err == nil {
@@ -210,23 +210,23 @@ func (e *Engine) drive(ctx context.Context, r *Result, pending []nixie.ID, p *pa
 		next, taken, failed := e.group(ctx, r, pending[:most])
 		pending = pending[taken:]
 		p.took(taken)
-		err = e.land(r, under)
+		err = e.complete(r, under)
 		under = next
 		e.resolve(ctx, under)
 		if err == nil {
 			err = failed
 		}
 		if !e.sends(r) && err == nil {
-			err, under = e.land(r, under), nil
+			err, under = e.complete(r, under), nil
 		}
 	}
-	if late := e.land(r, under); err == nil {
+	if late := e.complete(r, under); err == nil {
 		err = late
 	}
 	return err
 }
 
-// allowed waits until at least one letter may go and says how many may.
+// allowed waits until at least one letter may go and returns how many may.
 func (e *Engine) allowed(ctx context.Context, p *pace, most int) (int, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -242,8 +242,8 @@ func (e *Engine) allowed(ctx context.Context, p *pace, most int) (int, error) {
 	}
 }
 
-// outlast is a context that ends only so long after another: what is under way then is
-// finished, and a machine that is slow before that costs nothing.
+// outlast returns a context that ends a time after ctx, so that calls under way can finish. The
+// time counts from the end of ctx, so a slow machine loses nothing before that.
 func outlast(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -274,7 +274,7 @@ func (r *Result) count(letters []nixie.ID, errs []error) error {
 		case nixie.CodeConflict, nixie.CodeNotFound:
 			r.Skipped++
 			r.refuse(letters[i], err)
-		case nixie.CodeInternal: // a damaged letter does not hold up the others
+		case nixie.CodeInternal: // a damaged letter must not hold up the others
 			r.Failed++
 			r.refuse(letters[i], err)
 		default:
@@ -291,7 +291,7 @@ func (r *Result) refuse(letter nixie.ID, err error) {
 	}
 }
 
-// follow looks what became of what was moved.
+// follow reads the outcomes of the letters that were moved.
 func (e *Engine) follow(ctx context.Context, r *Result) (err error) {
 	if r.Event == store.OnRedrive {
 		r.Outcome, err = e.outcome(ctx, r.ID)
@@ -299,8 +299,7 @@ func (e *Engine) follow(ctx context.Context, r *Result) (err error) {
 	return err
 }
 
-// stopped looks once more at how the operation stands, so that the caller can
-// say it.
+// stopped reads the operation once more, so that the caller can report its state.
 func (e *Engine) stopped(ctx context.Context, r Result, id nixie.ID, cause error) (Result, error) {
 	ended := ctx.Err()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
@@ -310,7 +309,8 @@ func (e *Engine) stopped(ctx context.Context, r Result, id nixie.ID, cause error
 		_ = e.follow(ctx, &r) // the cause says more
 	}
 	if ended != nil {
-		return r, nixie.Errorf(nixie.CodeUnavailable, "operation %s was stopped with %d of %d letters to go: %w", id, r.Pending, r.Selected, ended)
+		return r, nixie.Errorf(nixie.CodeUnavailable, "operation %s was stopped with %d of %d letters to go: %w", id, r.Pending,
+			r.Selected, ended)
 	}
 	return r, cause
 }

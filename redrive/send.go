@@ -8,17 +8,16 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// group is letters that are resolved in one call of the store.
+// group holds letters that one call of the store resolves.
 type group struct {
 	ids     []nixie.ID
 	list    []store.Resolution
 	answers chan []error
 }
 
-// group makes a group of the first of some letters. Those that go to a broker are sent:
-// between that and their resolution lies the one moment in which a kill leaves letters
-// open that were sent. They are sent again by the next run, and can be told by their
-// redrive IDs. An error is about letters that the group is without.
+// group makes a group of the first of some letters, and sends those that go to a broker. A kill
+// between the sending and the resolution leaves letters open that were sent. The next run sends
+// them again, under the same redrive IDs. An error is about letters that are not in the group.
 func (e *Engine) group(ctx context.Context, r *Result, ids []nixie.ID) (g *group, taken int, err error) {
 	if e.sends(r) {
 		return e.sendGroup(ctx, r, ids)
@@ -36,8 +35,8 @@ func (e *Engine) group(ctx context.Context, r *Result, ids []nixie.ID) (g *group
 // sends reports whether letters go to a broker.
 func (e *Engine) sends(r *Result) bool { return e.c.Send != nil && r.Event == store.OnRedrive }
 
-// resolve begins to resolve a group. It is not torn by the end of ctx, so that its
-// outcome is known.
+// resolve begins to resolve a group. The end of ctx does not interrupt it, so that its outcome is
+// known.
 func (e *Engine) resolve(ctx context.Context, g *group) {
 	g.answers = make(chan []error, 1)
 	go func() {
@@ -47,8 +46,8 @@ func (e *Engine) resolve(ctx context.Context, g *group) {
 	}()
 }
 
-// land waits until a group is resolved, if there is one.
-func (e *Engine) land(r *Result, g *group) error {
+// complete waits until a group is resolved and counts it; nil is no group.
+func (e *Engine) complete(r *Result, g *group) error {
 	if g == nil {
 		return nil
 	}
@@ -61,13 +60,13 @@ func (e *Engine) land(r *Result, g *group) error {
 	return nil
 }
 
-// sendGroup hands letters to a broker. No queue of the store sees them.
+// sendGroup sends letters to a broker. No queue of the store gets them.
 func (e *Engine) sendGroup(ctx context.Context, r *Result, ids []nixie.ID) (*group, int, error) {
 	ids, letters, err := e.read(ctx, ids)
 	if err != nil {
 		return &group{}, 0, err
 	}
-	why := make(map[nixie.ID]string) // those that stay
+	why := make(map[nixie.ID]string) // why letters stay
 	out := make([]nixie.Letter, 0, len(ids))
 	for _, id := range ids {
 		l := letters[id]
@@ -79,15 +78,15 @@ func (e *Engine) sendGroup(ctx context.Context, r *Result, ids []nixie.ID) (*gro
 			why[id] = "letter " + id.String() + " " + refusal
 			continue
 		}
-		if !e.tired(l) { // what is put aside is sent by nobody
+		if !e.overCap(l) { // no operation has sent a letter that is put aside
 			l.Operation = r.ID
 		}
 		out = append(out, *l)
 	}
-	unknown := map[nixie.ID]bool{} // what became of them
+	unknown := map[nixie.ID]bool{} // their outcome
 	for i, failed := range e.c.Send(ctx, out) {
 		switch {
-		case failed == nil && e.tired(&out[i]):
+		case failed == nil && e.overCap(&out[i]):
 			r.Quarantined++
 		case failed == nil:
 		case Refuses(failed):
@@ -111,8 +110,8 @@ func (e *Engine) sendGroup(ctx context.Context, r *Result, ids []nixie.ID) (*gro
 	return g, len(ids), err
 }
 
-// read reads the first of some letters, with their bodies: all of them, or as many as
-// fit into a page. What may be put aside has all that it died of.
+// read reads the first of some letters with their bodies: all, or as many as fit into a page. If
+// letters may be put aside, it also reads all their failures.
 func (e *Engine) read(ctx context.Context, ids []nixie.ID) ([]nixie.ID, map[nixie.ID]*nixie.Letter, error) {
 	page := store.Page{Limit: len(ids) + 1, Bodies: true, Whole: e.c.SetsAside}
 	for {
@@ -134,8 +133,8 @@ func (e *Engine) read(ctx context.Context, ids []nixie.ID) ([]nixie.ID, map[nixi
 	}
 }
 
-// Refusal says why Run would leave a letter as it is, as what follows its name, or "".
-// It does not ask who holds a dedupe key that the letter needs.
+// Refusal returns the reason why Run would leave a letter as it is, as the end of a sentence, or
+// "". It does not check whether a message holds the dedupe key that the letter needs.
 func (e *Engine) Refusal(op *store.Operation, l *nixie.Letter) string {
 	r := store.Resolution{Event: op.Event, Force: op.Force || e.c.Force, MaxRedrives: e.c.MaxRedrives, Statuses: op.Statuses}
 	if e.c.SetsAside {
@@ -150,7 +149,7 @@ func (e *Engine) Refusal(op *store.Operation, l *nixie.Letter) string {
 	return ""
 }
 
-// tired reports whether a letter was redriven too often.
-func (e *Engine) tired(l *nixie.Letter) bool {
+// overCap reports whether a letter was redriven too often.
+func (e *Engine) overCap(l *nixie.Letter) bool {
 	return e.c.MaxRedrives > 0 && l.Message.Redrives >= e.c.MaxRedrives
 }

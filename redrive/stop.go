@@ -12,22 +12,22 @@ import (
 
 // Bounds of [Stop].
 const (
-	// DefaultStopShare is which part of what was moved has to have died again.
+	// DefaultStopShare is the default of [Stop].Share.
 	DefaultStopShare = 0.1
-	// StopLeast is how many have to have died again before a share is looked at: one
-	// of the first two says nothing yet.
+	// StopLeast letters have to die again before a share counts: one of the first two proves
+	// nothing.
 	StopLeast = 10
 
-	lookEvery = 100 * time.Millisecond // how often it is asked at most what died again
-	lookPart  = 10                     // asking takes no more than about such a part of the time
+	askEvery = 100 * time.Millisecond // between two questions for letters that died again
+	askPart  = 10                     // asking takes at most about a tenth of the time
 )
 
-// Stop says when a redrive stops by itself, because what it moved dies again. Only
-// what was moved and has died since its run began counts: whoever resumes a redrive
-// has mended something. The zero value is the default.
+// Stop makes a redrive stop by itself when too many letters that it moved die again. Only letters
+// that were moved and have died since the run began count: before an operator resumes a redrive,
+// the cause is usually fixed. The zero value is the default.
 type Stop struct {
-	After int     // when so many died again; 0: the share alone decides
-	Share float64 // when more than this part of what was moved died again, and [StopLeast] at least; 0 is [DefaultStopShare], −1 none
+	After int     // this many died again; 0: the share alone decides
+	Share float64 // more than this part died again, and at least [StopLeast]; 0 is [DefaultStopShare], −1 none
 }
 
 func (s Stop) withDefaults() (Stop, error) {
@@ -45,7 +45,7 @@ func (s Stop) withDefaults() (Stop, error) {
 
 func (s Stop) never() bool { return s.After == 0 && s.Share == -1 }
 
-// over says which bound was passed, if one was.
+// over names the bound that was passed, or returns "".
 func (s Stop) over(again, moved int64) string {
 	switch {
 	case s.After > 0 && again >= int64(s.After):
@@ -56,10 +56,10 @@ func (s Stop) over(again, moved int64) string {
 	return ""
 }
 
-// StoppedError says that a redrive has stopped by itself, by its [Stop]. What it did
-// not move stays as it is.
+// StoppedError is the error of a redrive that has stopped by itself; see [Stop]. The letters that
+// it did not move stay as they are.
 type StoppedError struct {
-	Again, Moved int64 // how many of those moved since the run began have died again
+	Again, Moved int64 // letters moved since the run began, and those of them that died again
 	Bound        string
 }
 
@@ -70,26 +70,26 @@ func (e *StoppedError) Error() string {
 // Unwrap makes CodeOf answer [nixie.CodeLimit].
 func (e *StoppedError) Unwrap() error { return &nixie.Error{Code: nixie.CodeLimit, Text: e.Error()} }
 
-// brake stops a run.
+// brake stops a run by its [Stop].
 type brake struct {
 	Stop
 	clock func() time.Time
-	died  func(ctx context.Context) (int64, error) // how many of what it moved died again, also before this run
+	died  func(ctx context.Context) (int64, error) // counts moved letters that died again, also before this run
 
-	base, moved int64 // those that had died and those that were moved when the run began
-	next        time.Time
+	base, moved int64     // letters that had died again and that were moved when the run began
+	next        time.Time // of the next question
 }
 
-// begin takes what is there already out of the count.
+// begin notes the counts at the beginning of the run.
 func (b *brake) begin(ctx context.Context, moved int64) (err error) {
 	if !b.never() {
-		b.moved, b.next = moved, b.clock().Add(lookEvery)
+		b.moved, b.next = moved, b.clock().Add(askEvery)
 		b.base, err = b.died(ctx)
 	}
 	return err
 }
 
-// check asks now and then what died again, and stops the run when that is too much.
+// check counts now and then the letters that died again, and stops the run if there are too many.
 func (b *brake) check(ctx context.Context, moved int64) error {
 	now := b.clock()
 	if b.never() || now.Before(b.next) {
@@ -100,13 +100,13 @@ func (b *brake) check(ctx context.Context, moved int64) error {
 		return err
 	}
 	done := b.clock()
-	b.next = done.Add(max(lookEvery, lookPart*done.Sub(now)))
+	b.next = done.Add(max(askEvery, askPart*done.Sub(now)))
 	return b.judge(died, moved)
 }
 
-// judge stops the run when too much has died again of what it moved.
+// judge stops the run if too many of its letters have died again.
 func (b *brake) judge(died, moved int64) error {
-	b.base = min(b.base, died) // somebody has taken care of some
+	b.base = min(b.base, died) // an operator may have resolved some meanwhile
 	again := died - b.base
 	if bound := b.over(again, moved-b.moved); bound != "" {
 		return &StoppedError{Again: again, Moved: moved - b.moved, Bound: bound}
@@ -114,9 +114,8 @@ func (b *brake) judge(died, moved int64) error {
 	return nil
 }
 
-// outcome is what became of letters that a redrive moved, as far as it is known now. A
-// broker does not say what succeeds; of what it took those have died again whose letters
-// came to this office.
+// outcome returns the outcomes of the letters that a redrive moved, as far as they are known now. A
+// broker reports no successes. Of letters that went there only deaths that reach this office count.
 func (e *Engine) outcome(ctx context.Context, id nixie.ID) (store.Outcome, error) {
 	op, err := store.FindOperation(ctx, e.c.Store, store.OperationQuery{ID: id, Outcome: true})
 	o := op.Outcome
@@ -126,7 +125,7 @@ func (e *Engine) outcome(ctx context.Context, id nixie.ID) (store.Outcome, error
 	return o, err
 }
 
-// brake is that of a run of an operation. Only a redrive has outcomes.
+// brake makes the brake of a run. Only a redrive has outcomes.
 func (e *Engine) brake(op *store.Operation) *brake {
 	b := &brake{Stop: e.c.Stop, clock: e.c.Clock}
 	if op.Event != store.OnRedrive {
