@@ -2,7 +2,7 @@ package lifecycle
 
 import "github.com/nixie-go/nixie"
 
-// Admits says why the queue of that name takes no new message, nil if it does.
+// Admits returns nil if the queue accepts new messages, and otherwise the error for the producer.
 func Admits(q *nixie.QueueSettings, queue string) error {
 	if !q.Closed {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Edited says in the words of the audit what an edit changes of a message that has a body
-// of this hash and these headers; "" is nothing.
+// Edited returns the reason of the audit entry for an edit of a message with this hash of the body
+// and these headers. It is "" for an edit that changes nothing.
 func Edited(have nixie.Hash, headers []nixie.Header, e *store.Edit) string {
 	var parts []string
 	if hash := nixie.HashBody(e.Body); hash != have {
@@ -30,7 +30,7 @@ func change(before, after nixie.Hash) string {
 	return "sha256 " + hex.EncodeToString(before[:]) + " → " + hex.EncodeToString(after[:])
 }
 
-// hashHeaders is the hash of the JSON of headers, [] if there are none.
+// hashHeaders returns the hash of the headers as JSON.
 func hashHeaders(headers []nixie.Header) nixie.Hash {
 	text, _ := json.Marshal(append([]nixie.Header{}, headers...)) // of strings: it cannot fail
 	return nixie.HashBody(text)

@@ -5,24 +5,23 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// System is the actor of what nobody did by hand: verdicts, replacements, prunes.
+// System is the actor of events without an operator: verdicts, replacements and prunes.
 const System = "nixie"
 
-// End is how a message ends or dies, as its letter and the audit say it.
+// End tells how a message ends or dies.
 type End struct {
 	Event  store.Event // of the letter
-	Actor  string      // of the audit
-	Reason string      // of the audit
-	Note   string      // of the letter
-	Frees  bool        // others of its stream do not wait for it, dead as it is
+	Actor  string      // for the audit
+	Reason string      // for the audit
+	Note   string      // for the letter
+	Frees  bool        // the followers in the stream do not wait for the dead message
 }
 
-// Success is the end of a message that succeeded.
+// Success returns the end of a message that succeeded.
 func Success() End { return End{Event: store.OnSuccess, Actor: System} }
 
-// Settled is the end that a settlement stands for that completes, discards or buries a
-// message, and nothing for one that lets it go on; redriven is that it has a letter from an
-// earlier life.
+// Settled returns the end of a message by a settlement, and the zero End for a retry or release. A
+// redriven message has a letter from an earlier generation.
 func Settled(st *nixie.Settlement, redriven bool) End {
 	switch st.Verb {
 	case nixie.Retry, nixie.Release:
@@ -35,7 +34,7 @@ func Settled(st *nixie.Settlement, redriven bool) End {
 	return End{Event: death(st, redriven), Actor: System, Reason: st.Burial.Rule, Note: st.Note}
 }
 
-// Changed is the end that an operator's change stands for that cancels or holds a message.
+// Changed returns the end of a message by an operator who cancels or holds it.
 func Changed(c *store.Change, redriven bool) End {
 	e := End{Event: store.OnGone, Actor: c.Actor, Reason: c.Reason, Note: store.By(c.Actor, c.Reason)}
 	if c.Verb == store.Hold {
@@ -44,9 +43,8 @@ func Changed(c *store.Change, redriven bool) End {
 	return e
 }
 
-// death is the move of the table of letters that a burial stands for. Hold and the
-// burial's word review send the letter to review; only one that was redriven can be
-// quarantined.
+// death returns the event of the letter for a burial. Hold, or a burial with status review, sends
+// the letter to review. Only the letter of a redriven message can be quarantined.
 func death(st *nixie.Settlement, redriven bool) store.Event {
 	switch {
 	case st.Verb == nixie.Hold || st.Burial.Status == nixie.StatusReview:

@@ -2,8 +2,8 @@ package lifecycle
 
 import "github.com/nixie-go/nixie"
 
-// StepsOf are the steps that the history shows beside a failure: those that it names, else
-// those that were known to be done.
+// StepsOf returns the steps that the history shows for a failure: those that the failure names, or
+// else the steps known to be done.
 func StepsOf(f *nixie.Failure, known []string) []string {
 	if f.Steps != nil {
 		return f.Steps

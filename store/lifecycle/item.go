@@ -2,19 +2,18 @@ package lifecycle
 
 import "github.com/nixie-go/nixie"
 
-// Item is what became of a letter in an operation.
+// Item is the state of a letter in an operation.
 type Item string
 
-// The items of an operation. Failed is one whose letter could not be read; one that could
-// be read and was refused is skipped.
+// The states of an item.
 const (
 	ItemPending Item = "pending"
 	ItemDone    Item = "done"
-	ItemSkipped Item = "skipped"
-	ItemFailed  Item = "failed"
+	ItemSkipped Item = "skipped" // the resolution was refused
+	ItemFailed  Item = "failed"  // the letter could not be read
 )
 
-// ItemOf is the item whose resolution was answered so.
+// ItemOf returns the state of an item after the answer to its resolution.
 func ItemOf(answer error) Item {
 	switch {
 	case answer == nil:
@@ -25,9 +24,9 @@ func ItemOf(answer error) Item {
 	return ItemSkipped
 }
 
-// Open says why a resolution cannot decide an item, nil if it can: the operation did not
-// choose the letter, which is "", or it was decided before. What was decided once stays so,
-// however often an operation is resumed.
+// Open returns nil for a pending item, and for another item the reason why a resolution cannot
+// change it. The operation did not select the letter (""), or the item is decided: it stays so,
+// also when the operation is resumed.
 func (i Item) Open(letter, operation nixie.ID) error {
 	switch i {
 	case ItemPending:

@@ -6,14 +6,14 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Lost is the answer to whoever works on a message under a lease that is over.
+// Lost returns the error for a worker whose lease is over.
 func Lost(d *nixie.Delivery) error {
-	return nixie.Errorf(nixie.CodeLeaseLost, "lease %d of message %s is over: its outcome was not recorded, another claim decides", d.Lease.Number, d.ID)
+	return nixie.Errorf(nixie.CodeLeaseLost, "lease %d of message %s is over: its outcome was not recorded, another claim decides",
+		d.Lease.Number, d.ID)
 }
 
-// Learn are the steps of a message once the holder of its lease has told his: those that
-// were known, in their order, then the new ones. Steps only grow, up to [nixie.MaxSteps]
-// over all deliveries: one more would be forgotten, and then done twice.
+// Learn joins the known steps of a message and the new ones of its holder, in this order. It
+// refuses more than [nixie.MaxSteps] over all deliveries: a step that is not kept would run twice.
 func Learn(known []string, d *nixie.Delivery) ([]string, error) {
 	steps := known
 	for _, step := range d.Steps {
@@ -22,7 +22,8 @@ func Learn(known []string, d *nixie.Delivery) ([]string, error) {
 		}
 	}
 	if len(steps) > nixie.MaxSteps {
-		return known, nixie.Errorf(nixie.CodeLimit, "message has %d steps, the limit is %d: use fewer, larger steps", len(steps), nixie.MaxSteps)
+		return known, nixie.Errorf(nixie.CodeLimit, "message has %d steps, the limit is %d: use fewer, larger steps",
+			len(steps), nixie.MaxSteps)
 	}
 	return steps, nil
 }

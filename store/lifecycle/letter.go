@@ -5,12 +5,11 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Letter is the part of a letter that its moves change. A store fills it as it does a
-// [Message]; what a move does not ask for may be left out: see each method. Moments are
-// nanoseconds since 1970, and 0 is none.
+// Letter has the fields of a letter that its moves change. A store fills it as it does a [Message];
+// each method says which fields it needs. Moments are nanoseconds since 1970, and 0 is none.
 type Letter struct {
 	ID       nixie.ID
-	Status   nixie.Status // "" before the first death
+	Status   nixie.Status // "": the letter is new
 	Revision int64
 
 	Cause                   nixie.Cause
@@ -25,11 +24,11 @@ type Letter struct {
 	Text                    string // of the newest failure
 	FirstFailed, LastFailed int64
 
-	InStream, Blocks bool  // its message is dead in an ordered stream, and others wait for that
-	Rank             int64 // the place there; 0 is none
+	InStream, Blocks bool  // the message is dead in an ordered stream; its followers wait
+	Rank             int64 // position in that stream; 0 is none
 }
 
-// Failure is what a letter shows of a failure of its message.
+// Failure has the fields of a failure that its letter shows.
 type Failure struct {
 	At     int64
 	Class  nixie.Class
@@ -37,14 +36,15 @@ type Failure struct {
 	Text   string
 }
 
-// Die makes a letter say how its message died now: one that is new, or that of a message that
-// was redriven. First and last are the ends of the message's history, nil if that is empty.
-// It needs ID, Status, Revision and FirstFailed.
+// Die records the death of the message in its letter, which is new or redriving. First and last are
+// the oldest and newest failure of the history, nil if it is empty. Die needs ID, Status, Revision
+// and FirstFailed.
 func (l *Letter) Die(m *Message, e End, b *nixie.Burial, set *nixie.QueueSettings, first, last *Failure, now int64) error {
 	if err := l.Follow(e, now); err != nil {
 		return err
 	}
-	l.Cause, l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule = b.Cause, b.Signature, b.Fingerprint, b.Redrivable, b.NeedsReview, b.Rule
+	l.Cause, l.Signature, l.Fingerprint = b.Cause, b.Signature, b.Fingerprint
+	l.Redrivable, l.NeedsReview, l.Rule = b.Redrivable, b.NeedsReview, b.Rule
 	l.Died, l.InStream, l.Rank = now, m.Ordered, m.Rank
 	l.Blocks = m.Ordered && set.Blocks() && !e.Frees
 	if last != nil {
@@ -56,7 +56,7 @@ func (l *Letter) Die(m *Message, e End, b *nixie.Burial, set *nixie.QueueSetting
 	return nil
 }
 
-// Follow moves a letter on as its message ends, see [Follows]. It needs ID, Status and
+// Follow moves a letter when its message ends; see [Letter.Follows]. It needs ID, Status and
 // Revision.
 func (l *Letter) Follow(e End, now int64) error {
 	if err := l.Follows(e); err != nil {
@@ -66,8 +66,8 @@ func (l *Letter) Follow(e End, now int64) error {
 	return l.move(e.Event, now)
 }
 
-// Follows says why a letter cannot follow the end of its message, which was on its way here,
-// nil if it can: the letter is new, and has no status, or it was redriven.
+// Follows returns nil if a letter can follow the end of its message, which was queued or leased:
+// the letter is new, or it is redriving. Anything else is damage.
 func (l *Letter) Follows(e End) error {
 	if l.Status != "" && l.Status != nixie.StatusRedriving {
 		return nixie.Errorf(nixie.CodeInternal, "letter %s is %s while its message was on its way: run nixie verify", l.ID, l.Status)
@@ -76,14 +76,13 @@ func (l *Letter) Follows(e End) error {
 	return err
 }
 
-// Resolve does to a letter and its message what a resolution asks for that [Refuse] found
-// possible, but for a purge, which moves nothing: it removes both. Ordered is that the message
-// has a stream, in a queue with an order. A redriven message that others have passed, or may
-// have, goes behind them: Resolve reports that it needs a new rank. An error is damage, and
-// has changed neither.
+// Resolve applies a resolution that [Refuse] allowed to a letter and its message. It does not apply
+// a purge, which removes both. Ordered says that the message belongs to an ordered stream. Resolve
+// reports whether a redriven message is appended to its stream, because others may have passed it:
+// it needs a new rank then. An error means damage, and changes neither letter nor message.
 //
-// It needs ID, Status, Revision, InStream, Blocks and Rank; and the message if the event is a
-// redrive or a confirmation.
+// It needs ID, Status, Revision, InStream, Blocks and Rank, and for a redrive or a confirmation the
+// message.
 func (l *Letter) Resolve(m *Message, r *store.Resolution, ordered bool, now int64) (appends bool, err error) {
 	letter, message := *l, *m
 	if appends, err = letter.resolve(&message, r, ordered, now); err != nil {
@@ -112,19 +111,19 @@ func (l *Letter) resolve(m *Message, r *store.Resolution, ordered bool, now int6
 	switch r.Event {
 	case store.OnRedrive:
 		appends = ordered && !l.Blocks
-		err = m.Live(now)
+		err = m.Redrive(now)
 		if m.Ordered = ordered; ordered {
 			m.State, m.Rank, m.Gap = Behind, l.Rank, m.Gap || appends
 		}
 	case store.OnConfirm:
-		if !redriven { // its next life begins with the broker that took it
-			err = m.Live(now)
+		if !redriven { // its next generation begins with the broker that took it
+			err = m.Redrive(now)
 		}
 		if err == nil {
-			err = m.End(store.OnCancel, now) // nobody may work on it here as well
+			err = m.End(store.OnCancel, now) // no worker may run it here as well
 		}
 	case store.OnRestore:
-		l.InStream = ordered && l.Rank > 0 // it does not block: its followers may have gone
+		l.InStream = ordered && l.Rank > 0 // it does not block again, because followers may have passed it
 		return false, nil
 	case store.OnDiscard:
 	default:
@@ -134,9 +133,9 @@ func (l *Letter) resolve(m *Message, r *store.Resolution, ordered bool, now int6
 	return appends, err
 }
 
-// DieElsewhere makes a letter say how its message died again with a foreign broker, where our
-// order of streams does not hold. What was given is on a way of [store.Comeback], see
-// [CameBack]. It needs ID, Status and Revision.
+// DieElsewhere records a later death with a foreign broker, for which [CameBack] holds. The broker
+// does not keep the order of our streams, so the letter leaves its stream. It needs ID, Status and
+// Revision.
 func (l *Letter) DieElsewhere(given *nixie.Letter, now int64) error {
 	for _, on := range store.Comeback(l.Status, given.Status) {
 		if err := l.move(on, now); err != nil {
@@ -150,7 +149,7 @@ func (l *Letter) DieElsewhere(given *nixie.Letter, now int64) error {
 	return nil
 }
 
-// move brings a letter to where the table of moves says.
+// move changes the status by the table of moves.
 func (l *Letter) move(on store.Event, now int64) error {
 	next, err := l.next(on)
 	if err != nil {
@@ -164,8 +163,8 @@ func (l *Letter) move(on store.Event, now int64) error {
 	return nil
 }
 
-// next is the status of a letter after an event that was found possible, or that took place
-// elsewhere. That the table of moves forbids it is damage.
+// next returns the status after an event that was allowed, or that happened elsewhere. If the table
+// of moves forbids it, the store is damaged.
 func (l *Letter) next(on store.Event) (nixie.Status, error) {
 	next, ok := store.NextStatus(l.Status, on)
 	if !ok {

@@ -9,11 +9,12 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// resolutions are all that an operator or a broker can ask of a letter.
+// resolutions returns every resolution that an operator or a broker can ask for.
 func resolutions() []store.Resolution {
 	var all []store.Resolution
 	for _, on := range []store.Event{
-		store.OnRedrive, store.OnDiscard, store.OnHold, store.OnUnhold, store.OnRequalify, store.OnRestore, store.OnConfirm, store.OnNote, store.OnPurge,
+		store.OnRedrive, store.OnDiscard, store.OnHold, store.OnUnhold, store.OnRequalify, store.OnRestore, store.OnConfirm, store.OnNote,
+		store.OnPurge,
 	} {
 		for _, force := range []bool{false, true} {
 			for _, most := range []int{0, 1, 2} {
@@ -28,8 +29,8 @@ func resolutions() []store.Resolution {
 	return all
 }
 
-// TestEveryLetter asks everything of every letter. What is allowed is a row of the table of
-// moves or a note; what is refused has a reason that its facts bear out.
+// TestEveryLetter applies every resolution to every letter. An allowed one is a row of the table of
+// moves or a note. A refused one has a reason that follows from the facts.
 func TestEveryLetter(t *testing.T) {
 	t.Parallel()
 	asked, allowed := 0, map[store.Event]map[nixie.Status]bool{}
@@ -62,8 +63,10 @@ func TestEveryLetter(t *testing.T) {
 		}
 	}
 	for event, want := range map[store.Event]string{
-		store.OnRedrive: "open review", store.OnDiscard: "open review quarantined", store.OnHold: "open", store.OnUnhold: "review", store.OnRequalify: "quarantined",
-		store.OnRestore: "discarded", store.OnConfirm: "open redriving review", store.OnNote: "open redriving resolved discarded review quarantined",
+		store.OnRedrive: "open review", store.OnDiscard: "open review quarantined", store.OnHold: "open", store.OnUnhold: "review",
+		store.OnRequalify: "quarantined",
+		store.OnRestore:   "discarded", store.OnConfirm: "open redriving review",
+		store.OnNote:  "open redriving resolved discarded review quarantined",
 		store.OnPurge: "open resolved discarded",
 	} {
 		for _, status := range nixie.Statuses() {
@@ -75,7 +78,7 @@ func TestEveryLetter(t *testing.T) {
 	t.Logf("%d questions", asked)
 }
 
-// unfair is what is wrong with an answer, "" if nothing is.
+// unfair says why an answer is wrong, "" if it is right.
 func unfair(l *Facts, r *store.Resolution, err error) string {
 	reasons := map[string]bool{
 		"left out":        r.Skip != "",
@@ -108,7 +111,8 @@ func unfair(l *Facts, r *store.Resolution, err error) string {
 	return ""
 }
 
-// TestChangedMeanwhile shows that what was chosen or read at another revision is refused.
+// TestChangedMeanwhile shows that a letter is refused if it was selected or read at another
+// revision.
 func TestChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -126,33 +130,37 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestListed shows that a letter that was listed has the facts that a store reads.
+// TestListed shows that a listed letter gives the same facts as the rows of a store.
 func TestListed(t *testing.T) {
 	t.Parallel()
-	l := nixie.Letter{ID: nixie.ID{1}, Status: nixie.StatusReview, Redrivable: true, NeedsReview: true, Notes: make([]nixie.Note, 2), Message: nixie.Message{State: nixie.Dead, Redrives: 4}}
-	if got, want := Of(&l), (Facts{ID: l.ID, Status: l.Status, Dead: true, Redrivable: true, NeedsReview: true, Redrives: 4, Notes: 2}); got != want {
+	l := nixie.Letter{ID: nixie.ID{1}, Status: nixie.StatusReview, Redrivable: true, NeedsReview: true, Notes: make([]nixie.Note, 2),
+		Message: nixie.Message{State: nixie.Dead, Redrives: 4}}
+	if got, want := Of(&l), (Facts{ID: l.ID, Status: l.Status, Dead: true, Redrivable: true, NeedsReview: true, Redrives: 4,
+		Notes: 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
-// TestKeys says who needs a dedupe key for what.
+// TestKeys shows which events need the dedupe key.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	for scope, dead := range map[nixie.DedupeScope]bool{"": false, nixie.DedupeActive: false, nixie.DedupeUnresolved: true, nixie.DedupeEver: true} {
-		if KeepsDead(scope) != dead || NeedsKey(store.OnRestore, scope) != dead || !NeedsKey(store.OnRedrive, scope) || NeedsKey(store.OnConfirm, scope) {
+	for scope, dead := range map[nixie.DedupeScope]bool{"": false, nixie.DedupeActive: false, nixie.DedupeUnresolved: true,
+		nixie.DedupeEver: true} {
+		if KeepsDead(scope) != dead || NeedsKey(store.OnRestore, scope) != dead || !NeedsKey(store.OnRedrive, scope) ||
+			NeedsKey(store.OnConfirm, scope) {
 			t.Errorf("scope %q", scope)
 		}
 	}
 }
 
-// TestEnds says of each way to end where it leads a letter, and what is told of it.
+// TestEnds shows for each end of a message the status of its letter and the audit entry.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	burial := func(status nixie.Status) *nixie.Burial { return &nixie.Burial{Status: status, Rule: "rule"} }
 	for _, c := range []struct {
 		st     nixie.Settlement
-		first  nixie.Status // of a new letter, "" if that cannot be
-		next   nixie.Status // of one that was redriven
+		first  nixie.Status // of a new letter, "" if that is impossible
+		next   nixie.Status // of a letter that is redriving
 		reason string
 		note   string
 	}{
@@ -162,7 +170,8 @@ func TestEnds(t *testing.T) {
 		{nixie.Settlement{Verb: nixie.Halt, Burial: burial("")}, nixie.StatusOpen, nixie.StatusOpen, "rule", ""},
 		{nixie.Settlement{Verb: nixie.Bury, Burial: burial(nixie.StatusReview)}, nixie.StatusReview, nixie.StatusReview, "rule", ""},
 		{nixie.Settlement{Verb: nixie.Hold, Burial: burial(nixie.StatusOpen)}, nixie.StatusReview, nixie.StatusReview, "rule", ""},
-		{nixie.Settlement{Verb: nixie.Bury, Burial: burial(nixie.StatusQuarantined)}, nixie.StatusOpen, nixie.StatusQuarantined, "rule", ""},
+		{nixie.Settlement{Verb: nixie.Bury, Burial: burial(nixie.StatusQuarantined)}, nixie.StatusOpen, nixie.StatusQuarantined, "rule",
+			""},
 	} {
 		for status, want := range map[nixie.Status]nixie.Status{"": c.first, nixie.StatusRedriving: c.next} {
 			e := Settled(&c.st, status != "")
@@ -185,14 +194,14 @@ func TestEnds(t *testing.T) {
 	for _, verb := range []store.ChangeVerb{store.Cancel, store.Hold} {
 		c := store.Change{Verb: verb, Actor: "ann", Reason: "why", Burial: burial(nixie.StatusReview)}
 		e := Changed(&c, true)
-		if want := map[store.ChangeVerb]store.Event{store.Cancel: store.OnGone, store.Hold: store.OnHold}[verb]; e != (End{Event: want, Actor: "ann", Reason: "why", Note: "ann: why"}) {
+		if want := map[store.ChangeVerb]store.Event{store.Cancel: store.OnGone,
+			store.Hold: store.OnHold}[verb]; e != (End{Event: want, Actor: "ann", Reason: "why", Note: "ann: why"}) {
 			t.Errorf("%s: %+v", verb, e)
 		}
 	}
 }
 
-// TestFollow shows that only a letter that is new or was redriven follows its message: any
-// other is damage.
+// TestFollow shows that only a new or a redriving letter follows its message. Any other is damage.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	for _, status := range nixie.Statuses() {
@@ -200,36 +209,41 @@ func TestFollow(t *testing.T) {
 			l := Letter{ID: nixie.ID{1}, Status: status}
 			err, next := l.Follow(End{Event: on}, 7), l.Status
 			want, ok := store.NextStatus(status, on)
-			if ok = ok && status == nixie.StatusRedriving; ok && (next != want || err != nil) || !ok && nixie.CodeOf(err) != nixie.CodeInternal {
+			if ok = ok && status == nixie.StatusRedriving; ok && (next != want || err != nil) ||
+				!ok && nixie.CodeOf(err) != nixie.CodeInternal {
 				t.Errorf("%s of %s: %q, %v", on, status, next, err)
 			}
 		}
 	}
 }
 
-// TestCameBack says which letters from elsewhere are later deaths of those that are here.
+// TestCameBack shows which letters from elsewhere tell of later deaths of messages of the store.
 func TestCameBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		status nixie.Status
 		state  nixie.State
-		lives  int // more than here
+		later  int // generations after that of the store
 		want   bool
 	}{
 		{nixie.StatusOpen, nixie.Dead, 1, true}, {nixie.StatusOpen, nixie.Dead, 0, false},
-		{nixie.StatusResolved, nixie.Canceled, 0, true}, {nixie.StatusResolved, nixie.Canceled, -1, false}, {nixie.StatusResolved, nixie.Succeeded, 0, false},
-		{nixie.StatusResolved, nixie.Succeeded, 1, true}, {nixie.StatusRedriving, nixie.Queued, 1, false}, {nixie.StatusRedriving, nixie.Leased, 1, false},
-		{nixie.StatusOpen, nixie.Queued, 1, false}, {nixie.StatusOpen, nixie.Leased, 1, false}, {nixie.StatusOpen, "", 1, false}, {nixie.StatusRedriving, nixie.Dead, 1, false},
-		{nixie.StatusReview, nixie.Canceled, 0, false}, {nixie.StatusDiscarded, nixie.Dead, 1, true}, {nixie.StatusQuarantined, nixie.Dead, 1, true},
+		{nixie.StatusResolved, nixie.Canceled, 0, true}, {nixie.StatusResolved, nixie.Canceled, -1, false},
+		{nixie.StatusResolved, nixie.Succeeded, 0, false},
+		{nixie.StatusResolved, nixie.Succeeded, 1, true}, {nixie.StatusRedriving, nixie.Queued, 1, false},
+		{nixie.StatusRedriving, nixie.Leased, 1, false},
+		{nixie.StatusOpen, nixie.Queued, 1, false}, {nixie.StatusOpen, nixie.Leased, 1, false}, {nixie.StatusOpen, "", 1, false},
+		{nixie.StatusRedriving, nixie.Dead, 1, false},
+		{nixie.StatusReview, nixie.Canceled, 0, false}, {nixie.StatusDiscarded, nixie.Dead, 1, true},
+		{nixie.StatusQuarantined, nixie.Dead, 1, true},
 	} {
-		given := nixie.Letter{Status: nixie.StatusOpen, Message: nixie.Message{Generation: 5 + c.lives}}
+		given := nixie.Letter{Status: nixie.StatusOpen, Message: nixie.Message{Generation: 5 + c.later}}
 		if got := CameBack(c.status, c.state, 5, &given); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }
 
-// TestEdited says what the audit tells of an edit.
+// TestEdited shows the audit reason of an edit.
 func TestEdited(t *testing.T) {
 	t.Parallel()
 	body, headers := []byte("a"), []nixie.Header{{Name: "h", Value: "1"}}
@@ -248,7 +262,7 @@ func TestEdited(t *testing.T) {
 	}
 }
 
-// TestTold shows which steps stand beside a failure, and how a lost lease is answered.
+// TestTold shows the steps that the history has for a failure, and the error for a lost lease.
 func TestTold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ own, want []string }{{nil, []string{"known"}}, {[]string{}, nil}, {[]string{"own"}, []string{"own"}}} {

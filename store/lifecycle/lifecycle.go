@@ -1,7 +1,7 @@
-// Package lifecycle decides what becomes of a message, what may happen to a letter, and what
-// the audit says of it. Its functions are pure: a store gives them facts that it has read and
-// locked, and writes what they changed; the office gives them what it has listed, so a
-// preview and the run after it follow one rule.
+// Package lifecycle decides how messages and letters change, which events a letter allows, and what
+// the audit records. Its functions are pure. A store gives them facts that it has read and locked,
+// and writes the changes. The office gives them the letters that it has listed, so a preview and
+// the run after it follow one rule.
 package lifecycle
 
 import (
@@ -11,21 +11,21 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Facts are what the rule knows of a letter.
+// Facts are the facts about a letter from which [Refuse] decides.
 type Facts struct {
 	ID          nixie.ID
 	Status      nixie.Status
-	Dead        bool // its message is
+	Dead        bool // the message is dead
 	Redrivable  bool
 	NeedsReview bool
 	Redrives    int
-	Notes       int // how many it has
+	Notes       int // number of notes
 	Revision    int64
-	Planned     int64  // its revision when a dry run chose it; 0: it was not, or any will do
-	TakenKey    string // its dedupe key, if it needs that, see [NeedsKey], and another message holds it
+	Planned     int64  // revision at the dry run; 0: any revision will do
+	TakenKey    string // dedupe key that the letter needs, see [NeedsKey], and another message holds
 }
 
-// Of is what the rule knows of a letter that was listed; its key is up to the caller.
+// Of returns the facts of a listed letter. The caller sets Planned and TakenKey.
 func Of(l *nixie.Letter) Facts {
 	return Facts{
 		ID: l.ID, Status: l.Status, Dead: l.Message.State == nixie.Dead, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview,
@@ -33,13 +33,13 @@ func Of(l *nixie.Letter) Facts {
 	}
 }
 
-// NeedsKey reports whether a letter needs the dedupe key of its message for an event:
-// a redriven message takes it, and one that is restored where the dead hold theirs.
+// NeedsKey reports whether an event makes the message of a letter take its dedupe key: a redrive
+// does, and a restore in a scope in which dead messages hold their keys.
 func NeedsKey(on store.Event, scope nixie.DedupeScope) bool {
 	return on == store.OnRedrive || on == store.OnRestore && KeepsDead(scope)
 }
 
-// KeepsDead reports whether a scope lets dead messages hold their keys.
+// KeepsDead reports whether dead messages hold their keys in a scope.
 func KeepsDead(scope nixie.DedupeScope) bool {
 	return scope == nixie.DedupeUnresolved || scope == nixie.DedupeEver
 }
@@ -56,14 +56,16 @@ func Refuse(l Facts, r *store.Resolution) error {
 	return nixie.Errorf(code, "letter %s %s", l.ID, why)
 }
 
-// Why is the reason of [Refuse] as what follows the name of the letter, "" if there is
-// none, and its code.
+// Why returns the code and the text of [Refuse] without the letter's name, or "" if the resolution
+// can be applied.
 func Why(l Facts, r *store.Resolution) (nixie.Code, string) {
 	switch {
 	case l.Planned > 0 && l.Planned != l.Revision:
-		return nixie.CodeConflict, fmt.Sprintf("has changed since the dry run: it was at revision %d and is at %d", l.Planned, l.Revision)
+		return nixie.CodeConflict, fmt.Sprintf("has changed since the dry run: it was at revision %d and is at %d",
+			l.Planned, l.Revision)
 	case r.Edit != nil && r.Edit.Revision != l.Revision:
-		return nixie.CodeConflict, fmt.Sprintf("has changed since it was read to be edited: it was at revision %d and is at %d; edit it again", r.Edit.Revision, l.Revision)
+		return nixie.CodeConflict, fmt.Sprintf(
+			"has changed since it was read to be edited: it was at revision %d and is at %d; edit it again", r.Edit.Revision, l.Revision)
 	case !May(l.Status, r.Event):
 		return nixie.CodeConflict, fmt.Sprintf("is %s: %s is not possible", l.Status, r.Event)
 	case r.Event == store.OnRestore && !l.Dead:
@@ -75,17 +77,19 @@ func Why(l Facts, r *store.Resolution) (nixie.Code, string) {
 	case r.Event == store.OnRedrive && !r.Force && l.NeedsReview:
 		return nixie.CodeConflict, "needs review: look at it, then use force"
 	case r.Event == store.OnRedrive && !r.Force && !l.Redrivable:
-		return nixie.CodeConflict, "is not redrivable: mend its cause, then use force"
+		return nixie.CodeConflict, "is not redrivable: fix its cause, then use force"
 	case r.Event == store.OnRedrive && r.MaxRedrives > 0 && l.Redrives >= r.MaxRedrives:
-		return nixie.CodeConflict, fmt.Sprintf("has been redriven %d times, the cap is %d: mend the cause, then raise the cap", l.Redrives, r.MaxRedrives)
+		return nixie.CodeConflict, fmt.Sprintf("has been redriven %d times, the cap is %d: fix the cause, then raise the cap",
+			l.Redrives, r.MaxRedrives)
 	case l.TakenKey != "":
-		return nixie.CodeConflict, fmt.Sprintf("has dedupe key %q, which another message holds: wait for that, or discard the letter", l.TakenKey)
+		return nixie.CodeConflict, fmt.Sprintf("has dedupe key %q, which another message holds: wait for that, or discard the letter",
+			l.TakenKey)
 	}
 	return "", ""
 }
 
-// May reports whether the status of a letter alone allows an event of an operator. A letter
-// whose message is on its way is put on hold by its next death only.
+// May reports whether the status of a letter allows an event of an operator. A letter that is
+// redriving cannot be held by an operator; only the next death of its message can do that.
 func May(status nixie.Status, on store.Event) bool {
 	if on == store.OnNote {
 		return true

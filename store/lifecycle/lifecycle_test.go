@@ -13,7 +13,7 @@ func TestItems(t *testing.T) {
 	for _, c := range []struct {
 		answer error
 		item   Item
-		open   nixie.Code // whether it can be decided again
+		open   nixie.Code // answer to a second resolution
 	}{
 		{nil, ItemDone, nixie.CodeConflict},
 		{nixie.Errorf(nixie.CodeConflict, "changed"), ItemSkipped, nixie.CodeConflict},

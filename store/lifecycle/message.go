@@ -7,8 +7,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// The states of a message by number, as stores keep them. Behind is Queued but for claims:
-// others of its stream go first.
+// The states of a message by number, as stores keep them. Behind means queued behind others of its
+// stream, so a claim does not see it.
 const (
 	Queued = iota
 	Leased
@@ -21,7 +21,7 @@ const (
 
 var states = [...]nixie.State{nixie.Queued, nixie.Leased, nixie.Succeeded, nixie.Discarded, nixie.Canceled, nixie.Dead, nixie.Queued}
 
-// State is the state with a number as the outside knows it, "" if there is none.
+// State returns the state with a number, "" if there is none.
 func State(number int) nixie.State {
 	if number < 0 || number >= len(states) {
 		return ""
@@ -29,39 +29,39 @@ func State(number int) nixie.State {
 	return states[number]
 }
 
-// Number is the number of a state, -1 if there is none.
+// Number returns the number of a state, -1 if there is none.
 func Number(state nixie.State) int { return slices.Index(states[:], state) }
 
-// Message is the part of a message that its way through the queue changes. A store fills it
-// from what it has read and locked, a method changes it, and the store writes what changed.
-// Moments are nanoseconds since 1970, and 0 is none.
+// Message has the fields of a message that change on its way. A store fills it with facts that it
+// has read and locked, calls a method, and writes the changes. Moments are nanoseconds since 1970,
+// and 0 is none.
 type Message struct {
 	ID    nixie.ID
-	State int   // by its number
-	Due   int64 // nobody gets it before
+	State int   // number of the state
+	Due   int64 // not delivered before
 
-	Attempts, Deliveries, Crashes int // in this life; crashes are those in a row
-	Generation, Redrives          int // which life it is, and how many of them began with a redrive
+	Attempts, Deliveries, Crashes int // in this generation; crashes in a row
+	Generation, Redrives          int
 
 	Number           int64  // of the newest lease; 0 before the first
-	Owner            int64  // whose that is, while it lasts: a number of the store
-	Claimed, Until   int64  // when it began, and when it ends
-	Received, Ended  int64  // when the first lease began, and when the message ended
-	Abandoned        string // who vanished with it: the next claim is there to judge; "" is nobody
-	Alone            bool   // it was alone with its last two holders
+	Owner            int64  // of the lease while it lasts: a number of the store
+	Claimed, Until   int64  // begin and end of the lease
+	Received, Ended  int64  // begin of the first lease, end of the message
+	Abandoned        string // holder that vanished: the next claim judges the message; "" is none
+	Alone            bool   // the last two holders had this message alone
 	Steps            []string
-	Ordered, MayPass bool  // it is part of an ordered stream, and may pass the head of that
-	Gap              bool  // others of its stream passed it
-	Rank             int64 // its place there
+	Ordered, MayPass bool  // belongs to an ordered stream; may pass the head of it
+	Gap              bool  // was delivered out of the order of its stream
+	Rank             int64 // position in its stream
 }
 
-// Public is the state as the outside knows it.
+// Public returns the state as callers of a store see it.
 func (m *Message) Public() nixie.State { return State(m.State) }
 
 // OnItsWay reports whether the message has not ended.
 func (m *Message) OnItsWay() bool { return m.State <= Leased || m.State == Behind }
 
-// Move changes the state by the table of moves, which guards every change.
+// Move changes the state by the table of moves, or refuses.
 func (m *Message) Move(on store.Event) error {
 	next, ok := store.NextState(m.Public(), on)
 	if !ok {
@@ -71,10 +71,10 @@ func (m *Message) Move(on store.Event) error {
 	return nil
 }
 
-// Fresh is a message that nobody has claimed.
+// Fresh returns a new message.
 func Fresh(due int64) Message { return Message{Generation: 1, Due: due} }
 
-// Member is a message in its first lease, which it has in common with others.
+// Member returns a message in its first lease, as a member of a batch.
 func Member(owner, until, claimed int64) Message {
 	m := Fresh(claimed)
 	m.State = Leased
@@ -82,8 +82,8 @@ func Member(owner, until, claimed int64) Message {
 	return m
 }
 
-// Claim gives a lease on a message that is due. A claim of an abandoned one is there to be
-// judged and costs no attempt.
+// Claim leases a message that is due. The claim of an abandoned message is for judging, and counts
+// no attempt.
 func (m *Message) Claim(owner, until, now int64) error {
 	if err := m.Move(store.OnClaim); err != nil {
 		return err
@@ -104,8 +104,8 @@ func (m *Message) lease(owner, until, now int64) {
 	}
 }
 
-// Abandon ends a lease whose holder vanished without an answer. The attempt is given back,
-// as a crash spends none, but for who was there to judge: that one ran nothing.
+// Abandon ends a lease whose holder vanished. A crash spends no attempt, so the attempt is
+// refunded. A holder that was to judge the message ran nothing: its end counts no crash.
 func (m *Message) Abandon(by string, now int64) error {
 	if err := m.Move(store.OnAbandon); err != nil {
 		return err
@@ -119,8 +119,7 @@ func (m *Message) Abandon(by string, now int64) error {
 	return nil
 }
 
-// Settle does what a settlement asks for, but for the letter of a message that ends. Steps
-// are those of [Learn].
+// Settle applies a settlement to the message, not to its letter. Steps come from [Learn].
 func (m *Message) Settle(st *nixie.Settlement, set *nixie.QueueSettings, steps []string, now int64) error {
 	if err := m.Move(store.EventOf(st.Verb)); err != nil {
 		return err
@@ -140,8 +139,8 @@ func (m *Message) Settle(st *nixie.Settlement, set *nixie.QueueSettings, steps [
 	return nil
 }
 
-// retry is what a failed attempt leaves. A holder of its own survived it; one who was there
-// to judge has judged.
+// retry records a failed attempt. Its holder survived, which ends a row of crashes. A holder that
+// judged the message ran nothing, and so leaves the row of crashes.
 func (m *Message) retry() {
 	if m.Abandoned == "" {
 		m.Crashes, m.Alone = 0, false
@@ -149,18 +148,19 @@ func (m *Message) retry() {
 	m.Abandoned = ""
 }
 
-// release takes the attempt back. Who was there to judge took none, and leaves the message
-// to be judged by the next.
+// release refunds the attempt. A holder that was to judge the message took none, and leaves the
+// message to be judged by the next one.
 func (m *Message) release() {
 	if m.Abandoned == "" {
 		m.Attempts--
 	}
 }
 
-// wait ends a lease, if there is one, and lets the message be due.
+// wait ends the lease, if there is one, and sets the moment at which the message is due.
 func (m *Message) wait(due int64) { m.Due, m.Owner, m.Claimed, m.Until = due, 0, 0, 0 }
 
-// End ends a message without a settlement: by an operator, or as its holder noted.
+// End ends a message without a settlement: by an operator, or by the progress that its holder
+// logged.
 func (m *Message) End(on store.Event, now int64) error {
 	if err := m.Move(on); err != nil {
 		return err
@@ -169,14 +169,14 @@ func (m *Message) End(on store.Event, now int64) error {
 	return nil
 }
 
-// over is what is left of a message that has ended.
+// over clears the fields that an ended message does not have.
 func (m *Message) over(now int64) {
 	m.Owner, m.Claimed, m.Until = 0, 0, 0
 	m.Abandoned, m.MayPass, m.Ended = "", false, now
 }
 
-// Live begins the next life of a dead message, by a redrive.
-func (m *Message) Live(now int64) error {
+// Redrive begins the next generation of a dead message.
+func (m *Message) Redrive(now int64) error {
 	if err := m.Move(store.OnRedrive); err != nil {
 		return err
 	}
@@ -187,8 +187,9 @@ func (m *Message) Live(now int64) error {
 	return nil
 }
 
-// DieElsewhere is the end of a later life that a letter tells of. Each of its deliveries was
-// a lease there, where our order of streams does not hold.
+// DieElsewhere records the end of a later generation with a foreign broker. Each delivery there
+// counts as a lease. The broker does not keep the order of our streams, so the message leaves its
+// stream.
 func (m *Message) DieElsewhere(l *nixie.Letter) {
 	died := &l.Message
 	m.State, m.Generation, m.Redrives = Dead, died.Generation, died.Redrives
@@ -202,7 +203,7 @@ func (m *Message) DieElsewhere(l *nixie.Letter) {
 	}
 }
 
-// Amend does what a change asks for that leaves a queued message in its queue.
+// Amend applies a change that leaves a queued message in its queue.
 func (m *Message) Amend(c *store.Change, set *nixie.QueueSettings, now int64) error {
 	switch c.Verb {
 	case store.RetryNow:
@@ -213,15 +214,15 @@ func (m *Message) Amend(c *store.Change, set *nixie.QueueSettings, now int64) er
 		m.Attempts, m.Deliveries, m.Crashes, m.Abandoned, m.Alone = 0, 0, 0, "", false
 	case store.MayPass:
 		if !m.Ordered || set.Order != nixie.OrderStrict {
-			return nixie.Errorf(nixie.CodeConflict, "message %s is not in a strict stream: nothing keeps it waiting that it could pass", m.ID)
+			return nixie.Errorf(nixie.CodeConflict, "message %s is not in a strict stream: there is no message that it could pass", m.ID)
 		}
 		m.MayPass = true
 	}
 	return nil
 }
 
-// MayLeave says why a message cannot go from a queue to another, nil if it can. Letter is the
-// one that it has from an earlier life, zero if none.
+// MayLeave returns nil if a message may move to another queue, and otherwise the reason. A redriven
+// message has the letter of an earlier generation, and stays in its queue.
 func MayLeave(message, letter nixie.ID, from, to string) error {
 	switch {
 	case from == to:

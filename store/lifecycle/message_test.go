@@ -11,7 +11,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// act is something that can be done to a message.
+// act is one change of a message.
 type act struct {
 	name string
 	on   store.Event // its row in the table of moves; "" if the state stays
@@ -22,7 +22,7 @@ func acts() []act {
 	all := []act{
 		{"claim", store.OnClaim, func(m *Message, now int64) error { return m.Claim(7, now+20, now) }},
 		{"abandon", store.OnAbandon, func(m *Message, now int64) error { return m.Abandon("gone", now) }},
-		{"live", store.OnRedrive, func(m *Message, now int64) error { return m.Live(now) }},
+		{"redrive", store.OnRedrive, func(m *Message, now int64) error { return m.Redrive(now) }},
 	}
 	for _, on := range []store.Event{store.OnComplete, store.OnCancel, store.OnHold} {
 		all = append(all, act{"end by " + string(on), on, func(m *Message, now int64) error { return m.End(on, now) }})
@@ -49,9 +49,9 @@ func acts() []act {
 	return all
 }
 
-// TestEveryMessage walks all messages that a few claims, crashes and redrives lead to, does
-// everything to each, and sees that the table of moves is kept, that a refusal changes
-// nothing, and what has to be true of every message afterwards.
+// TestEveryMessage makes all messages that a few claims, crashes and redrives can make, and applies
+// every act to each. The table of moves holds, a refusal changes nothing, and every message is
+// sound afterwards.
 func TestEveryMessage(t *testing.T) {
 	t.Parallel()
 	const now = 100
@@ -102,7 +102,7 @@ func TestEveryMessage(t *testing.T) {
 	t.Logf("%d messages × %d acts: %d steps", len(seen), len(acts()), steps)
 }
 
-// flaw is what must not be of a message that was changed, "" if all is well.
+// flaw says why a changed message is unsound, "" if it is sound.
 func flaw(was, is *Message, now int64) string {
 	leased, ended := is.State == Leased, !is.OnItsWay()
 	switch {
@@ -115,7 +115,7 @@ func flaw(was, is *Message, now int64) string {
 	case is.Attempts < 0 || is.Crashes < 0 || is.Attempts > is.Deliveries || int64(is.Deliveries) > is.Number:
 		return "impossible counts"
 	case is.Number < was.Number || is.Generation < was.Generation || is.Number > 0 && is.Received == 0:
-		return "leases and lives only become more"
+		return "the numbers of leases and generations only grow"
 	case was.Received != 0 && is.Received != was.Received:
 		return "the first lease began once"
 	case is.Public() == nixie.Queued && is.State == Queued && was.State == Leased && is.Due < now:
@@ -126,8 +126,8 @@ func flaw(was, is *Message, now int64) string {
 	return ""
 }
 
-// TestCounts says of each act what it does to the counts, in the words of the contract of
-// stores: a crash and a release spend no attempt, and who judges spends none either.
+// TestCounts shows how each act changes the counts, as the contract of stores says: a crash, a
+// release and a claim that judges spend no attempt.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	strict := &nixie.QueueSettings{Order: nixie.OrderStrict}
@@ -156,7 +156,7 @@ func TestCounts(t *testing.T) {
 		{"judged", acts{claim, abandon, claim, settle(nixie.Retry)}, 0, 2, 1, "", 103},
 		{"crashed twice", acts{claim, abandon, claim, settle(nixie.Retry), claim, abandon}, 0, 3, 2, "a", 100},
 		{"survived", acts{claim, abandon, claim, settle(nixie.Retry), claim, settle(nixie.Retry)}, 1, 3, 0, "", 103},
-		{"redriven", acts{claim, settle(nixie.Bury), func(m *Message) error { return m.Live(100) }}, 0, 0, 0, "", 100},
+		{"redriven", acts{claim, settle(nixie.Bury), func(m *Message) error { return m.Redrive(100) }}, 0, 0, 0, "", 100},
 		{"reset", acts{claim, abandon, func(m *Message) error {
 			return m.Amend(&store.Change{Verb: store.ResetAttempts}, strict, 100)
 		}}, 0, 0, 0, "", 100},
@@ -174,11 +174,12 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestLives shows what a redrive keeps and what it begins anew.
-func TestLives(t *testing.T) {
+// TestRedrive shows which fields a redrive keeps and which it resets.
+func TestRedrive(t *testing.T) {
 	t.Parallel()
-	m := Message{State: Dead, Attempts: 3, Deliveries: 5, Crashes: 1, Generation: 2, Redrives: 1, Number: 9, Received: 4, Ended: 80, Alone: true, Steps: []string{"a"}, Rank: 6}
-	if err := m.Live(100); err != nil {
+	m := Message{State: Dead, Attempts: 3, Deliveries: 5, Crashes: 1, Generation: 2, Redrives: 1, Number: 9, Received: 4, Ended: 80,
+		Alone: true, Steps: []string{"a"}, Rank: 6}
+	if err := m.Redrive(100); err != nil {
 		t.Fatal(err)
 	}
 	want := Message{State: Queued, Due: 100, Generation: 3, Redrives: 2, Number: 9, Received: 4, Steps: []string{"a"}, Rank: 6}
@@ -187,8 +188,8 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// TestPasses shows who may pass the head of a stream: who was released for that, in a strict
-// stream, until the next claim.
+// TestPasses shows that a message released with MayPass may pass the head of a strict stream until
+// its next claim.
 func TestPasses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -204,7 +205,8 @@ func TestPasses(t *testing.T) {
 	} {
 		m := Member(7, 120, 50)
 		m.Ordered = c.ordered
-		if err := m.Settle(&nixie.Settlement{Verb: c.verb, MayPass: true}, &nixie.QueueSettings{Order: c.order}, nil, 100); err != nil || m.MayPass != c.want {
+		if err := m.Settle(&nixie.Settlement{Verb: c.verb, MayPass: true}, &nixie.QueueSettings{Order: c.order}, nil, 100); err != nil ||
+			m.MayPass != c.want {
 			t.Errorf("%+v: %v, %v", c, m.MayPass, err)
 		}
 		if err := m.Claim(7, 200, 150); err != nil || m.MayPass {
@@ -213,7 +215,7 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestDue shows when a message is due that an operator changed.
+// TestDue shows when a message is due after a change by an operator.
 func TestDue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -221,7 +223,8 @@ func TestDue(t *testing.T) {
 		due, at, want int64
 	}{
 		{store.RetryNow, 500, 0, 100}, {store.RetryNow, 50, 0, 50},
-		{store.Reschedule, 50, 300, 300}, {store.Reschedule, 500, 300, 300}, {store.Reschedule, 500, 20, 100}, {store.Reschedule, 50, 20, 100},
+		{store.Reschedule, 50, 300, 300}, {store.Reschedule, 500, 300, 300}, {store.Reschedule, 500, 20, 100},
+		{store.Reschedule, 50, 20, 100},
 	} {
 		m := Fresh(c.due)
 		if err := m.Amend(&store.Change{Verb: c.verb, At: time.Unix(0, c.at)}, &nixie.QueueSettings{}, 100); err != nil || m.Due != c.want {
@@ -232,7 +235,8 @@ func TestDue(t *testing.T) {
 
 func TestMoments(t *testing.T) {
 	t.Parallel()
-	for _, at := range []time.Time{{}, time.Unix(0, 1).UTC(), time.Date(2261, 12, 31, 23, 59, 59, 999999999, time.UTC), time.Date(1678, 1, 1, 0, 0, 0, 0, time.UTC)} {
+	for _, at := range []time.Time{{}, time.Unix(0, 1).UTC(), time.Date(2261, 12, 31, 23, 59, 59, 999999999, time.UTC),
+		time.Date(1678, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		if got := Moment(Nanos(at)); !got.Equal(at) {
 			t.Errorf("%s came back as %s", at, got)
 		}
@@ -243,14 +247,16 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// A later life that ended elsewhere is told as its letter says, and what is known here of
-// the first lease stays.
+// A later generation that ended elsewhere is recorded as its letter says. The facts about the first
+// lease stay.
 func TestDieElsewhere(t *testing.T) {
 	at := time.Unix(100, 0)
-	l := &nixie.Letter{DiedAt: at, Message: nixie.Message{Generation: 3, Redrives: 2, Attempts: 4, Deliveries: 5, Crashes: 1, FirstReceivedAt: at.Add(-time.Second)}}
+	l := &nixie.Letter{DiedAt: at, Message: nixie.Message{Generation: 3, Redrives: 2, Attempts: 4, Deliveries: 5, Crashes: 1,
+		FirstReceivedAt: at.Add(-time.Second)}}
 	m := Message{State: Canceled, Number: 2, Ordered: true, Ended: 7}
 	m.DieElsewhere(l)
-	want := Message{State: Dead, Generation: 3, Redrives: 2, Attempts: 4, Deliveries: 5, Crashes: 1, Number: 5, Received: Nanos(at) - 1e9, Ended: Nanos(at)}
+	want := Message{State: Dead, Generation: 3, Redrives: 2, Attempts: 4, Deliveries: 5, Crashes: 1, Number: 5, Received: Nanos(at) - 1e9,
+		Ended: Nanos(at)}
 	if !reflect.DeepEqual(m, want) {
 		t.Errorf("%+v, want %+v", m, want)
 	}
@@ -261,7 +267,7 @@ func TestDieElsewhere(t *testing.T) {
 	}
 }
 
-// TestMayLeave says which messages may go to another queue.
+// TestMayLeave shows which messages may move to another queue.
 func TestMayLeave(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -269,7 +275,8 @@ func TestMayLeave(t *testing.T) {
 		to     string
 		ok     bool
 	}{{nixie.ID{}, "b", true}, {nixie.ID{}, "a", false}, {nixie.ID{2}, "b", false}, {nixie.ID{2}, "a", false}} {
-		if err := MayLeave(nixie.ID{1}, c.letter, "a", c.to); (err == nil) != c.ok || err != nil && nixie.CodeOf(err) != nixie.CodeConflict {
+		if err := MayLeave(nixie.ID{1}, c.letter, "a", c.to); (err == nil) != c.ok ||
+			err != nil && nixie.CodeOf(err) != nixie.CodeConflict {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

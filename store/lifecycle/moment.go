@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Nanos is a moment as stores keep it: nanoseconds since 1970, 0 for the zero time. One that
-// is farther away than these reach, the year 9999 for example, is the last or the first of
-// them.
+// Nanos returns a moment as stores keep it: nanoseconds since 1970, 0 for the zero time. A moment
+// out of their range, for example in the year 9999, becomes the last or the first in range.
 func Nanos(at time.Time) int64 {
 	switch {
 	case at.IsZero():
@@ -20,7 +19,7 @@ func Nanos(at time.Time) int64 {
 	return at.UnixNano()
 }
 
-// Moment is the reverse of [Nanos], in UTC.
+// Moment reverses [Nanos], in UTC.
 func Moment(nanos int64) time.Time {
 	if nanos == 0 {
 		return time.Time{}
@@ -28,7 +27,8 @@ func Moment(nanos int64) time.Time {
 	return time.Unix(0, nanos).UTC()
 }
 
-// Hour is the hour of a moment, since 1970, by which deaths are counted; also of one before.
+// Hour returns the hours from 1970 to a moment, rounded down also before 1970. Deaths are counted
+// by it.
 func Hour(nanos int64) int64 {
 	h := nanos / int64(time.Hour)
 	if nanos%int64(time.Hour) < 0 {

@@ -7,14 +7,14 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// standing is a letter as a move finds it, with its message.
+// standing is a letter before a move, with its message.
 type standing struct {
 	status                    nixie.Status
 	ordered, inStream, blocks bool
 	rank                      int64
 }
 
-// standings are all that differ for a move.
+// standings returns all letters that differ for a move.
 func standings() []standing {
 	var all []standing
 	for _, status := range nixie.Statuses() {
@@ -27,7 +27,8 @@ func standings() []standing {
 }
 
 func (s standing) letter() Letter {
-	return Letter{ID: nixie.ID{1}, Status: s.status, Revision: 3, Note: "old", Rule: "old", NeedsReview: true, Resolved: 1, InStream: s.inStream, Blocks: s.blocks, Rank: s.rank}
+	return Letter{ID: nixie.ID{1}, Status: s.status, Revision: 3, Note: "old", Rule: "old", NeedsReview: true, Resolved: 1,
+		InStream: s.inStream, Blocks: s.blocks, Rank: s.rank}
 }
 
 func (s standing) message() Message {
@@ -38,14 +39,15 @@ func (s standing) message() Message {
 	return m
 }
 
-// TestEveryMove does to every letter, with its message, what every resolution asks for: what
-// the table of moves forbids changes nothing, all else is what is said of the event.
+// TestEveryMove applies every resolution to every letter with its message. A move that the table
+// forbids changes nothing; any other changes what the contract says of the event.
 func TestEveryMove(t *testing.T) {
 	t.Parallel()
 	walked := 0
 	for _, s := range standings() {
 		for _, r := range []store.Resolution{
-			{Event: store.OnRedrive}, {Event: store.OnDiscard}, {Event: store.OnHold}, {Event: store.OnUnhold}, {Event: store.OnUnhold, Reviewed: true},
+			{Event: store.OnRedrive}, {Event: store.OnDiscard}, {Event: store.OnHold}, {Event: store.OnUnhold},
+			{Event: store.OnUnhold, Reviewed: true},
 			{Event: store.OnRequalify}, {Event: store.OnRestore}, {Event: store.OnConfirm}, {Event: store.OnNote},
 		} {
 			walked++
@@ -67,13 +69,14 @@ func TestEveryMove(t *testing.T) {
 				continue
 			}
 			if s.status == nixie.StatusRedriving && r.Event != store.OnConfirm {
-				continue // what its message does moves it, not a resolution
+				continue // the message moves such a letter, not a resolution
 			}
 			resolved := int64(0)
 			if !next.Unresolved() {
 				resolved = 70
 			}
-			if err != nil || l.Status != next || l.Revision != 4 || l.Resolved != resolved || l.Note != r.Note() || l.Operation != r.Operation {
+			if err != nil || l.Status != next || l.Revision != 4 || l.Resolved != resolved || l.Note != r.Note() ||
+				l.Operation != r.Operation {
 				t.Errorf("%s of %+v: %+v, %v", r.Event, s, l, err)
 			}
 			if l.NeedsReview == r.Reviewed || l.Redrivable != r.Reviewed || (l.Rule == store.Reviewed) != r.Reviewed {
@@ -87,8 +90,8 @@ func TestEveryMove(t *testing.T) {
 	t.Logf("%d letters and resolutions", walked)
 }
 
-// misplaced says what is wrong with a message and with the place of its letter after a
-// resolution, "" if nothing is.
+// misplaced says why a message or the position of its letter is wrong after a resolution, "" if
+// both are right.
 func misplaced(s standing, r *store.Resolution, l *Letter, m *Message, appends bool) string {
 	was := s.message()
 	if r.Event != store.OnRedrive && appends {
@@ -96,19 +99,20 @@ func misplaced(s standing, r *store.Resolution, l *Letter, m *Message, appends b
 	}
 	switch r.Event {
 	case store.OnRedrive:
-		if m.Ordered != s.ordered || m.Public() != nixie.Queued || (m.State == Behind) != s.ordered || m.Generation != 3 || m.Redrives != 2 || m.Attempts != 0 || m.Due != 70 {
-			return "its message does not wait in its next life"
+		if m.Ordered != s.ordered || m.Public() != nixie.Queued || (m.State == Behind) != s.ordered || m.Generation != 3 ||
+			m.Redrives != 2 || m.Attempts != 0 || m.Due != 70 {
+			return "its message does not wait in its next generation"
 		}
 		if appends != (s.ordered && !s.blocks) || m.Gap != appends || s.ordered && m.Rank != s.rank {
-			return "it has a wrong place in its stream"
+			return "it has a wrong position in its stream"
 		}
 	case store.OnConfirm:
-		lives := was.Generation
+		generation := was.Generation
 		if s.status != nixie.StatusRedriving {
-			lives++
+			generation++
 		}
-		if m.State != Canceled || m.Generation != lives || m.Ended != 70 {
-			return "its message has not ended in the life that a broker took"
+		if m.State != Canceled || m.Generation != generation || m.Ended != 70 {
+			return "its message has not ended in the generation that a broker took"
 		}
 	case store.OnRestore:
 		if l.InStream != (s.ordered && s.rank > 0) || l.Blocks != s.blocks || !m.same(&was) {
@@ -133,13 +137,15 @@ func misplaced(s standing, r *store.Resolution, l *Letter, m *Message, appends b
 
 // same compares messages without steps.
 func (m *Message) same(o *Message) bool {
-	return m.State == o.State && m.Generation == o.Generation && m.Redrives == o.Redrives && m.Attempts == o.Attempts && m.Rank == o.Rank && m.Due == o.Due && m.Ended == o.Ended && m.Ordered == o.Ordered
+	return m.State == o.State && m.Generation == o.Generation && m.Redrives == o.Redrives && m.Attempts == o.Attempts && m.Rank == o.Rank &&
+		m.Due == o.Due && m.Ended == o.Ended && m.Ordered == o.Ordered
 }
 
-// TestEveryDeath lets messages die, in streams or not, whose letters are new or were redriven.
+// TestEveryDeath lets messages die, in streams or not, with new and with redriving letters.
 func TestEveryDeath(t *testing.T) {
 	t.Parallel()
-	b := &nixie.Burial{Cause: nixie.CauseExhausted, Signature: "s", Fingerprint: "f", Redrivable: true, Rule: "rule", Status: nixie.StatusOpen}
+	b := &nixie.Burial{Cause: nixie.CauseExhausted, Signature: "s", Fingerprint: "f", Redrivable: true, Rule: "rule",
+		Status: nixie.StatusOpen}
 	early, late := &Failure{At: 10, Class: "a", Reason: "b", Text: "c"}, &Failure{At: 20, Class: "d", Reason: "e", Text: "f"}
 	st := nixie.Settlement{Verb: nixie.Bury, Note: "n", Burial: b}
 	for _, status := range append(nixie.Statuses(), "") {
@@ -166,7 +172,8 @@ func TestEveryDeath(t *testing.T) {
 				continue
 			}
 			want := Letter{
-				Status: nixie.StatusOpen, Revision: 4, Cause: b.Cause, Class: "old", Signature: "s", Fingerprint: "f", Redrivable: true, Rule: "rule", Note: "n",
+				Status: nixie.StatusOpen, Revision: 4, Cause: b.Cause, Class: "old", Signature: "s", Fingerprint: "f", Redrivable: true,
+				Rule: "rule", Note: "n",
 				Died: 70, InStream: ordered, Blocks: ordered && !frees, Rank: 8, FirstFailed: was.FirstFailed,
 			}
 			if failed {
@@ -182,7 +189,7 @@ func TestEveryDeath(t *testing.T) {
 	}
 }
 
-// TestLettersFromElsewhere moves letters on whose messages died again with a foreign broker.
+// TestLettersFromElsewhere moves letters whose messages died again with a foreign broker.
 func TestLettersFromElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, from := range nixie.Statuses() {
@@ -193,11 +200,13 @@ func TestLettersFromElsewhere(t *testing.T) {
 			}
 			l := Letter{Status: from, Revision: 3, InStream: true, Blocks: true, Rank: 4, Resolved: 9, FirstFailed: 2}
 			given := nixie.Letter{
-				Status: to, Cause: nixie.CauseExhausted, Class: "c", Reason: "r", Signature: "s", Fingerprint: "f", NeedsReview: true, Rule: "rule", Note: "n", Operation: nixie.ID{7},
+				Status: to, Cause: nixie.CauseExhausted, Class: "c", Reason: "r", Signature: "s", Fingerprint: "f", NeedsReview: true,
+				Rule: "rule", Note: "n", Operation: nixie.ID{7},
 				LastFailedAt: Moment(60), DiedAt: Moment(70),
 			}
 			want := Letter{
-				Status: to, Revision: 3 + int64(len(way)), Cause: given.Cause, Class: "c", Reason: "r", Signature: "s", Fingerprint: "f", NeedsReview: true, Rule: "rule", Note: "n",
+				Status: to, Revision: 3 + int64(len(way)), Cause: given.Cause, Class: "c", Reason: "r", Signature: "s", Fingerprint: "f",
+				NeedsReview: true, Rule: "rule", Note: "n",
 				Operation: nixie.ID{7}, LastFailed: 60, Died: 70, FirstFailed: 2,
 			}
 			if err := l.DieElsewhere(&given, 80); err != nil || l != want {
@@ -207,7 +216,7 @@ func TestLettersFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestDamageChangesNothing resolves letters whose messages are not what their status says.
+// TestDamageChangesNothing resolves letters whose messages contradict their status.
 func TestDamageChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -2,8 +2,8 @@ package lifecycle
 
 import "testing"
 
-// TestGoes walks all that can be said of a stream: at most one of it is out, nobody goes
-// behind a dead letter but who may pass, and nobody passes a first that can go.
+// TestGoes tries all inputs. At most one message of a stream is leased. Behind a dead letter only
+// messages that may pass go. No message passes a first one that can go.
 func TestGoes(t *testing.T) {
 	t.Parallel()
 	const now = 50
@@ -16,13 +16,13 @@ func TestGoes(t *testing.T) {
 		head, passing := Goes(strict, leased, blocked, due, now)
 		switch {
 		case leased && (head || passing):
-			t.Errorf("%04b: two are out", bits)
+			t.Errorf("%04b: two are leased", bits)
 		case !leased && head == blocked:
 			t.Errorf("%04b: the first goes: %v", bits, head)
 		case !strict && passing:
-			t.Errorf("%04b: somebody passes in a relaxed order", bits)
+			t.Errorf("%04b: a message passes in a relaxed order", bits)
 		case strict && !leased && passing != (blocked || due > now):
-			t.Errorf("%04b: somebody passes: %v", bits, passing)
+			t.Errorf("%04b: passing is %v", bits, passing)
 		}
 	}
 }
