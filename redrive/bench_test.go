@@ -13,8 +13,8 @@ import (
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// BenchmarkSendLetters redrives letters of an office on SQLite to a broker that takes
-// them at once: go test -run '^$' -bench SendLetters -benchtime 20000x ./redrive
+// BenchmarkSendLetters redrives letters of an office on SQLite to a broker that takes them at once.
+// Run it with go test -run '^$' -bench SendLetters -benchtime 20000x ./redrive
 func BenchmarkSendLetters(b *testing.B) {
 	st, err := sqlite.Open(filepath.Join(b.TempDir(), "nixie.db"), sqlite.Options{Reserve: -1})
 	if err != nil {
@@ -26,8 +26,10 @@ func BenchmarkSendLetters(b *testing.B) {
 		for ; n < b.N && len(list) < cap(list); n++ {
 			id := [16]byte{1, 12: byte(n >> 24), 13: byte(n >> 16), 14: byte(n >> 8), 15: byte(n)}
 			list = append(list, broker.Adopted("kafka", &broker.Record{
-				Channel: "in.dlq", Offset: int64(n), ID: id, Key: fmt.Append(nil, "key ", n), Value: fmt.Appendf(nil, "%0200d", n), Timestamp: time.Now(),
-				Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte("v")}, {Name: broker.HeaderTopic, Value: []byte("in")}, {Name: broker.HeaderFailureReason, Value: []byte("permanent_error")}},
+				Channel: "in.dlq", Offset: int64(n), ID: id, Key: fmt.Append(nil, "key ", n), Value: fmt.Appendf(nil, "%0200d", n),
+				Timestamp: time.Now(),
+				Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte("v")}, {Name: broker.HeaderTopic, Value: []byte("in")},
+					{Name: broker.HeaderFailureReason, Value: []byte("permanent_error")}},
 			}, ""))
 		}
 		_, errs := st.Adopt(b.Context(), list, "ann", "died")

@@ -13,11 +13,11 @@ import (
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// The tests of this file are named after defects that systems of this kind have
-// had: docs/trust.md says where and what, by number.
+// The tests of this file are named after defects of similar systems. docs/trust.md describes the
+// defects by number.
 
-// A redrive of many pages that is killed at each of them, while others die, moves
-// what was selected, once, and removes nothing else.
+// A redrive of many pages is killed at each page, while other messages die. It moves each selected
+// letter once and removes nothing else.
 func TestB082_ManyPagesCrashesAndNewLetters(t *testing.T) {
 	clock := newClock()
 	first := memory.New(memory.Options{Clock: clock.Now})
@@ -47,21 +47,22 @@ func TestB082_ManyPagesCrashesAndNewLetters(t *testing.T) {
 	if got := once(t, first); got != letters {
 		t.Errorf("%d of %d letters were redriven", got, letters)
 	}
-	// What died again since belongs to no plan: it is all there and open.
-	if got := statuses(t, first); got[nixie.StatusRedriving]+got[nixie.StatusOpen] != letters || got[nixie.StatusOpen] != int64(late) || late == 0 {
+	// Messages that died again since belong to no plan: their letters are all there and open.
+	if got := statuses(t, first); got[nixie.StatusRedriving]+got[nixie.StatusOpen] != letters || got[nixie.StatusOpen] != int64(late) ||
+		late == 0 {
 		t.Errorf("%v, %d died again", got, late)
 	}
 }
 
-// buryAgain lets one message that was redriven die once more.
+// buryAgain lets one redriven message die once more.
 func buryAgain(t *testing.T, st store.Store, clock *fakeClock) {
 	t.Helper()
 	buryNext(t, st, clock, func(*nixie.Burial) {})
 	clock.Add(time.Second)
 }
 
-// One letter that cannot be read does not stop the other 999, nor is it held
-// afterwards.
+// One letter that cannot be read does not stop the other 999, and it can be redriven once it is
+// repaired.
 func TestB085_OneBadOfAThousand(t *testing.T) {
 	const letters, bad = 1000, 500
 	clock := newClock()
@@ -70,7 +71,8 @@ func TestB085_OneBadOfAThousand(t *testing.T) {
 	for i := range list {
 		list[i] = nixie.Letter{
 			Message: nixie.Message{Queue: "orders", Key: fmt.Sprintf("order-%03d", i), Body: []byte("{}")},
-			Status:  nixie.StatusOpen, Cause: nixie.CauseExhausted, Redrivable: true, Signature: "timeout: slow", Fingerprint: "v1-a", DiedAt: clock.Now(),
+			Status:  nixie.StatusOpen, Cause: nixie.CauseExhausted, Redrivable: true, Signature: "timeout: slow", Fingerprint: "v1-a",
+			DiedAt: clock.Now(),
 		}
 	}
 	_, errs := st.Adopt(t.Context(), list, "ann", "test")
@@ -88,7 +90,7 @@ func TestB085_OneBadOfAThousand(t *testing.T) {
 	run(t, st, fmt.Sprintf("update log set state = 5 where pos = (select pos from message where key = 'order-%03d')", bad))
 	r, err = e.Run(t.Context(), plan(t, e, 0).ID)
 	if err != nil || r.Selected != 1 || r.Done != 1 {
-		t.Errorf("mended: %+v, %v", r, err)
+		t.Errorf("repaired: %+v, %v", r, err)
 	}
 }
 

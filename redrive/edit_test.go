@@ -14,7 +14,7 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// editAll redrives everything into its queue, edited by the route.
+// editAll redrives all letters into their queue, edited by the destination.
 func editAll(ctx context.Context, t *testing.T, st *memory.Store, route redrive.Destination, id nixie.ID) (redrive.Result, error) {
 	t.Helper()
 	edit, err := route.Edits()
@@ -26,7 +26,7 @@ func editAll(ctx context.Context, t *testing.T, st *memory.Store, route redrive.
 		t.Fatal(err)
 	}
 	if id.IsZero() {
-		op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
+		op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "repaired"}, nixie.Filter{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func editAll(ctx context.Context, t *testing.T, st *memory.Store, route redrive.
 	return e.Run(ctx, id)
 }
 
-// queued are the bodies that wait in the queue of the letters, with their headers.
+// queued returns the bodies that wait in the queue of the letters, with their headers.
 func queued(t *testing.T, st *memory.Store) map[string]string {
 	t.Helper()
 	ds, err := st.Claim(t.Context(), "in", nixie.Want{Max: 10, Lease: time.Minute})
@@ -49,17 +49,17 @@ func queued(t *testing.T, st *memory.Store) map[string]string {
 	return out
 }
 
-// Letters of a store are edited as they are redriven. One that cannot be edited stays as
-// it is, and the others go.
+// Letters of a store are edited when they are redriven. A letter that cannot be edited stays as it
+// is, and the others go.
 func TestEditedOnTheWayToTheQueue(t *testing.T) {
-	st := adopted(t, "a", "bad", "review", "tired", "large", "b")
+	st := adopted(t, "a", "bad", "review", "too often", "large", "b")
 	r, err := editAll(t.Context(), t, st, redrive.Destination{
-		Set: []broker.RecordHeader{{Name: "mended", Value: []byte("yes")}},
+		Set: []broker.RecordHeader{{Name: "repaired", Value: []byte("yes")}},
 		Transform: func(_ context.Context, r *broker.Returning) error {
 			switch string(r.Value) {
 			case "bad":
 				return nixie.Errorf(nixie.CodeInternal, "no idea what this is")
-			case "review", "tired":
+			case "review", "too often":
 				t.Errorf("%s is edited, and does not go", r.Value)
 			case "large":
 				r.Value = make([]byte, nixie.MaxBody+1)
@@ -76,20 +76,21 @@ func TestEditedOnTheWayToTheQueue(t *testing.T) {
 	for _, refused := range r.Refused {
 		why = append(why, refused.Why)
 	}
-	for _, want := range []string{"stays: no idea what this is", "needs review", "the cap is 3", "stays: edited body has 16777217 bytes, the limit is 16777216"} {
+	for _, want := range []string{"stays: no idea what this is", "needs review", "the cap is 3",
+		"stays: edited body has 16777217 bytes, the limit is 16777216"} {
 		if !strings.Contains(strings.Join(why, "\n"), want) {
 			t.Errorf("%q does not say %q", why, want)
 		}
 	}
-	if got := fmt.Sprint(statusesOf(t, st)); got != "map[a:redriving b:redriving bad:open large:open review:open tired:open]" {
+	if got := fmt.Sprint(statusesOf(t, st)); got != "map[a:redriving b:redriving bad:open large:open review:open too often:open]" {
 		t.Error(got)
 	}
-	if got := fmt.Sprint(queued(t, st)); got != "map[a:a! [{mended yes}] b:b! [{mended yes}]]" {
+	if got := fmt.Sprint(queued(t, st)); got != "map[a:a! [{repaired yes}] b:b! [{repaired yes}]]" {
 		t.Error(got)
 	}
 }
 
-// A letter that may not go when it is read, and may a moment later, does not go unedited.
+// A letter that may not go when it is read, and may a moment later, does not go without its edit.
 func TestNoneGoesWithoutItsEdit(t *testing.T) {
 	st := adopted(t, "a", "review")
 	letters, _, err := st.Letters(t.Context(), nixie.Filter{}, store.Page{})
@@ -99,7 +100,8 @@ func TestNoneGoesWithoutItsEdit(t *testing.T) {
 	r, err := editAll(t.Context(), t, st, redrive.Destination{Transform: func(ctx context.Context, r *broker.Returning) error {
 		for _, l := range letters {
 			for _, on := range []store.Event{store.OnHold, store.OnUnhold} {
-				if errs := st.Resolve(ctx, []store.Resolution{{Letter: l.ID, Event: on, Actor: "bob", Reviewed: on == store.OnUnhold}}); errs[0] != nil {
+				if errs := st.Resolve(ctx, []store.Resolution{{Letter: l.ID, Event: on, Actor: "bob",
+					Reviewed: on == store.OnUnhold}}); errs[0] != nil {
 					t.Error(errs[0])
 				}
 			}
@@ -107,7 +109,8 @@ func TestNoneGoesWithoutItsEdit(t *testing.T) {
 		r.Value = []byte("edited")
 		return nil
 	}}, nixie.ID{})
-	if err != nil || r.Done != 0 || r.Skipped != 2 || !strings.Contains(r.Refused[0].Why+r.Refused[1].Why, "has changed since it was read to be edited") {
+	if err != nil || r.Done != 0 || r.Skipped != 2 ||
+		!strings.Contains(r.Refused[0].Why+r.Refused[1].Why, "has changed since it was read to be edited") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if got := queued(t, st); len(got) > 0 {
@@ -115,7 +118,7 @@ func TestNoneGoesWithoutItsEdit(t *testing.T) {
 	}
 }
 
-// A redrive that is interrupted in an edit keeps what it has edited, and goes on.
+// A redrive that is interrupted in an edit keeps the edits that it made, and goes on.
 func TestInterruptedInAnEdit(t *testing.T) {
 	st := adopted(t, "a", "b", "c")
 	ctx, stop := context.WithCancel(t.Context())
@@ -140,7 +143,7 @@ func TestInterruptedInAnEdit(t *testing.T) {
 	}
 }
 
-// What goes to a broker is changed by its route.
+// Only the destination changes letters that go to a broker: Edit and Send exclude each other.
 func TestSendAndEditExcludeEachOther(t *testing.T) {
 	edit, err := redrive.Destination{}.Edits()
 	if err != nil {
@@ -150,7 +153,8 @@ func TestSendAndEditExcludeEachOther(t *testing.T) {
 	if _, err := redrive.New(redrive.Config{Store: adopted(t), Send: send, Edit: edit}); nixie.CodeOf(err) != nixie.CodeInvalid {
 		t.Error(err)
 	}
-	if _, err := (redrive.Destination{Set: []broker.RecordHeader{{Name: broker.HeaderRedriveID}}}).Edits(); nixie.CodeOf(err) != nixie.CodeInvalid {
+	ours := redrive.Destination{Set: []broker.RecordHeader{{Name: broker.HeaderRedriveID}}}
+	if _, err := ours.Edits(); nixie.CodeOf(err) != nixie.CodeInvalid {
 		t.Error(err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// The selection is frozen first. The rest may be stopped anywhere, here after
-// the first group, and goes on where it was.
+// Plan freezes the selection. Run may be stopped anywhere, here after the first group, and goes on
+// where it was.
 func ExampleEngine() {
 	ctx := context.Background()
 	st := memory.New(memory.Options{})

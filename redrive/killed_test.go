@@ -15,10 +15,10 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// TestKilledOnTheWayToABroker kills a redrive from the office at one moment after the
-// other, with a store that is slower than the broker. What the broker took and the store
-// does not remember is sent once more, under its ID: two batches at most, one that was
-// being resolved and one that was being sent. All else is sent once.
+// TestKilledOnTheWayToABroker kills a redrive from the office at one moment after the other, with a
+// store that is slower than the broker. Letters that the broker took and the store has not resolved
+// are sent once more, under their IDs. They are two batches at most: one was being resolved and one
+// was being sent. All other letters are sent once.
 func TestKilledOnTheWayToABroker(t *testing.T) {
 	const letters, batch = 30, 5
 	worst, ended := 0, false
@@ -30,7 +30,8 @@ func TestKilledOnTheWayToABroker(t *testing.T) {
 			}
 			m := &mortal{Store: adopted(t, values...), post: &post{}, over: make(chan struct{})}
 			first, second := sending(t, m, m, batch), sending(t, m.Store, m.post, batch)
-			op, err := second.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
+			op, err := second.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "repaired"},
+				nixie.Filter{}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +71,8 @@ func TestKilledOnTheWayToABroker(t *testing.T) {
 			}
 			again := len(m.post.sent) - len(ids)
 			if len(ids) != letters || again > 2*batch {
-				t.Errorf("killed after %s: %d of %d letters were sent, %d of them again, at most %d are wanted", after, len(ids), letters, again, 2*batch)
+				t.Errorf("killed after %s: %d of %d letters were sent, %d of them again, at most %d are wanted", after, len(ids),
+					letters, again, 2*batch)
 			}
 			worst = max(worst, again)
 		})
@@ -80,7 +82,7 @@ func TestKilledOnTheWayToABroker(t *testing.T) {
 	}
 }
 
-// sending is an engine that sends letters to a broker.
+// sending makes an engine that sends letters to a broker.
 func sending(t *testing.T, st redrive.Store, to broker.Publisher, batch int) *redrive.Engine {
 	t.Helper()
 	send, err := redrive.Destination{To: to}.Letters()
@@ -94,8 +96,8 @@ func sending(t *testing.T, st redrive.Store, to broker.Publisher, batch int) *re
 	return e
 }
 
-// mortal is a store and a broker as a process sees them that may be killed. Nothing that it
-// calls then does anything; what the broker was given before is there.
+// mortal is a store and a broker of a process that may be killed. After that its calls have no
+// effect. The broker keeps the records that it was given before.
 type mortal struct {
 	*memory.Store
 	*post

@@ -14,8 +14,8 @@ import (
 	"github.com/nixie-go/nixie/redrive"
 )
 
-// shelf is a channel in memory that letters are read from. It notes what it is to
-// remember, call by call.
+// shelf is a channel in memory from which a move reads letters. It notes each call that makes it
+// remember.
 type shelf struct {
 	mu    sync.Mutex
 	rest  []broker.Record
@@ -27,7 +27,8 @@ type shelf struct {
 func newShelf(n int) *shelf {
 	s := &shelf{}
 	for i := range n {
-		s.rest = append(s.rest, broker.Record{Channel: "in.dlq", Offset: int64(i), ID: [16]byte{1, 14: byte(i >> 8), 15: byte(i)}, Value: fmt.Append(nil, i), Timestamp: time.UnixMilli(1_700_000_000_000)})
+		s.rest = append(s.rest, broker.Record{Channel: "in.dlq", Offset: int64(i), ID: [16]byte{1, 14: byte(i >> 8), 15: byte(i)},
+			Value: fmt.Append(nil, i), Timestamp: time.UnixMilli(1_700_000_000_000)})
 	}
 	return s
 }
@@ -70,7 +71,7 @@ func (s *shelf) Done(_ context.Context, calls ...[]*broker.Record) error {
 func (s *shelf) Left() int64 { s.mu.Lock(); defer s.mu.Unlock(); return int64(len(s.rest)) }
 func (s *shelf) Close()      {}
 
-// check says what the reader has seen go wrong.
+// check reports the errors that the reader has seen.
 func (s *shelf) check(t *testing.T) {
 	t.Helper()
 	if len(s.wrong)+len(s.given) > 0 {
@@ -78,7 +79,7 @@ func (s *shelf) check(t *testing.T) {
 	}
 }
 
-// slowPost confirms nothing before it is let.
+// slowPost is a broker that confirms only when the test lets it.
 type slowPost struct {
 	post
 	let  chan struct{}
@@ -111,8 +112,8 @@ func runMove(t *testing.T, m redrive.Mover) (done func() (redrive.Moved, error))
 	return func() (redrive.Moved, error) { <-ended; return got, err }
 }
 
-// While the broker confirms, the next parts are sent, and never more than a batch is
-// sent and not remembered; all goes in its order.
+// While the broker confirms one part the next are sent, in their order. Never more than a batch is
+// sent and not remembered.
 func TestPartsAreSentWhileOthersAreConfirmed(t *testing.T) {
 	for _, batch := range []int{1, 3, 20} {
 		synctest.Test(t, func(t *testing.T) {
@@ -135,7 +136,7 @@ func TestPartsAreSentWhileOthersAreConfirmed(t *testing.T) {
 	}
 }
 
-// Max is exact also when some of those on their way are refused.
+// Max is exact also when some records in flight are refused.
 func TestMaxOfPartsOnTheirWay(t *testing.T) {
 	from, to := newShelf(50), &post{answers: map[string]error{}}
 	for i := range 50 {
@@ -150,16 +151,17 @@ func TestMaxOfPartsOnTheirWay(t *testing.T) {
 	from.check(t)
 }
 
-// What the broker does not confirm is not remembered, those beside it are, and the move
-// ends.
+// A record that the broker does not confirm is not remembered, the others of its part are, and the
+// move ends.
 func TestAPartThatIsNotConfirmed(t *testing.T) {
 	from, to := newShelf(50), &post{answers: map[string]error{"5": nixie.Errorf(nixie.CodeOutcomeUnknown, "no answer")}}
 	got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 8}.Run(t.Context())
-	if nixie.CodeOf(err) != nixie.CodeOutcomeUnknown || slices.Contains(from.kept, "5") || int(got.Redriven) != len(from.kept) || len(from.kept) < 5 || len(from.kept) > 14 {
+	if nixie.CodeOf(err) != nixie.CodeOutcomeUnknown || slices.Contains(from.kept, "5") || int(got.Redriven) != len(from.kept) ||
+		len(from.kept) < 5 || len(from.kept) > 14 {
 		t.Errorf("%+v, remembered %q, %v", got, from.kept, err)
 	}
 	from.check(t)
-	// A dry run says what would be, and remembers nothing.
+	// A dry run counts, and remembers nothing.
 	from = newShelf(50)
 	got, err = redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 8, DryRun: true}.Run(t.Context())
 	if err != nil || got.Redriven != 50 || len(from.kept) > 0 {

@@ -15,8 +15,8 @@ type officeCopies struct {
 	actor, reason string
 }
 
-// compare takes two kinds of letters out of a part: those that the office has redriven, which count
-// as done, and those that it has discarded or quarantined, which stay.
+// compare takes two groups of letters out of a part. Those that the office has redriven count as
+// done. Those that it has discarded or quarantined stay.
 func (o *officeCopies) compare(ctx context.Context, p *part, done *Moved) error {
 	there := map[nixie.ID]*nixie.Letter{}
 	for ids := range slices.Chunk(p.letters(), MaxBatch) {

@@ -15,7 +15,7 @@ import (
 	"github.com/nixie-go/nixie/redrive"
 )
 
-// strict is a shelf whose memory fails, or has little room.
+// strict is a shelf that fails to remember, or has little room for it.
 type strict struct {
 	*shelf
 	fails error // of Done
@@ -39,8 +39,8 @@ func (s *strict) Done(ctx context.Context, calls ...[]*broker.Record) error {
 	return s.shelf.Done(ctx, calls...)
 }
 
-// parts is a broker that confirms each call when it is told to, and notes what it was
-// given and whether somebody took that back.
+// parts is a broker that confirms each call when the test says so. It notes the records that it was
+// given, and whether a caller took them back.
 type parts struct {
 	post
 	mu   sync.Mutex
@@ -62,8 +62,8 @@ func (p *parts) let(n int) { p.mu.Lock(); defer p.mu.Unlock(); close(p.lets[n]) 
 
 func (s *shelf) remembered() int { s.mu.Lock(); defer s.mu.Unlock(); return len(s.kept) }
 
-// A batch goes in four parts, each is confirmed by itself, and they are remembered in
-// their order, whichever is confirmed first.
+// A batch goes in four parts, and the broker confirms each by itself. The reader remembers them in
+// their order, also if a later one is confirmed first.
 func TestPartsAreRememberedInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from, to := newShelf(20), &parts{}
@@ -91,8 +91,8 @@ func TestPartsAreRememberedInTheirOrder(t *testing.T) {
 	})
 }
 
-// A move that is stopped waits for what is on its way, which nobody takes back, and has it
-// remembered.
+// A move that is stopped waits for the parts in flight and remembers them. It does not take them
+// back.
 func TestStoppedWithPartsOnTheirWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from, to := &strict{shelf: newShelf(50)}, &parts{}
@@ -101,10 +101,11 @@ func TestStoppedWithPartsOnTheirWay(t *testing.T) {
 		var err error
 		var over sync.WaitGroup
 		over.Go(func() {
-			got, err = redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 20, Rate: 5, Wait: func(ctx context.Context, _ time.Duration) error {
-				<-ctx.Done()
-				return ctx.Err()
-			}}.Run(ctx)
+			got, err = redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 20, Rate: 5,
+				Wait: func(ctx context.Context, _ time.Duration) error {
+					<-ctx.Done()
+					return ctx.Err()
+				}}.Run(ctx)
 		})
 		synctest.Wait()
 		sent := to.calls()
@@ -123,8 +124,8 @@ func TestStoppedWithPartsOnTheirWay(t *testing.T) {
 	})
 }
 
-// Whatever goes wrong in the last parts is told: that something was not confirmed, and
-// that it was not remembered.
+// A move reports the errors of its last parts: a record that was not confirmed, and a part that was
+// not remembered.
 func TestTheLastPartsFail(t *testing.T) {
 	from, to := newShelf(20), &post{answers: map[string]error{"19": nixie.Errorf(nixie.CodeOutcomeUnknown, "no answer")}}
 	got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 20}.Run(t.Context())
@@ -132,13 +133,13 @@ func TestTheLastPartsFail(t *testing.T) {
 		t.Errorf("%+v, %d remembered, %v", got, len(from.kept), err)
 	}
 	forgets := &strict{shelf: newShelf(20), fails: nixie.Errorf(nixie.CodeUnavailable, "no group")}
-	if got, err := (redrive.Mover{From: forgets, Destination: redrive.Destination{To: &post{}, Channel: "in"}, Batch: 20}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeUnavailable {
+	if got, err := (redrive.Mover{From: forgets, Destination: redrive.Destination{To: &post{}, Channel: "in"},
+		Batch: 20}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeUnavailable {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
-// A reader that has no room for more gets it when something is remembered, and the move
-// goes on.
+// A reader without room for more gets it when it remembers a part, and the move goes on.
 func TestAReaderWithLittleRoom(t *testing.T) {
 	from, to := &strict{shelf: newShelf(50), room: 2}, &post{}
 	got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 20}.Run(t.Context())
@@ -148,8 +149,9 @@ func TestAReaderWithLittleRoom(t *testing.T) {
 	from.check(t)
 }
 
-// Of a part some are not chosen, some are refused before they are sent, some by the broker,
-// and some go aside: each is counted as what it is, and only what was sent is remembered.
+// Some records of a part are not chosen, some are refused before they are sent, some by the broker,
+// and some go to the quarantine. The move counts each of them, and the reader remembers only those
+// that were sent.
 func TestEachOfAPartIsJudgedByItself(t *testing.T) {
 	from, to := newShelf(24), &post{answers: map[string]error{}}
 	var want []string
@@ -168,14 +170,16 @@ func TestEachOfAPartIsJudgedByItself(t *testing.T) {
 	number := func(value []byte) (n int) { _, _ = fmt.Sscan(string(value), &n); return n % 6 }
 	got, err := redrive.Mover{
 		From: from, Batch: 24, Choose: func(r *broker.Record) bool { return number(r.Value) != 1 },
-		Destination: redrive.Destination{To: to, Channel: "in", Quarantine: "aside", MaxRedrives: 3, Transform: func(_ context.Context, r *broker.Returning) error {
-			if number(r.Value) == 0 {
-				return errors.New("cannot be mended")
-			}
-			return nil
-		}},
+		Destination: redrive.Destination{To: to, Channel: "in", Quarantine: "aside", MaxRedrives: 3,
+			Transform: func(_ context.Context, r *broker.Returning) error {
+				if number(r.Value) == 0 {
+					return errors.New("cannot be repaired")
+				}
+				return nil
+			}},
 	}.Run(t.Context())
-	if err != nil || got.Read != 24 || got.Redriven != 8 || got.Quarantined != 4 || got.Passed != 4 || got.Skipped != 8 || len(got.Refused) != 8 || got.To["in"] != 8 || got.To["aside"] != 4 {
+	if err != nil || got.Read != 24 || got.Redriven != 8 || got.Quarantined != 4 || got.Passed != 4 || got.Skipped != 8 ||
+		len(got.Refused) != 8 || got.To["in"] != 8 || got.To["aside"] != 4 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if !slices.Equal(from.kept, want) {
@@ -184,13 +188,14 @@ func TestEachOfAPartIsJudgedByItself(t *testing.T) {
 	from.check(t)
 }
 
-// The rate of a move holds for all of its parts together.
+// The rate of a move counts for all its parts together.
 func TestRateOfParts(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	begun := now
 	got, err := redrive.Mover{
-		From: newShelf(30), Destination: redrive.Destination{To: &post{}, Channel: "in"}, Batch: 8, Rate: 10, Clock: func() time.Time { return now },
-		Wait: func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil },
+		From: newShelf(30), Destination: redrive.Destination{To: &post{}, Channel: "in"}, Batch: 8, Rate: 10,
+		Clock: func() time.Time { return now },
+		Wait:  func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil },
 	}.Run(t.Context())
 	if took := now.Sub(begun); err != nil || got.Redriven != 30 || took < 2900*time.Millisecond || took > 3*time.Second {
 		t.Errorf("%+v in %s, %v", got, took, err)

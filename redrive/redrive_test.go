@@ -20,7 +20,7 @@ import (
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// fakeClock moves only when somebody waits or says so.
+// fakeClock moves only when a caller waits or the test says so.
 type fakeClock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -83,10 +83,13 @@ func buryNext(t *testing.T, st store.Store, c *fakeClock, change func(*nixie.Bur
 	if err != nil || len(ds) != 1 {
 		t.Fatalf("claim: %d, %v", len(ds), err)
 	}
-	b := &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "timeout: slow", Fingerprint: "v1-a", Redrivable: true, Rule: "reason:timeout"}
+	b := &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "timeout: slow", Fingerprint: "v1-a",
+		Redrivable: true, Rule: "reason:timeout"}
 	change(b)
-	f := &nixie.Failure{Generation: ds[0].Generation, Attempt: 1, StartedAt: c.Now(), FailedAt: c.Now(), Class: nixie.ClassTransient, Reason: nixie.ReasonTimeout, Text: "slow"}
-	if err := errors.Join(st.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Bury, Failure: f, Burial: b}})...); err != nil {
+	f := &nixie.Failure{Generation: ds[0].Generation, Attempt: 1, StartedAt: c.Now(), FailedAt: c.Now(), Class: nixie.ClassTransient,
+		Reason: nixie.ReasonTimeout, Text: "slow"}
+	if err := errors.Join(st.Settle(t.Context(),
+		[]nixie.Settlement{{Delivery: ds[0], Verb: nixie.Bury, Failure: f, Burial: b}})...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -103,7 +106,8 @@ func engine(t *testing.T, c redrive.Config, clock *fakeClock) *redrive.Engine {
 
 func plan(t *testing.T, e *redrive.Engine, max int) store.Operation {
 	t.Helper()
-	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}, max)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "repaired"},
+		nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}, max)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +117,8 @@ func plan(t *testing.T, e *redrive.Engine, max int) store.Operation {
 // statuses counts letters by status.
 func statuses(t *testing.T, st store.Store) map[nixie.Status]int64 {
 	t.Helper()
-	groups, _, err := st.Count(t.Context(), nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: store.ScanAll, Described: true})
+	groups, _, err := st.Count(t.Context(), nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: store.ScanAll,
+		Described: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +129,7 @@ func statuses(t *testing.T, st store.Store) map[nixie.Status]int64 {
 	return got
 }
 
-// once checks that each letter was redriven at most once and returns how many
-// were.
+// once checks that each letter was redriven at most once and returns how many were.
 func once(t *testing.T, st store.Store) int {
 	t.Helper()
 	list, _, err := st.Audit(t.Context(), store.AuditFilter{Chain: "orders"}, store.Page{Limit: 10_000})
@@ -193,7 +197,8 @@ func TestR28_RateIsKept(t *testing.T) {
 		rate float64
 		took time.Duration
 		n    int
-	}{{50, 0, 120}, {50, 7 * time.Millisecond, 120}, {200, 40 * time.Millisecond, 300}, {1.0 / 6, 0, 5}, {1000, 3 * time.Millisecond, 300}} {
+	}{{50, 0, 120}, {50, 7 * time.Millisecond, 120}, {200, 40 * time.Millisecond, 300}, {1.0 / 6, 0, 5},
+		{1000, 3 * time.Millisecond, 300}} {
 		t.Run(fmt.Sprintf("%g a second, commits of %s", c.rate, c.took), func(t *testing.T) {
 			clock := newClock()
 			st := &slow{Store: memory.New(memory.Options{Clock: clock.Now}), clock: clock, took: c.took}
@@ -276,8 +281,7 @@ func TestR29_InterruptedAnywhere(t *testing.T) {
 	}
 }
 
-// A process that dies between a commit and its answer leaves the outcome to be
-// found in the store.
+// If a process dies between a commit and its answer, the next one finds the outcome in the store.
 func TestR29_OutcomeUnknown(t *testing.T) {
 	clock := newClock()
 	st := &deaf{Store: open(t, clock)}
@@ -295,7 +299,7 @@ func TestR29_OutcomeUnknown(t *testing.T) {
 	}
 }
 
-// deaf does the second group and says that it does not know.
+// deaf commits the second group and answers with an unknown outcome.
 type deaf struct {
 	store.Store
 	calls int
@@ -366,19 +370,19 @@ func TestR30_LoopCap(t *testing.T) {
 	st := open(t, clock)
 	bury(t, st, clock, 1, nil)
 	e := engine(t, redrive.Config{Store: st, MaxRedrives: 2}, clock)
-	for life := 1; life <= 3; life++ {
+	for generation := 1; generation <= 3; generation++ {
 		r, err := e.Run(t.Context(), plan(t, e, 0).ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if life == 3 {
+		if generation == 3 {
 			if r.Done != 0 || r.Skipped != 1 || !strings.Contains(r.Refused[0].Why, "the cap is 2") {
 				t.Errorf("third redrive: %+v", r)
 			}
 			break
 		}
 		if r.Done != 1 {
-			t.Fatalf("redrive %d: %+v", life, r)
+			t.Fatalf("redrive %d: %+v", generation, r)
 		}
 		buryNext(t, st, clock, func(*nixie.Burial) {})
 	}
@@ -405,8 +409,8 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// A dedupe key that a newer message took is reported for its letter; the rest
-// goes, and the letter goes once the key is free.
+// If a newer message holds the dedupe key of a letter, that is reported for the letter. The others
+// go, and the letter goes once the key is free.
 func TestR36_ATakenKeyIsReportedAndTheRestGoes(t *testing.T) {
 	clock := newClock()
 	st := open(t, clock)
@@ -427,7 +431,8 @@ func TestR36_ATakenKeyIsReportedAndTheRestGoes(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	left, _, err := st.Letters(t.Context(), nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}, store.Page{})
-	if err != nil || len(left) != 1 || left[0].Message.Key != "b" || left[0].ID != r.Refused[0].Letter || !strings.Contains(r.Refused[0].Why, `dedupe key "b"`) {
+	if err != nil || len(left) != 1 || left[0].Message.Key != "b" || left[0].ID != r.Refused[0].Letter ||
+		!strings.Contains(r.Refused[0].Why, `dedupe key "b"`) {
 		t.Fatalf("%+v, refused %+v, %v", left, r.Refused, err)
 	}
 	for range 3 {
@@ -444,15 +449,16 @@ func TestR36_ATakenKeyIsReportedAndTheRestGoes(t *testing.T) {
 	}
 }
 
-// A purge is for the statuses that its choice names: what was put on hold since
-// the plan was made stays.
+// A purge removes only letters with the statuses of its plan: a letter that was held after the plan
+// was made stays.
 func TestR26_WhatIsHeldMeanwhileIsNotPurged(t *testing.T) {
 	clock := newClock()
 	st := open(t, clock)
 	bury(t, st, clock, 3, nil)
 	e := engine(t, redrive.Config{Store: st}, clock)
 	f := nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}
-	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnPurge, Actor: "ann", Reason: "old", Filter: filter.Text(f), Statuses: f.Statuses}, f, 0)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnPurge, Actor: "ann", Reason: "old", Filter: filter.Text(f),
+		Statuses: f.Statuses}, f, 0)
 	if err != nil || op.Selected != 3 {
 		t.Fatal(op, err)
 	}
@@ -491,7 +497,8 @@ func TestRefusedInput(t *testing.T) {
 		}
 	}
 	e := engine(t, redrive.Config{Store: st}, clock)
-	for _, op := range []store.Operation{{Event: store.OnBury, Actor: "a", Reason: "r"}, {Event: store.OnPurge, Actor: "a"}, {Event: store.OnRedrive, Actor: "a"}, {Event: store.OnRedrive, Reason: "r"}} {
+	for _, op := range []store.Operation{{Event: store.OnBury, Actor: "a", Reason: "r"}, {Event: store.OnPurge, Actor: "a"},
+		{Event: store.OnRedrive, Actor: "a"}, {Event: store.OnRedrive, Reason: "r"}} {
 		if _, err := e.Plan(t.Context(), op, nixie.Filter{}, 0); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%+v: %v", op, err)
 		}

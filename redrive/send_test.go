@@ -15,7 +15,7 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// post is a broker that answers as it is told, by the value of a record.
+// post is a broker whose answer depends on the value of a record.
 type post struct {
 	answers map[string]error
 	sent    []broker.Publication
@@ -33,15 +33,16 @@ func (p *post) Publish(_ context.Context, list []broker.Publication) func() []er
 
 func (p *post) Describe(context.Context, []string) ([]broker.Channel, error) { return nil, nil }
 
-// adopted is a store with letters of a broker, one for each value.
+// adopted makes a store with letters of a broker, one for each value.
 func adopted(t *testing.T, values ...string) *memory.Store {
 	t.Helper()
 	st := memory.New(memory.Options{})
 	for i, value := range values {
 		l := broker.Adopted("kafka", &broker.Record{
-			Channel: "in.dlq", Offset: int64(i), ID: [16]byte{1, 15: byte(i)}, Key: []byte(value), Value: []byte(value), Timestamp: time.UnixMilli(1_700_000_000_000 + int64(i)),
+			Channel: "in.dlq", Offset: int64(i), ID: [16]byte{1, 15: byte(i)}, Key: []byte(value), Value: []byte(value),
+			Timestamp: time.UnixMilli(1_700_000_000_000 + int64(i)),
 		}, "")
-		if value == "tired" {
+		if value == "too often" {
 			l.Message.Redrives, l.Message.Generation = 3, 4
 		}
 		l.NeedsReview = value == "review"
@@ -55,7 +56,7 @@ func adopted(t *testing.T, values ...string) *memory.Store {
 	return st
 }
 
-// sendAll redrives everything to a broker.
+// sendAll redrives all letters to a broker.
 func sendAll(t *testing.T, st *memory.Store, p *post, route redrive.Destination, id nixie.ID) (redrive.Result, error) {
 	t.Helper()
 	route.To = p
@@ -68,7 +69,7 @@ func sendAll(t *testing.T, st *memory.Store, p *post, route redrive.Destination,
 		t.Fatal(err)
 	}
 	if id.IsZero() {
-		op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
+		op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "repaired"}, nixie.Filter{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,16 +91,17 @@ func statusesOf(t *testing.T, st *memory.Store) map[string]nixie.Status {
 	return out
 }
 
-// What the broker took is resolved and in no queue; what one letter is refused for
-// leaves it as it was, and the others go.
+// Letters that the broker took are resolved and in no queue. A letter that is refused stays as it
+// was, and the others go.
 func TestLettersGoToABroker(t *testing.T) {
-	st := adopted(t, "a", "large", "b", "tired", "review", "stray", "c")
+	st := adopted(t, "a", "large", "b", "too often", "review", "stray", "c")
 	p := &post{answers: map[string]error{"large": nixie.Errorf(nixie.CodeLimit, "too large")}}
 	r, err := sendAll(t, st, p, redrive.Destination{}, nixie.ID{})
 	if err != nil || r.Done != 3 || r.Skipped != 4 || r.Pending != 0 || len(r.Refused) != 4 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if got := fmt.Sprint(statusesOf(t, st)); got != "map[a:resolved b:resolved c:resolved large:open review:open stray:open tired:open]" {
+	if got := fmt.Sprint(statusesOf(t,
+		st)); got != "map[a:resolved b:resolved c:resolved large:open review:open stray:open too often:open]" {
 		t.Error(got)
 	}
 	if len(p.sent) != 3 || p.sent[0].Channel != "in" || string(p.sent[0].Key) != "a" {
@@ -108,14 +110,14 @@ func TestLettersGoToABroker(t *testing.T) {
 	if ds, err := st.Claim(t.Context(), "in", nixie.Want{Max: 10, Lease: time.Minute}); err != nil || len(ds) > 0 {
 		t.Errorf("%d are in the queue as well, %v", len(ds), err)
 	}
-	// Once more: nothing that went goes again.
+	// Another operation sends none of those letters again.
 	if r, err = sendAll(t, st, p, redrive.Destination{}, nixie.ID{}); err != nil || r.Done != 0 || len(p.sent) != 3 {
 		t.Errorf("again: %+v, %d sent, %v", r, len(p.sent), err)
 	}
 }
 
-// S16: a letter whose outcome is unknown stays pending, the run stops, and the next
-// one sends it under the same ID.
+// S16: a letter whose outcome is unknown stays pending and the run stops. The next run sends it
+// under the same ID.
 func TestS16_UnknownOutcomeIsSentAgain(t *testing.T) {
 	st := adopted(t, "a", "b", "c", "d")
 	p := &post{answers: map[string]error{"c": nixie.Errorf(nixie.CodeOutcomeUnknown, "no answer")}}
@@ -140,7 +142,7 @@ func TestS16_UnknownOutcomeIsSentAgain(t *testing.T) {
 	}
 }
 
-// A letter is sent as it was changed on the way, and stays as it is.
+// The changes of a destination are in the record that is sent. The letter stays as it is.
 func TestChangedOnTheWay(t *testing.T) {
 	st := adopted(t, "a", "bad")
 	p := &post{}
@@ -148,13 +150,14 @@ func TestChangedOnTheWay(t *testing.T) {
 		Channel: "elsewhere", Set: []broker.RecordHeader{{Name: "by", Value: []byte("ann")}},
 		Transform: func(_ context.Context, r *broker.Returning) error {
 			if string(r.Value) == "bad" {
-				return errors.New("cannot be mended")
+				return errors.New("cannot be repaired")
 			}
-			r.Value = []byte("mended")
+			r.Value = []byte("repaired")
 			return nil
 		},
 	}, nixie.ID{})
-	if err != nil || r.Done != 1 || r.Skipped != 1 || len(p.sent) != 1 || p.sent[0].Channel != "elsewhere" || string(p.sent[0].Value) != "mended" || p.sent[0].Headers[0].Name != "by" {
+	if err != nil || r.Done != 1 || r.Skipped != 1 || len(p.sent) != 1 || p.sent[0].Channel != "elsewhere" ||
+		string(p.sent[0].Value) != "repaired" || p.sent[0].Headers[0].Name != "by" {
 		t.Fatalf("%+v, %+v, %v", r.Operation, p.sent, err)
 	}
 	letters, _, err := st.Letters(t.Context(), nixie.Filter{Keys: []string{"a"}}, store.Page{Whole: true})
@@ -163,7 +166,8 @@ func TestChangedOnTheWay(t *testing.T) {
 	}
 }
 
-// When the context ends in the middle nothing is called skipped that was not tried.
+// When the context ends in the middle of a group, the letters that were not tried do not count as
+// skipped.
 func TestStoppedOnTheWay(t *testing.T) {
 	st := adopted(t, "a", "b", "c", "d")
 	ctx, stop := context.WithCancel(t.Context())
@@ -185,16 +189,18 @@ func TestStoppedOnTheWay(t *testing.T) {
 	}
 }
 
-// Nonsense is refused before anything is read.
+// Invalid settings are refused before anything is read.
 func TestRoutesAndMovesAreChecked(t *testing.T) {
 	for what, r := range map[string]redrive.Destination{
-		"no broker": {}, "braces": {To: &post{}, Channel: "{topic}"}, "cap": {To: &post{}, MaxRedrives: -2}, "our header": {To: &post{}, Set: []broker.RecordHeader{{Name: "X-Redrive-Count"}}},
+		"no broker": {}, "braces": {To: &post{}, Channel: "{topic}"}, "cap": {To: &post{}, MaxRedrives: -2},
+		"our header": {To: &post{}, Set: []broker.RecordHeader{{Name: "X-Redrive-Count"}}},
 	} {
 		if _, err := (redrive.Mover{Destination: r}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for what, m := range map[string]redrive.Mover{"no reader": {}, "max": {Max: -1}, "batch": {Batch: redrive.MaxMove + 1}, "rate": {Rate: -1}} {
+	for what, m := range map[string]redrive.Mover{"no reader": {}, "max": {Max: -1}, "batch": {Batch: redrive.MaxMove + 1},
+		"rate": {Rate: -1}} {
 		m.Destination.To = &post{}
 		if _, err := m.Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%s: %v", what, err)
@@ -206,23 +212,26 @@ func TestRoutesAndMovesAreChecked(t *testing.T) {
 func TestCutLettersStay(t *testing.T) {
 	st := memory.New(memory.Options{})
 	l := broker.Adopted("kafka", &broker.Record{
-		Channel: "in.dlq", ID: [16]byte{1}, Value: []byte("v"), Timestamp: time.UnixMilli(1_700_000_000_000), Headers: []broker.RecordHeader{{Name: "h", Value: make([]byte, nixie.MaxHeaders)}},
+		Channel: "in.dlq", ID: [16]byte{1}, Value: []byte("v"), Timestamp: time.UnixMilli(1_700_000_000_000),
+		Headers: []broker.RecordHeader{{Name: "h", Value: make([]byte, nixie.MaxHeaders)}},
 	}, "")
 	if _, errs := st.Adopt(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
 	p := &post{}
-	if r, err := sendAll(t, st, p, redrive.Destination{}, nixie.ID{}); err != nil || r.Skipped != 1 || len(p.sent) != 0 || len(r.Refused) != 1 {
+	if r, err := sendAll(t, st, p, redrive.Destination{}, nixie.ID{}); err != nil || r.Skipped != 1 || len(p.sent) != 0 ||
+		len(r.Refused) != 1 {
 		t.Errorf("%+v, %+v, %v", r.Operation, p.sent, err)
 	}
 }
 
-// What was redriven too often goes to the quarantine with all it died of, and is done
-// with; the others go where they came from.
+// A record that was redriven too often goes to the quarantine with all its failures, and is done.
+// The others go back to the channel where they came from.
 func TestTiredLettersArePutAside(t *testing.T) {
-	st := adopted(t, "a", "tired", "stray")
+	st := adopted(t, "a", "too often", "stray")
 	p := &post{}
-	route := redrive.Destination{To: p, Quarantine: "{source}.quarantine", MaxRedrives: 3, Set: []broker.RecordHeader{{Name: "by", Value: []byte("ann")}}}
+	route := redrive.Destination{To: p, Quarantine: "{source}.quarantine", MaxRedrives: 3,
+		Set: []broker.RecordHeader{{Name: "by", Value: []byte("ann")}}}
 	send, err := route.Letters()
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +248,7 @@ func TestTiredLettersArePutAside(t *testing.T) {
 	if err != nil || r.Done != 2 || r.Quarantined != 1 || r.Skipped != 1 || len(p.sent) != 2 {
 		t.Fatalf("%+v, %d put aside, %+v, %v", r.Operation, r.Quarantined, p.sent, err)
 	}
-	if got := fmt.Sprint(statusesOf(t, st)); got != "map[a:resolved stray:open tired:resolved]" {
+	if got := fmt.Sprint(statusesOf(t, st)); got != "map[a:resolved stray:open too often:resolved]" {
 		t.Error(got)
 	}
 	for _, sent := range p.sent {
@@ -247,28 +256,31 @@ func TestTiredLettersArePutAside(t *testing.T) {
 		for _, h := range sent.Headers {
 			said[h.Name] = string(h.Value)
 		}
-		if string(sent.Value) != "tired" {
+		if string(sent.Value) != "too often" {
 			if said["by"] != "ann" || sent.Channel != "in" {
 				t.Errorf("%s: %v", sent.Channel, said)
 			}
 			continue
 		}
-		if sent.Channel != "in.quarantine" || said[broker.HeaderTopic] != "in" || said[broker.HeaderRedriveCount] != "3" || said[broker.HeaderFailureReason] == "" ||
-			said[broker.HeaderLetterID] == "" || said[broker.HeaderRedriveID] != "" || said[broker.HeaderOperation] != "" || said["by"] != "" {
+		if sent.Channel != "in.quarantine" || said[broker.HeaderTopic] != "in" || said[broker.HeaderRedriveCount] != "3" ||
+			said[broker.HeaderFailureReason] == "" ||
+			said[broker.HeaderLetterID] == "" || said[broker.HeaderRedriveID] != "" || said[broker.HeaderOperation] != "" ||
+			said["by"] != "" {
 			t.Errorf("%s: %v", sent.Channel, said)
 		}
 	}
 }
 
-// A letter that does not say where it came from can be put aside on a channel that does
-// not depend on that, and on no other.
+// A letter without an origin can go to a quarantine only if the name of that channel does not
+// depend on the origin.
 func TestStrayLettersPutAside(t *testing.T) {
 	for quarantine, want := range map[string]int{"aside": 1, "{source}.aside": 0} {
 		p := &post{}
 		from := newShelf(1)
 		from.rest[0].Channel = "nowhere"
 		from.rest[0].Headers = []broker.RecordHeader{{Name: broker.HeaderRedriveCount, Value: []byte("9")}}
-		got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: p, Channel: "in", Quarantine: quarantine}}.Run(t.Context())
+		got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: p, Channel: "in",
+			Quarantine: quarantine}}.Run(t.Context())
 		if err != nil || int(got.Quarantined) != want || len(p.sent) != want || int(got.Skipped) != 1-want {
 			t.Errorf("%s: %+v, %+v, %v", quarantine, got, p.sent, err)
 		}
@@ -291,8 +303,8 @@ func (d damaged) Letters(ctx context.Context, f nixie.Filter, page store.Page) (
 	return list, next, err
 }
 
-// What cannot be read whole is not sent to a broker: nobody could tell it there from what
-// was meant. The others go.
+// A letter that cannot be read whole is not sent to a broker, where no consumer could see the
+// damage. The others go.
 func TestDamagedLettersAreNotSent(t *testing.T) {
 	st, p := adopted(t, "good", "torn", "fine"), &post{}
 	send, err := redrive.Destination{To: p}.Letters()
@@ -303,12 +315,14 @@ func TestDamagedLettersAreNotSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "mended", Force: true}, nixie.Filter{}, 0)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "repaired", Force: true},
+		nixie.Filter{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, err := e.Run(t.Context(), op.ID)
-	if err != nil || r.Done != 2 || r.Skipped != 1 || len(r.Refused) != 1 || !strings.Contains(r.Refused[0].Why, "is damaged: its body does not fit its hash") {
+	if err != nil || r.Done != 2 || r.Skipped != 1 || len(r.Refused) != 1 ||
+		!strings.Contains(r.Refused[0].Why, "is damaged: its body does not fit its hash") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, sent := range p.sent {

@@ -14,12 +14,12 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// attended is a store beside which a worker handles at once whatever is redriven.
+// attended is a store with a worker that handles each redriven message at once.
 type attended struct {
 	store.Store
-	t      *testing.T
-	clock  *fakeClock
-	mended bool // what is handled succeeds
+	t        *testing.T
+	clock    *fakeClock
+	repaired bool // handled messages succeed
 }
 
 func (s *attended) Resolve(ctx context.Context, list []store.Resolution) []error {
@@ -33,7 +33,7 @@ func (s *attended) Resolve(ctx context.Context, list []store.Resolution) []error
 			return errs
 		}
 		done := nixie.Settlement{Delivery: ds[0], Verb: nixie.Complete}
-		if !s.mended {
+		if !s.repaired {
 			done = dying(ds[0], s.clock)
 		}
 		if err := errors.Join(s.Settle(ctx, []nixie.Settlement{done})...); err != nil {
@@ -45,13 +45,15 @@ func (s *attended) Resolve(ctx context.Context, list []store.Resolution) []error
 func dying(d *nixie.Delivery, c *fakeClock) nixie.Settlement {
 	return nixie.Settlement{
 		Delivery: d, Verb: nixie.Bury,
-		Failure: &nixie.Failure{Generation: d.Generation, Attempt: 1, StartedAt: c.Now(), FailedAt: c.Now(), Class: nixie.ClassTransient, Reason: nixie.ReasonTimeout, Text: "slow"},
-		Burial:  &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "timeout: slow", Fingerprint: "v1-a", Redrivable: true, Rule: "reason:timeout"},
+		Failure: &nixie.Failure{Generation: d.Generation, Attempt: 1, StartedAt: c.Now(), FailedAt: c.Now(),
+			Class: nixie.ClassTransient, Reason: nixie.ReasonTimeout, Text: "slow"},
+		Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "timeout: slow", Fingerprint: "v1-a",
+			Redrivable: true, Rule: "reason:timeout"},
 	}
 }
 
-// A redrive whose letters die again ends soon and leaves the others as they are; once
-// the cause is mended the same operation goes on, and what died before does not stop it.
+// A redrive whose letters die again ends soon and leaves the others as they are. Once the cause is
+// repaired the same operation goes on, and earlier deaths do not stop it.
 func TestStopsWhenItDiesAgain(t *testing.T) {
 	const letters = 200
 	for what, c := range map[string]struct {
@@ -77,23 +79,25 @@ func TestStopsWhenItDiesAgain(t *testing.T) {
 				if !errors.As(err, &stopped) || nixie.CodeOf(err) != nixie.CodeLimit {
 					t.Fatalf("%+v, %v", r.Operation, err)
 				}
-				if stopped.Again < c.least || stopped.Again > c.most || stopped.Moved != r.Done || r.Outcome.DiedAgain() != r.Done || r.Pending != letters-r.Done {
+				if stopped.Again < c.least || stopped.Again > c.most || stopped.Moved != r.Done || r.Outcome.DiedAgain() != r.Done ||
+					r.Pending != letters-r.Done {
 					t.Errorf("%+v, %+v, %+v", stopped, r.Operation, r.Outcome)
 				}
 				if got := redriven(t, st, letters); got != r.Done {
 					t.Errorf("%d were redriven, %d said", got, r.Done)
 				}
-				st.mended = true
+				st.repaired = true
 				before := r.Outcome.DiedAgain()
-				if r, err = e.Run(t.Context(), op.ID); err != nil || r.Done != letters || r.Outcome.DiedAgain() != before || r.Outcome.Succeeded != letters-before || r.Outcome.UnderWay != 0 {
-					t.Errorf("mended: %+v, %+v, %v", r.Operation, r.Outcome, err)
+				if r, err = e.Run(t.Context(), op.ID); err != nil || r.Done != letters || r.Outcome.DiedAgain() != before ||
+					r.Outcome.Succeeded != letters-before || r.Outcome.UnderWay != 0 {
+					t.Errorf("repaired: %+v, %+v, %v", r.Operation, r.Outcome, err)
 				}
 			})
 		}
 	}
 }
 
-// redriven is how many letters were redriven, each once at most.
+// redriven counts the letters that were redriven, and checks that each was at most once.
 func redriven(t *testing.T, st store.Store, letters int) (n int64) {
 	t.Helper()
 	list, _, err := st.Letters(t.Context(), nixie.Filter{}, store.Page{Limit: 10_000})
@@ -109,8 +113,8 @@ func redriven(t *testing.T, st store.Store, letters int) (n int64) {
 	return n
 }
 
-// Few that die again, none at all, and a redrive that is told to go on are not stopped;
-// nor is a discard by what was redriven before.
+// A redrive goes on if few or no letters die again, or if it has no bound. Letters that were
+// redriven before do not stop a discard.
 func TestGoesOnWhileItMay(t *testing.T) {
 	clock := newClock()
 	st := &attended{Store: memory.New(memory.Options{Clock: clock.Now}), t: t, clock: clock}
@@ -139,14 +143,15 @@ func TestStopsAreChecked(t *testing.T) {
 		if _, err := redrive.New(redrive.Config{Store: memory.New(memory.Options{}), Stop: s}); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%+v: %v", s, err)
 		}
-		if _, err := (redrive.Mover{From: newShelf(0), Destination: redrive.Destination{To: &post{}}, Stop: s}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
+		if _, err := (redrive.Mover{From: newShelf(0), Destination: redrive.Destination{To: &post{}},
+			Stop: s}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
 }
 
-// What went to a broker and dies there again comes to the office as another letter, which
-// names the redrive: it stops that.
+// A record that dies again at a broker comes to the office as another letter, which names the
+// redrive. Such letters stop it.
 func TestStopsWhenItDiesAgainOnABroker(t *testing.T) {
 	clock := newClock()
 	var values []string
@@ -164,7 +169,8 @@ func TestStopsWhenItDiesAgainOnABroker(t *testing.T) {
 		for ; dead < len(p.sent); dead++ {
 			out := p.sent[dead]
 			l := broker.Adopted("kafka", &broker.Record{
-				Channel: "in.dlq", Offset: int64(1000 + dead), ID: [16]byte{2, 15: byte(dead)}, Key: out.Key, Value: out.Value, Headers: out.Headers, Timestamp: clock.Now(),
+				Channel: "in.dlq", Offset: int64(1000 + dead), ID: [16]byte{2, 15: byte(dead)}, Key: out.Key, Value: out.Value,
+				Headers: out.Headers, Timestamp: clock.Now(),
 			}, "")
 			if _, errs := st.Adopt(t.Context(), []nixie.Letter{l}, "ann", "died on kafka"); errs[0] != nil {
 				t.Fatal(errs[0])
@@ -172,7 +178,7 @@ func TestStopsWhenItDiesAgainOnABroker(t *testing.T) {
 		}
 	}
 	e := engine(t, redrive.Config{Store: st, Send: send, Rate: 10, Progress: back}, clock)
-	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "repaired"}, nixie.Filter{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +189,7 @@ func TestStopsWhenItDiesAgainOnABroker(t *testing.T) {
 	}
 }
 
-// followed is a shelf onto which what was sent and died comes back.
+// followed is a shelf to which records that were sent and died come back.
 type followed struct {
 	*shelf
 	to   *post
@@ -201,15 +207,17 @@ func (f *followed) Since(context.Context) (list []broker.Record, _ error) {
 	return list, nil
 }
 
-// A move stops by what comes back onto the channel, counts only what it sent itself, and
-// a move that is run again goes on with the rest.
+// Records that come back onto the channel stop a move. It counts only records that it sent itself,
+// and the next run goes on with the rest.
 func TestMoveStopsWhenItDiesAgain(t *testing.T) {
 	clock := newClock()
 	from := &followed{shelf: newShelf(200), to: &post{}}
-	m := redrive.Mover{From: from, Destination: redrive.Destination{To: from.to, Channel: "in"}, Rate: 20, Batch: 40, Clock: clock.Now, Wait: clock.Wait}
+	m := redrive.Mover{From: from, Destination: redrive.Destination{To: from.to, Channel: "in"}, Rate: 20, Batch: 40, Clock: clock.Now,
+		Wait: clock.Wait}
 	got, err := m.Run(t.Context())
 	stopped := (*redrive.StoppedError)(nil)
-	if !errors.As(err, &stopped) || got.Redriven > 80 || got.DiedAgain != got.Redriven/2 || stopped.Again < redrive.StopLeast || len(from.kept) != int(got.Redriven) {
+	if !errors.As(err, &stopped) || got.Redriven > 80 || got.DiedAgain != got.Redriven/2 || stopped.Again < redrive.StopLeast ||
+		len(from.kept) != int(got.Redriven) {
 		t.Errorf("%+v, %d remembered, %v", got, len(from.kept), err)
 	}
 	m.Stop = redrive.Stop{Share: -1}
@@ -220,7 +228,7 @@ func TestMoveStopsWhenItDiesAgain(t *testing.T) {
 	from.check(t)
 }
 
-// busy is a store that needs long for what it does.
+// busy is a store whose calls take long.
 type busy struct {
 	store.Store
 	took time.Duration
@@ -241,8 +249,7 @@ func (s *busy) Resolve(ctx context.Context, list []store.Resolution) []error {
 	}
 }
 
-// A group may take as long as it takes; only when the redrive is stopped it is given so
-// long to end.
+// A group has no time limit until the redrive is stopped. Then it has a limited time to finish.
 func TestB085_SlowGroupsAreNotCutShort(t *testing.T) {
 	for took, want := range map[time.Duration]int64{20 * time.Second: 5, 40 * time.Second: 0} {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// TestWaitForOutcomesOfAWrongFix shows what a redrive costs whose cause is not mended:
-// few letters, at a rate and without one, however slow the handler is.
+// If the cause is not repaired a redrive costs only a few letters, with and without a rate, and
+// with a handler of any speed.
 func TestWaitForOutcomesOfAWrongFix(t *testing.T) {
 	const letters = 500
 	for _, rate := range []float64{0, 50} {
@@ -36,14 +36,14 @@ func TestWaitForOutcomesOfAWrongFix(t *testing.T) {
 	}
 }
 
-// TestWaitEndsWhereNobodyWorks shows that letters which nobody claims go all the same,
-// about a second later, and that what succeeds holds nothing back.
-func TestWaitEndsWhereNobodyWorks(t *testing.T) {
-	for what, most := range map[string]time.Duration{"nobody": 2 * time.Second, "a worker": 15 * time.Second} {
+// If no worker claims letters, a redrive waits for about a second and then goes on. Letters that
+// succeed hold nothing back.
+func TestWaitEndsWithoutAWorker(t *testing.T) {
+	for what, most := range map[string]time.Duration{"no worker": 2 * time.Second, "a worker": 15 * time.Second} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st, e, op := probed(t, redrive.Config{}, 2000)
-				if what != "nobody" {
+				if what != "no worker" {
 					defer st.handle(t, 20*time.Millisecond, true)()
 				}
 				began := time.Now()
@@ -56,8 +56,8 @@ func TestWaitEndsWhereNobodyWorks(t *testing.T) {
 	}
 }
 
-// TestWaitUntilEachHasAnOutcome shows that one can wait for what became of a redrive, for
-// so long, and take up again what died again.
+// A caller can wait for the outcomes of a redrive, for a limited time, and then redrive the letters
+// that died again.
 func TestWaitUntilEachHasAnOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, e, op := probed(t, redrive.Config{}, 5)
@@ -67,7 +67,7 @@ func TestWaitUntilEachHasAnOutcome(t *testing.T) {
 		began := time.Now()
 		o, err := e.Await(t.Context(), op.ID, time.Minute)
 		if took := time.Since(began); err != nil || o.UnderWay != 5 || took != time.Minute {
-			t.Errorf("nobody works: %+v, %v after %s", o, err, took)
+			t.Errorf("no worker: %+v, %v after %s", o, err, took)
 		}
 		end := st.handle(t, time.Second, false)
 		if o, err = e.Await(t.Context(), op.ID, time.Minute); err != nil || o != (store.Outcome{SameFailure: 5}) {
@@ -87,12 +87,12 @@ func TestWaitUntilEachHasAnOutcome(t *testing.T) {
 		}
 		defer st.handle(t, time.Second, true)()
 		if o, err = e.Await(t.Context(), op.ID, time.Minute); err != nil || o != (store.Outcome{Succeeded: 5}) {
-			t.Errorf("mended: %+v, %v", o, err)
+			t.Errorf("repaired: %+v, %v", o, err)
 		}
 	})
 }
 
-// handled is a store with a worker beside it, in the time of a bubble.
+// handled is a store with a worker, in the time of a bubble.
 type handled struct{ store.Store }
 
 func probed(t *testing.T, c redrive.Config, letters int) (handled, *redrive.Engine, store.Operation) {
@@ -108,9 +108,9 @@ func probed(t *testing.T, c redrive.Config, letters int) (handled, *redrive.Engi
 	return st, e, plan(t, e, 0)
 }
 
-// handle lets a worker of one place handle what is there, each for some time, until the
+// handle runs a worker with one goroutine, which takes some time for each message. It ends when the
 // function that it returns is called.
-func (s handled) handle(t *testing.T, takes time.Duration, mended bool) (end func()) {
+func (s handled) handle(t *testing.T, takes time.Duration, repaired bool) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
 	go func() {
@@ -128,7 +128,7 @@ func (s handled) handle(t *testing.T, takes time.Duration, mended bool) (end fun
 			<-time.After(takes)
 			for _, d := range ds {
 				done := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
-				if !mended {
+				if !repaired {
 					done = dying(d, newClock())
 				}
 				if err := errors.Join(s.Settle(context.Background(), []nixie.Settlement{done})...); err != nil {

@@ -39,7 +39,6 @@ var notYet = []string{
 	"internal/where",
 	"office",
 	"privacy",
-	"redrive",
 	"store/.",
 	"store/itemdir",
 	"store/lifecycle",
