@@ -85,8 +85,8 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 					r.Channel, orDash(source), orDash(source))
 			}
 			err = errors.Join(err, a.add(ctx, letterfile.Record{
-				Letter: broker.Adopted(a.channel.System, r, a.queue),
-				Position:  fmt.Sprintf("topic %s, partition %d, offset %d", r.Channel, r.Partition, r.Offset),
+				Letter:   broker.Adopted(a.channel.System, r, a.queue),
+				Position: fmt.Sprintf("topic %s, partition %d, offset %d", r.Channel, r.Partition, r.Offset),
 			}))
 			if err != nil {
 				break

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"text/tabwriter"
+	"unicode/utf16"
 
 	"github.com/nixie-go/nixie/office"
 )
@@ -49,14 +51,12 @@ func encode(v any) ([]byte, error) {
 	if bytes.ContainsFunc(line, harmful) {
 		var safe bytes.Buffer
 		for _, r := range string(line) {
-			switch {
-			case r > 0xffff && harmful(r):
-				high, low := (r-0x10000)>>10+0xd800, (r-0x10000)&0x3ff+0xdc00
-				fmt.Fprintf(&safe, `\u%04x\u%04x`, high, low)
-			case harmful(r):
-				fmt.Fprintf(&safe, `\u%04x`, r)
-			default:
+			if !harmful(r) {
 				safe.WriteRune(r)
+				continue
+			}
+			for _, half := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&safe, `\u%04x`, half)
 			}
 		}
 		line = safe.Bytes()
@@ -146,13 +146,11 @@ func (f *facts) add(pairs ...string) {
 }
 
 func (f facts) print(w io.Writer) {
-	width := 0
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range f {
-		width = max(width, displayWidth(row[0]))
+		fmt.Fprintf(t, "%s\t%s\n", row[0], escapeLine(row[1]))
 	}
-	for _, row := range f {
-		fmt.Fprintf(w, "%s  %s\n", pad(row[0], width), escapeLine(row[1]))
-	}
+	_ = t.Flush() // w is in memory
 }
 
 func printFacts(w io.Writer, pairs ...string) {

@@ -218,8 +218,5 @@ func cut(s string, n int) string {
 	return condition().Truncate(s, max(n, 1), "…")
 }
 
-// pad fills a line up to n columns.
-func pad(s string, n int) string { return s + strings.Repeat(" ", max(n-displayWidth(s), 0)) }
-
 // condition fixes the widths of characters for every locale.
 func condition() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
