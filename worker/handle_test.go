@@ -46,8 +46,8 @@ func TestOutcomes(t *testing.T) {
 			nixie.ReasonHandler},
 		{"release", func(context.Context, *nixie.Delivery) error { return nixie.Verdict(nixie.Release, nil) }, nixie.Release, ""},
 		{"panic", func(context.Context, *nixie.Delivery) error { panic("boom") }, nixie.Retry, nixie.ReasonPanic},
-		{"panic nil", func(context.Context, *nixie.Delivery) error { panic(nil) }, nixie.Retry, nixie.ReasonPanic},
 		//nolint:govet // on purpose
+		{"panic nil", func(context.Context, *nixie.Delivery) error { panic(nil) }, nixie.Retry, nixie.ReasonPanic},
 		{"panic typed nil", func(context.Context, *nixie.Delivery) error { panic((*nilled)(nil)) }, nixie.Retry, nixie.ReasonPanic},
 		{"panic mean", func(context.Context, *nixie.Delivery) error { panic(&mean{}) }, nixie.Retry, nixie.ReasonPanic},
 		{"goexit", func(context.Context, *nixie.Delivery) error { runtime.Goexit(); return nil }, nixie.Retry, nixie.ReasonPanic},
@@ -147,19 +147,18 @@ func TestContext(t *testing.T) {
 			if end, ok := ctx.Deadline(); !ok || !end.Equal(begun.Add(time.Minute)) {
 				t.Errorf("deadline %v, %v", end, ok)
 			}
-			if ctx.Value(valueKey{}) != "value" || ctx.Value("other") != nil {
+			if ctx.Value(valueKey{}) != "value" || ctx.Value(otherKey{}) != nil {
 				t.Error("values of Run's context are not those of the handler's")
 			}
 			if ctx.Err() != nil || context.Cause(ctx) != nil {
 				t.Error("over before it began")
 			}
-			child, cancel := context.WithCancel(context.WithValue(ctx, "other",
-				1)) //nolint:staticcheck // a key of its own is not the point
+			child, cancel := context.WithCancel(context.WithValue(ctx, otherKey{}, 1))
 			defer cancel()
 			short, cancel2 := context.WithTimeout(child, time.Second)
 			defer cancel2()
 			<-short.Done()
-			if child.Err() != nil || child.Value("other") != 1 || time.Since(begun) != time.Second {
+			if child.Err() != nil || child.Value(otherKey{}) != 1 || time.Since(begun) != time.Second {
 				t.Error("a child's end is not its parent's")
 			}
 			after := make(chan struct{})

@@ -149,7 +149,10 @@ func start(t *testing.T, c worker.Config) *going {
 	return g
 }
 
-type valueKey struct{}
+type (
+	valueKey struct{}
+	otherKey struct{}
+)
 
 // end stops the worker and checks that nothing is left.
 func (g *going) end() {

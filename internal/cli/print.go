@@ -138,9 +138,9 @@ type facts [][2]string
 
 // add takes names and values alternately. A value may be foreign text; an empty one is left out.
 func (f *facts) add(pairs ...string) {
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			*f = append(*f, [2]string{pairs[i], pairs[i+1]})
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			*f = append(*f, [2]string(pair))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"embed"
+	"slices"
 	"strings"
 	"sync"
 
@@ -32,8 +33,8 @@ type conditions struct{ ids, letters, positions string }
 // fill returns a statement with what its file leaves open: names in braces, and texts for them.
 func fill(file string, open ...string) string {
 	text := texts()[strings.TrimSuffix(file, ".sql")]
-	for i := 0; i < len(open); i += 2 {
-		text = strings.ReplaceAll(text, "{"+open[i]+"}", open[i+1])
+	for pair := range slices.Chunk(open, 2) {
+		text = strings.ReplaceAll(text, "{"+pair[0]+"}", pair[1])
 	}
 	return text
 }
