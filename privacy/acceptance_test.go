@@ -20,8 +20,7 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// leaks are secrets in the forms in which they come, by the key of the message
-// whose handler returns them.
+// leaks are errors with a secret, by the key of the message whose handler returns them.
 func leaks() map[string]string {
 	return map[string]string{
 		"url":    "dial postgres://app:Tr0ub4dor-url@db/x: refused",
@@ -37,8 +36,8 @@ func leaks() map[string]string {
 
 const leak = "Tr0ub4dor"
 
-// A worker with a mask leaves no secret of an error anywhere: not in the bytes of
-// the store, not with its observer, not in the groups.
+// A worker with a mask leaves no secret of an error anywhere. The bytes of the store, the observer
+// and the groups have none.
 func TestR24_MaskingLeavesNoSecretInTheStore(t *testing.T) {
 	folder := t.TempDir()
 	st, err := sqlite.Open(filepath.Join(folder, "n.db"), sqlite.Options{})
@@ -52,7 +51,8 @@ func TestR24_MaskingLeavesNoSecretInTheStore(t *testing.T) {
 	}
 	seen := work(t, st, privacy.Mask{privacy.Values(leak + "~value"), privacy.Secrets})
 	noLeak(t, "the observer", []byte(seen))
-	groups, _, err := st.Count(t.Context(), nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByFingerprint}, Scan: store.ScanAll, Described: true})
+	groups, _, err := st.Count(t.Context(), nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByFingerprint},
+		Scan: store.ScanAll, Described: true})
 	if err != nil || len(groups[0]) != len(leaks()) {
 		t.Fatalf("%d groups, want %d, %v", len(groups[0]), len(leaks()), err)
 	}
@@ -69,7 +69,7 @@ func TestR24_MaskingLeavesNoSecretInTheStore(t *testing.T) {
 	}
 }
 
-// Without a mask it is all there: the test above can fail.
+// Without a mask all secrets are there, so the test above can fail.
 func TestR24_WithoutMaskTheTextsStay(t *testing.T) {
 	folder := t.TempDir()
 	st, err := sqlite.Open(filepath.Join(folder, "n.db"), sqlite.Options{})
@@ -96,7 +96,7 @@ func TestR24_WithoutMaskTheTextsStay(t *testing.T) {
 	}
 }
 
-// work lets every message die of its leak and returns what an observer printed.
+// work lets every message die of its leak and returns the output of an observer.
 func work(t *testing.T, st store.Store, mask privacy.Mask) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -112,7 +112,8 @@ func work(t *testing.T, st store.Store, mask privacy.Mask) string {
 				panic(text)
 			}
 			return nixie.WithEvidence(nixie.Permanent(fmt.Errorf("deliver: %w", errors.New(text))), nixie.Failure{
-				Stack: text, Context: []string{text}, LogLocation: text, Step: text, Attachments: []nixie.Attachment{{Name: "stderr", Data: []byte(text)}},
+				Stack: text, Context: []string{text}, LogLocation: text, Step: text,
+				Attachments: []nixie.Attachment{{Name: "stderr", Data: []byte(text)}},
 			})
 		}),
 		Policy: once(t),
@@ -139,7 +140,7 @@ func work(t *testing.T, st store.Store, mask privacy.Mask) string {
 	return seen.String()
 }
 
-// once is a policy that retries nothing.
+// once makes a policy without retries.
 func once(t *testing.T) *policy.Policy {
 	t.Helper()
 	p, err := policy.New(policy.Config{MaxAttempts: 1})

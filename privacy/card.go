@@ -6,13 +6,13 @@ import "strings"
 const (
 	minCard   = 13
 	maxCard   = 19
-	cardEnd   = 4 // digits that stay, to be recognised by
+	cardEnd   = 4 // digits that stay, so that people recognise the card
 	cardSpace = 2 * maxCard
 )
 
-// Cards hides the numbers of payment cards but for their last four digits:
-// 13 to 19 digits, in groups or not, whose check digit is right. It is not part
-// of [Secrets], as one in ten long numbers looks like one.
+// Cards hides the numbers of payment cards except for their last four digits. Such a number has 13
+// to 19 digits, with or without groups, and the right check digit. One in ten other long numbers
+// has it too, so Cards is not part of [Secrets].
 func Cards(text string) string {
 	var out strings.Builder
 	kept := 0
@@ -40,15 +40,15 @@ func Cards(text string) string {
 	return out.String()
 }
 
-// cardAt returns where the number ends that text begins with, and where its
-// last four digits begin; 0 when it is none.
+// cardAt returns the end of the card number that text begins with, and the offset of its last four
+// digits; 0 if there is none.
 func cardAt(text string) (end, last int) {
 	var digits []byte
-	var places []int
+	var offsets []int
 	for i := range len(text) {
 		b := text[i]
 		if isDigit(b) {
-			digits, places, end = append(digits, b-'0'), append(places, i), i+1
+			digits, offsets, end = append(digits, b-'0'), append(offsets, i), i+1
 			continue
 		}
 		if b != ' ' && b != '-' || i+1 == len(text) || !isDigit(text[i+1]) {
@@ -61,10 +61,10 @@ func cardAt(text string) (end, last int) {
 	if len(digits) < minCard || len(digits) > maxCard || !luhn(digits) {
 		return 0, 0
 	}
-	return end, places[len(digits)-cardEnd]
+	return end, offsets[len(digits)-cardEnd]
 }
 
-// luhn checks the check digit. Numbers of one digit only are none.
+// luhn checks the check digit. It refuses a number whose digits are all the same.
 func luhn(digits []byte) bool {
 	sum, same := 0, true
 	for i := range digits {

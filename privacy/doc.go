@@ -1,22 +1,20 @@
-// Package privacy hides secrets in the texts that failures are recorded by.
+// Package privacy hides secrets in the texts of failures.
 //
-// A [Mask] is a list of rules. It is given to a worker or a desk by option and
-// applied where the failure is made, so that neither store nor observer, log or
-// screen ever sees what it hides:
+// A [Mask] is a list of rules. A worker or a desk gets it in its config and applies it when it
+// makes a failure. So no store, observer, log or screen ever sees the secrets:
 //
 //	mask := privacy.Mask{privacy.Secrets, privacy.Pattern(regexp.MustCompile(`cust-\d{6}`))}
 //	worker.New(worker.Config{Mask: mask.Failure, …})
 //
-// A queue whose worker has no mask keeps its texts as they are. Nothing is
-// spent on a message that succeeds.
+// A worker without a mask changes no text. A message that succeeds costs nothing.
 //
-// What is hidden is replaced by [Hidden], always the same, so that failures of
-// one cause stay one group whatever the secret was. The name of a secret, the
-// scheme of a header and the prefix of a token stay, to be recognised by.
+// A mask replaces every secret by the same text, [Hidden], so that failures of one cause stay one
+// group. The name of a secret, the scheme of a header and the prefix of a token stay, so that
+// people recognise them.
 //
 // # What Secrets knows
 //
-//   - pairs of a telling name and a value, in the forms of environment, query
+//   - pairs of a secret's name and a value, in the forms of environment, query
 //     string, JSON (escaped or not), YAML, Go maps and structs, connection
 //     strings and headers: a name that ends in password, passwd, passphrase,
 //     secret, token, api key, access key, private key and the like
@@ -29,8 +27,7 @@
 //
 // # What it cannot know
 //
-// A secret without a name, form or prefix is not recognised: give it to
-// [Values]. Words after "password: " in the middle of a sentence are hidden
-// only when they look random, because most of such words explain an error. The
-// bodies of messages are not touched.
+// Secrets does not recognise a secret without a name, form or prefix: give it to [Values]. It hides
+// words after "password: " in the middle of a sentence only if they look random, because most such
+// words explain an error. It does not change the bodies of messages.
 package privacy

@@ -4,15 +4,16 @@ import "strings"
 
 const maxUserInfo = 1 << 10 // bytes of user and password in a URL
 
-// url hides the password of a URL, and the path of one that is a secret as a
-// whole. It stands at the colon behind the scheme.
+// url hides the password of a URL, or the path of a URL that is a secret as a whole. The scanner is
+// at the colon after the scheme.
 func (s *scanner) url() bool {
 	from := s.at + len("://")
 	if s.secretPath(from) {
 		return true
 	}
 	reach := s.text[from:min(len(s.text), from+maxUserInfo)]
-	if n := strings.IndexFunc(reach, func(r rune) bool { return r <= ' ' || r == '"' || r == '\'' || r == '`' || r == '<' || r == '>' }); n >= 0 {
+	endsURL := func(r rune) bool { return r <= ' ' || r == '"' || r == '\'' || r == '`' || r == '<' || r == '>' }
+	if n := strings.IndexFunc(reach, endsURL); n >= 0 {
 		reach = reach[:n]
 	}
 	authority := reach
@@ -36,8 +37,10 @@ func (s *scanner) url() bool {
 
 const minLoneUser = 16 // bytes of a user in a URL that may be a token
 
-// secretPaths are addresses that whoever knows them may use.
-var secretPaths = [...]string{"hooks.slack.com/services/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", "api.telegram.org/bot"}
+// secretPaths are addresses that need no other credential.
+var secretPaths = [...]string{
+	"hooks.slack.com/services/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", "api.telegram.org/bot",
+}
 
 func (s *scanner) secretPath(from int) bool {
 	for _, p := range secretPaths {
@@ -49,8 +52,7 @@ func (s *scanner) secretPath(from int) bool {
 	return false
 }
 
-// driverName hides the password in user:password@tcp(host)/database. It stands
-// at the at sign.
+// driverName hides the password in user:password@tcp(host)/database. The scanner is at the at sign.
 func (s *scanner) driverName() {
 	protocol := s.endOf(s.at+1, isLetter)
 	if protocol == s.at+1 || s.byteAt(protocol) != '(' {
@@ -62,7 +64,7 @@ func (s *scanner) driverName() {
 	}
 }
 
-// dash looks at what begins with a dash: keys in PEM, and options.
+// dash reads a word that begins with a dash: a key in PEM, or an option.
 func (s *scanner) dash() bool {
 	switch {
 	case strings.HasPrefix(s.rest(), "-----BEGIN "):
@@ -76,8 +78,8 @@ func (s *scanner) dash() bool {
 
 const maxPEMLabel = 64 // bytes of the label of a PEM block
 
-// label reads the label of a PEM line and returns where the line ends, if it is
-// that of a private key.
+// label reads the label of a PEM line and returns the end of the line, if the label is that of a
+// private key.
 func (s *scanner) label(from int) (end int, ok bool) {
 	near := s.text[from:min(len(s.text), from+maxPEMLabel)]
 	n := strings.Index(near, "-----")
@@ -87,8 +89,8 @@ func (s *scanner) label(from int) (end int, ok bool) {
 	return from + n + len("-----"), true
 }
 
-// privateKey hides the body of a private key. One whose end was cut off is
-// hidden as far as it can go.
+// privateKey hides the body of a private key. If the end was cut off it hides all that can be a
+// part of the key.
 func (s *scanner) privateKey() bool {
 	from, ok := s.label(s.at + len("-----BEGIN "))
 	if !ok {
@@ -101,8 +103,7 @@ func (s *scanner) privateKey() bool {
 	return s.hide(from, to)
 }
 
-// endOfPrivateKey hides the lines before the end of a key whose beginning was
-// cut off.
+// endOfPrivateKey hides the lines before the end of a key whose beginning was cut off.
 func (s *scanner) endOfPrivateKey() {
 	if _, ok := s.label(s.at + len("-----END ")); !ok {
 		return
@@ -116,14 +117,13 @@ func (s *scanner) endOfPrivateKey() {
 	}
 }
 
-// isPEM tells what a PEM block is made of, headers and escaped line ends
-// included.
+// isPEM reports whether b may be in a PEM block, including its headers and escaped line ends.
 func isPEM(b byte) bool {
 	return isCredential(b) || isSpace(b) || b == '\\' || b == ':' || b == ',' || b == '*'
 }
 
-// option hides what follows an option such as --password, also in a printed
-// list of arguments, and the password in -u user:password.
+// option hides the value of an option such as --password, also in a printed list of arguments. It
+// also hides the password in -u user:password.
 func (s *scanner) option() bool {
 	if b := s.byteAt(s.at - 1); s.at > 0 && !isSpace(b) && !isQuote(b) && strings.IndexByte("[(,", b) < 0 {
 		return false
@@ -136,7 +136,7 @@ func (s *scanner) option() bool {
 	name := s.text[from:end]
 	start := end
 	if isQuote(s.byteAt(start)) {
-		start++ // its own, in a printed list
+		start++ // a printed list has quotes around each argument
 	}
 	if s.byteAt(start) == ',' {
 		start++
@@ -145,7 +145,7 @@ func (s *scanner) option() bool {
 		return false
 	}
 	user := name == "u" || name == "user" || name == "proxy-user"
-	if tells := telling(name); !user && (tells == harmless || tells == weak) {
+	if class := classify(name); !user && (class == harmless || class == weak) {
 		return false
 	}
 	v, ok := s.value(start)
@@ -156,7 +156,8 @@ func (s *scanner) option() bool {
 	switch {
 	case user:
 		colon := strings.IndexByte(word, ':')
-		return colon > 0 && colon+1 < len(word) && !numeric(word[colon+1:]) && !strings.HasPrefix(word[colon:], "://") && s.hide(v.from+colon+1, v.to)
+		return colon > 0 && colon+1 < len(word) && !numeric(word[colon+1:]) && !strings.HasPrefix(word[colon:], "://") &&
+			s.hide(v.from+colon+1, v.to)
 	case word[0] == '-' || harmlessValue(word) || stateWord(word), !v.quoted && len(word) < 4 && small(word):
 		return false // use --token to log in
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Hidden stands for what was hidden.
+// Hidden replaces every secret.
 const Hidden = "***"
 
 // withheld replaces a text whose rule panicked.
@@ -43,9 +43,9 @@ func (m Mask) Text(text string) (masked string) {
 	return text
 }
 
-// Failure hides the secrets in all texts of a failure that come from its error:
-// text, type, context, stack, step, place of the log, and attachments that are
-// text. The error itself is not touched. Slices are replaced, not written to.
+// Failure hides the secrets in all texts of a failure that come from its error. They are text,
+// type, context, stack, step, log location, and attachments that are text. It does not change the
+// error itself. It replaces slices and does not write into them.
 func (m Mask) Failure(f *nixie.Failure) {
 	if len(m) == 0 {
 		return
@@ -68,28 +68,27 @@ func (m Mask) Failure(f *nixie.Failure) {
 	}
 }
 
-// Header returns the value of a header: hidden whole if its name says that it
-// is a secret, else as Text has it.
+// Header returns the masked value of a header. It hides the whole value if the name is that of a
+// secret, and else returns the same as Text.
 func (m Mask) Header(name, value string) string {
-	if len(m) > 0 && value != "" && telling(name) != harmless {
+	if len(m) > 0 && value != "" && classify(name) != harmless {
 		return Hidden
 	}
 	return m.Text(value)
 }
 
-// Pattern hides what matches, or, if the pattern has groups, what its groups
-// match.
+// Pattern hides the matches of a pattern, or the matches of its groups if it has groups.
 func Pattern(pattern *regexp.Regexp) Rule {
 	return func(text string) string {
 		var out strings.Builder
 		kept := 0
 		for _, match := range pattern.FindAllStringSubmatchIndex(text, -1) {
-			spans := match[2:]
-			if len(spans) == 0 {
-				spans = match
+			ranges := match[2:]
+			if len(ranges) == 0 {
+				ranges = match
 			}
-			for i := 0; i < len(spans); i += 2 {
-				if from, to := spans[i], spans[i+1]; from >= kept && from < to {
+			for i := 0; i < len(ranges); i += 2 {
+				if from, to := ranges[i], ranges[i+1]; from >= kept && from < to {
 					out.WriteString(text[kept:from])
 					out.WriteString(Hidden)
 					kept = to
@@ -104,8 +103,8 @@ func Pattern(pattern *regexp.Regexp) Rule {
 	}
 }
 
-// Values hides known secrets wherever they occur. Those shorter than
-// [MinValue] are left out, since they are parts of ordinary words.
+// Values hides known secrets wherever they occur. It leaves out secrets shorter than [MinValue],
+// which may be parts of ordinary words.
 func Values(secrets ...string) Rule {
 	var known []string
 	for _, s := range secrets {
@@ -121,13 +120,12 @@ func Values(secrets ...string) Rule {
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// Environment hides the values of those variables, given as NAME=value, whose
-// names say that they are secrets.
+// Environment hides the values of variables, given as NAME=value, whose names are those of secrets.
 func Environment(variables []string) Rule {
 	var secrets []string
 	for _, v := range variables {
 		name, value, _ := strings.Cut(v, "=")
-		if telling(name) != harmless && len(value) >= minEnvSecret && !harmlessValue(value) && !strings.HasPrefix(value, "/") {
+		if classify(name) != harmless && len(value) >= minEnvSecret && !harmlessValue(value) && !strings.HasPrefix(value, "/") {
 			secrets = append(secrets, value)
 		}
 	}

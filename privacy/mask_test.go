@@ -16,13 +16,16 @@ func TestRules(t *testing.T) {
 		text, want string
 	}{
 		{"pattern", Pattern(regexp.MustCompile(`cust-\d+`)), "cust-12 and cust-3 left", "*** and *** left"},
-		{"pattern with groups", Pattern(regexp.MustCompile(`name=(\w+) age=(\d+)`)), "name=ann age=7; name=bob age=8", "name=*** age=***; name=*** age=***"},
+		{"pattern with groups", Pattern(regexp.MustCompile(`name=(\w+) age=(\d+)`)), "name=ann age=7; name=bob age=8",
+			"name=*** age=***; name=*** age=***"},
 		{"pattern that matches nothing", Pattern(regexp.MustCompile(`x*`)), "abc", "abc"},
 		{"values", Values("hunter2", "hunter2hunter2", "short", ""), "hunter2 hunter2hunter2 short", "*** *** short"},
-		{"environment", Environment([]string{"DB_PASSWORD=swordfish", "PWD=/srv/ann/x", "TOKEN_TYPE=bearerbearer", "API_TOKEN=short", "HOME=/srv/ann", "X_SECRET=$REFERENCE"}),
+		{"environment", Environment([]string{"DB_PASSWORD=swordfish", "PWD=/srv/ann/x", "TOKEN_TYPE=bearerbearer", "API_TOKEN=short",
+			"HOME=/srv/ann", "X_SECRET=$REFERENCE"}),
 			"swordfish in /srv/ann/x, bearerbearer short $REFERENCE", "*** in /srv/ann/x, bearerbearer short $REFERENCE"},
 		{"cards", Cards, "card 4111 1111 1111 1111 and 5500-0000-0000-0004, 378282246310005", "card ***1111 and ***0004, ***0005"},
-		{"no cards", Cards, "4111111111111112 0000000000000000 123 v4111111111111111 41111111111111111111111", "4111111111111112 0000000000000000 123 v4111111111111111 41111111111111111111111"},
+		{"no cards", Cards, "4111111111111112 0000000000000000 123 v4111111111111111 41111111111111111111111",
+			"4111111111111112 0000000000000000 123 v4111111111111111 41111111111111111111111"},
 	} {
 		if got := c.rule(c.text); got != c.want {
 			t.Errorf("%s: %q became %q, want %q", c.name, c.text, got, c.want)
@@ -48,7 +51,8 @@ func TestMaskHeader(t *testing.T) {
 	mask := Mask{Secrets}
 	for _, c := range [...][3]string{
 		{"Authorization", "Bearer x", Hidden}, {"cookie", "a=b", Hidden}, {"X-Api-Key", "abc", Hidden}, {"x-csrf-token", "abc", Hidden},
-		{"request-id", "r-1", "r-1"}, {"idempotency-key", "k-1", "k-1"}, {"reply-to", "amqp://u:hunter2@h", "amqp://u:***@h"}, {"authorization", "", ""},
+		{"request-id", "r-1", "r-1"}, {"idempotency-key", "k-1", "k-1"}, {"reply-to", "amqp://u:hunter2@h", "amqp://u:***@h"},
+		{"authorization", "", ""},
 	} {
 		if got := mask.Header(c[0], c[1]); got != c[2] {
 			t.Errorf("%s: %q became %q, want %q", c[0], c[1], got, c[2])
@@ -59,8 +63,8 @@ func TestMaskHeader(t *testing.T) {
 	}
 }
 
-// Every text that comes from the error is masked; nothing else is touched, and
-// what the failure shares with others is not written to.
+// Every text that comes from the error is masked, and nothing else changes. Slices that the failure
+// shares with others are not written to.
 func TestMaskFailure(t *testing.T) {
 	const leak = "password=hunter2"
 	context, attached := []string{leak}, []nixie.Attachment{

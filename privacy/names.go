@@ -2,29 +2,29 @@ package privacy
 
 import "strings"
 
-// tell is what a name says about its value.
-type tell int
+// nameClass classifies the name of a value.
+type nameClass int
 
 const (
-	harmless tell = iota
-	weak          // a secret in the forms of programs, an ordinary word in prose
+	harmless nameClass = iota
+	weak               // a secret in the forms of programs, an ordinary word in prose
 	secret
 	credentials // a header: a scheme and what belongs to it
 	cookies     // a header: pairs
 )
 
-const maxNameLength = 64 // bytes of a name that are looked at
+const maxNameLength = 64 // bytes of a name that count
 
-// secretEndings are what names of secrets end in, without separators.
+// secretEndings lists the endings of names of secrets, without separators.
 var secretEndings = [...]string{
 	"password", "passwd", "passphrase", "passcode", "dbpass", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey",
 	"signingkey", "encryptionkey", "authkey", "accountkey", "sharedkey", "masterkey", "subscriptionkey", "sessionkey", "keymaterial",
 	"credential", "credentials", "sessionid", "sessid", "connectsid", "secretid", "xamzsignature", "xgoogsignature",
 }
 
-// telling says what a name tells. What counts is how it ends, because token_type
-// and password_file hold no secret.
-func telling(name string) tell {
+// classify classifies a name. Only its ending counts, because token_type and password_file hold no
+// secret.
+func classify(name string) nameClass {
 	if len(name) > maxNameLength {
 		name = name[len(name)-maxNameLength:]
 	}
@@ -43,15 +43,15 @@ func telling(name string) tell {
 	if len(plain) < 2 {
 		return harmless
 	}
-	return tellingPlain(string(plain), parts)
+	return classifyPlain(string(plain), parts)
 }
 
-func tellingPlain(plain string, parts int) tell {
+func classifyPlain(plain string, parts int) nameClass {
 	switch plain {
 	case "pwd", "pw", "pass", "sig", "auth":
 		return weak
 	}
-	switch plain[len(plain)-1] { // most names are done here
+	switch plain[len(plain)-1] { // excludes most names
 	case 'd', 'e', 't', 'n', 'y', 'l', 's':
 	default:
 		return harmless
@@ -72,7 +72,8 @@ func tellingPlain(plain string, parts int) tell {
 	return harmless
 }
 
-// stateWord tells what an error says of a secret instead of giving it.
+// stateWord reports whether a word describes a secret, such as expired or missing, instead of being
+// one.
 func stateWord(word string) bool {
 	switch strings.ToLower(word) {
 	case "null", "nil", "<nil>", "none", "undefined", "true", "false", "yes", "no", "ok", "eof", "empty", "missing", "required", "unset",
@@ -83,8 +84,8 @@ func stateWord(word string) bool {
 	return false
 }
 
-// harmlessValue tells values that are no secrets whatever they are called:
-// words for nothing, and references to what is elsewhere.
+// harmlessValue reports whether a value is no secret under any name: a word for nothing, or a
+// reference to a variable.
 func harmlessValue(value string) bool {
 	switch strings.ToLower(value) {
 	case "", "null", "nil", "<nil>", "none", "undefined", "true", "false", Hidden:
@@ -101,8 +102,7 @@ func harmlessValue(value string) bool {
 	return isOne && nameOnly(variable) && strings.ToUpper(variable) == variable
 }
 
-// nameOnly reports whether s is made of the bytes of a name of a variable and
-// does not begin with a digit.
+// nameOnly reports whether s can be the name of a variable.
 func nameOnly(s string) bool {
 	for i := range len(s) {
 		if b := s[i]; !isLetter(b) && b != '_' && (i == 0 || !isDigit(b)) {
@@ -135,7 +135,7 @@ func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
-// isWord tells the bytes of words, those of letters beyond ASCII included.
+// isWord reports whether b may be in a word. Bytes of letters beyond ASCII may.
 func isWord(b byte) bool { return isLetter(b) || isDigit(b) || b == '_' || b >= 0x80 }
 
 func isName(b byte) bool { return isLetter(b) || isDigit(b) || b == '_' || b == '-' || b == '.' }

@@ -2,24 +2,26 @@ package privacy
 
 import "strings"
 
-// name is what stands before the separator of a pair.
+// name is the name before the separator of a pair.
 type name struct {
-	tells  tell
-	quoted bool // the name itself is
-	opener byte // the quote before it, when what that opens goes on behind the separator
-	leads  bool // nothing but marks stands before it in its line
+	class  nameClass
+	quoted bool // the name itself has quotes
+	opener byte // the quote before it, if the string that it opens goes on after the separator
+	leads  bool // only marks come before it in its line
 }
 
-// pair hides the value of a telling name. It stands at a colon or an equals
-// sign.
+// pair hides the value after the name of a secret. The scanner is at a colon or an equals sign.
 func (s *scanner) pair() bool {
 	equals := s.text[s.at] == '='
 	before, after := s.byteAt(s.at-1), s.byteAt(s.at+1)
-	if equals && (after == '=' || before == '=' || before == '!' || before == '<' || before == '>') || !equals && (after == ':' || before == ':') {
-		return false // a comparison, or a name space
+	switch {
+	case equals && (after == '=' || strings.IndexByte("=!<>", before) >= 0):
+		return false // a comparison
+	case !equals && (after == ':' || before == ':'):
+		return false // a name space
 	}
 	n := s.nameBefore(s.at)
-	if n.tells == harmless {
+	if n.class == harmless {
 		return false
 	}
 	from := s.at + 1
@@ -35,9 +37,9 @@ func (s *scanner) pair() bool {
 		return false
 	}
 	switch {
-	case n.tells == credentials && s.credentials(n, start), n.tells == cookies && s.cookies(n, start):
+	case n.class == credentials && s.credentials(n, start), n.class == cookies && s.cookies(n, start):
 		return true
-	case n.tells == weak && (!equals && !n.quoted || strings.IndexByte(`/[{`, s.text[start]) >= 0):
+	case n.class == weak && (!equals && !n.quoted || strings.IndexByte(`/[{`, s.text[start]) >= 0):
 		return false
 	}
 	v, ok := s.value(start)
@@ -63,13 +65,13 @@ func (s *scanner) nameBefore(at int) name {
 	if start == end {
 		return n
 	}
-	n.tells = telling(s.text[start:end])
+	n.class = classify(s.text[start:end])
 	if first := s.startOf(start-1, maxNameLength, isName); s.byteAt(start-1) == ' ' && first < start-1 {
-		if n.tells == harmless {
-			n.tells = telling(s.text[first:end])
+		if n.class == harmless {
+			n.class = classify(s.text[first:end])
 			start = first
 		} else if unexpected(s.text[first : start-1]) {
-			n.tells = harmless // a parser speaks of its own tokens
+			n.class = harmless // the error of a parser about one of its tokens
 		}
 	}
 	if b := s.byteAt(start - 1); !n.quoted && isQuote(b) {
@@ -87,10 +89,9 @@ func unexpected(word string) bool {
 	return false
 }
 
-// leads reports whether a name is the first of its line, or of its place in a
-// list or map.
+// leads reports whether a name is the first of its line, or of its entry in a list or map.
 func (s *scanner) leads(start int) bool {
-	start = s.startOf(start, maxNameLength, func(b byte) bool { return isBlank(b) || b == '-' || b == '*' || b == '>' || b == '<' || b == '#' })
+	start = s.startOf(start, maxNameLength, func(b byte) bool { return isBlank(b) || strings.IndexByte("-*><#", b) >= 0 })
 	switch s.byteAt(start - 1) {
 	case 0, '\n', '\r', '{', '[', '(', ',', ';', '|', '"', '\'':
 		return true
@@ -100,18 +101,18 @@ func (s *scanner) leads(start int) bool {
 	return false
 }
 
-// isSecret decides whether the value of a telling name is one.
+// isSecret decides whether the value after the name of a secret is one.
 func (s *scanner) isSecret(n name, v value, equals, spaced bool) bool {
 	text := s.text[v.from:v.to]
 	switch {
 	case harmlessValue(text):
 		return false
-	case n.tells == weak:
+	case n.class == weak:
 		return !numeric(text) && strings.IndexByte(text[:min(len(text), 3)], '\\') < 0 && text[0] != '/'
 	case equals, v.quoted, n.quoted, !spaced:
 		return !stateWord(text)
 	}
-	// What follows a colon and a blank may be a value, or the rest of a sentence.
+	// After a colon and a blank there may be a value, or the rest of a sentence.
 	end := s.byteAt(v.to)
 	switch {
 	case end == ':' || end == '(' || strings.Contains(text, "://"):
@@ -126,8 +127,7 @@ func (s *scanner) isSecret(n name, v value, equals, spaced bool) bool {
 	return !stateWord(text)
 }
 
-// lineGoesOn reports whether there is more than blanks before the end of the
-// line.
+// lineGoesOn reports whether there is more than blanks before the end of the line.
 func (s *scanner) lineGoesOn(at int) bool {
 	at = s.endOf(at, isBlank)
 	return at < len(s.text) && !isSpace(s.text[at])
@@ -150,8 +150,8 @@ func numeric(text string) bool {
 	return whole != "" && strings.Trim(whole+fraction, "0123456789") == ""
 }
 
-// credentials hides what follows the scheme in an Authorization header: one
-// word, or for schemes with parameters everything up to the end of the header.
+// credentials hides the credentials after the scheme in an Authorization header: one word, or for a
+// scheme with parameters the rest of the header.
 func (s *scanner) credentials(n name, start int) bool {
 	first := s.insideHeader(start)
 	scheme := s.endOf(first, isName)
@@ -181,13 +181,13 @@ func (s *scanner) cookies(n name, start int) bool {
 	return s.hide(first, s.endOfHeader(n, start))
 }
 
-// insideHeader skips what stands around the value of a header.
+// insideHeader skips quotes and brackets before the value of a header.
 func (s *scanner) insideHeader(start int) int {
 	return s.endOf(start, func(b byte) bool { return isQuote(b) || b == '[' || b == '\\' })
 }
 
-// endOfHeader is where the value of a header ends: at the quote that opened the
-// header or its value, at the bracket of a list, or with the line.
+// endOfHeader returns the end of the value of a header. It ends at the quote that closes the header
+// or its value, at the bracket of a list, or with the line.
 func (s *scanner) endOfHeader(n name, start int) int {
 	if v, ok := s.quoted(start); ok {
 		return v.to

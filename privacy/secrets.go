@@ -2,14 +2,13 @@ package privacy
 
 import "strings"
 
-// passes are how often a text is read at most.
+// passes limits how often Secrets reads a text.
 const passes = 4
 
-// Secrets hides what is a secret by its name, its form or its beginning; see
-// the comment of the package. It reads each byte a bounded number of times, and
-// a text without secrets is returned as it is. Hiding twice changes nothing: as
-// what is hidden changes what stands around it, a text is read again until
-// there is nothing left to hide.
+// Secrets hides the secrets that it recognises by name, form or prefix; see the comment of the
+// package. It reads each byte a bounded number of times, and returns a text without secrets as it
+// is. Hiding a secret can reveal another one next to it, so Secrets reads a text again until it
+// finds none. So hiding twice changes nothing.
 func Secrets(text string) string {
 	for range passes {
 		s := scanner{text: text}
@@ -24,18 +23,17 @@ func Secrets(text string) string {
 	return text
 }
 
-// scanner goes through a text once. Its finders look at what begins, or has its
-// middle, at a place; they hide something and move on behind it, or report
-// false.
+// scanner reads a text once. Its methods look for a secret that begins at the offset at, or has its
+// middle there. They hide it and move the offset behind it, or return false.
 type scanner struct {
 	text string
 	at   int
-	out  []byte // what is done, without the text from kept on; nil: nothing is hidden yet
+	out  []byte // the masked text up to kept; nil: nothing is hidden yet
 	kept int
-	done int // the end of what was hidden last, now or before
+	done int // the end of the last secret, hidden by this scanner or before
 }
 
-// next looks at one place.
+// next looks for a secret at one offset.
 func (s *scanner) next() {
 	b := s.text[s.at]
 	switch {
@@ -44,8 +42,8 @@ func (s *scanner) next() {
 			s.at = s.endOf(s.at, isWord)
 		}
 		return
-	case b == '\\' && strings.HasPrefix(s.rest(), `\n`), b == '\\' && strings.HasPrefix(s.rest(), `\t`), b == '\\' && strings.HasPrefix(s.rest(), `\r`):
-		s.at += 2 // the letter begins no word
+	case b == '\\' && strings.IndexByte("ntr", s.byteAt(s.at+1)) >= 0:
+		s.at += 2 // the letter of an escape begins no word
 		return
 	case b == ':' && strings.HasPrefix(s.rest(), "://"):
 		if s.url() {
@@ -73,8 +71,7 @@ func (s *scanner) next() {
 
 func (s *scanner) rest() string { return s.text[s.at:] }
 
-// hide replaces a span and goes on behind it, or stays where it is when that is
-// behind it already.
+// hide replaces a range of the text and moves the offset behind it, never back.
 func (s *scanner) hide(from, to int) bool {
 	from = max(from, s.done)
 	if from >= to {
@@ -89,7 +86,7 @@ func (s *scanner) hide(from, to int) bool {
 	return true
 }
 
-// endOf returns where the run of bytes ends that begins at from.
+// endOf returns the end of the run of bytes that begins at from.
 func (s *scanner) endOf(from int, belongs func(byte) bool) int {
 	for from < len(s.text) && belongs(s.text[from]) {
 		from++
@@ -97,8 +94,7 @@ func (s *scanner) endOf(from int, belongs func(byte) bool) int {
 	return from
 }
 
-// startOf returns where the run of bytes begins that ends before to, looking at
-// most at limit bytes.
+// startOf returns the beginning of the run of bytes that ends before to, at most limit bytes.
 func (s *scanner) startOf(to, limit int, belongs func(byte) bool) int {
 	least := max(0, to-limit)
 	for to > least && belongs(s.text[to-1]) {
@@ -107,7 +103,7 @@ func (s *scanner) startOf(to, limit int, belongs func(byte) bool) int {
 	return to
 }
 
-// endOfLine returns the end of the line that from is in.
+// endOfLine returns the end of the line that has from.
 func (s *scanner) endOfLine(from int) int {
 	if n := strings.IndexAny(s.text[from:], "\r\n"); n >= 0 {
 		return from + n
@@ -115,7 +111,7 @@ func (s *scanner) endOfLine(from int) int {
 	return len(s.text)
 }
 
-// byteAt is 0 outside of the text.
+// byteAt returns 0 outside of the text.
 func (s *scanner) byteAt(i int) byte {
 	if i < 0 || i >= len(s.text) {
 		return 0
@@ -144,7 +140,7 @@ func (s *scanner) word() bool {
 
 const minCredential = 8 // bytes of what follows Bearer or Basic
 
-// scheme hides the credential that follows a scheme of HTTP anywhere.
+// scheme hides the credential after a scheme of HTTP, also outside of a header.
 func (s *scanner) scheme(name string) bool {
 	from := s.at + len(name)
 	if from >= len(s.text) || !isBlank(s.text[from]) || !strings.EqualFold(s.text[s.at:from], name) {

@@ -2,7 +2,7 @@ package privacy
 
 import "strings"
 
-// value is a span of the text.
+// value is the range of a value in the text.
 type value struct {
 	from, to int
 	quoted   bool
@@ -14,7 +14,7 @@ func (s *scanner) value(start int) (value, bool) {
 	case b == '[':
 		return s.listed(start)
 	case b == '{':
-		return value{}, false // its own pairs are looked at
+		return value{}, false // the scanner reads its pairs
 	case b == '|' || b == '>':
 		return s.block(start)
 	case strings.IndexByte("bBuUrRfF", b) >= 0 && isQuote(s.byteAt(start+1)):
@@ -23,11 +23,11 @@ func (s *scanner) value(start int) (value, bool) {
 	if v, ok := s.quoted(start); ok {
 		return v, v.from < v.to
 	}
-	return s.bare(start)
+	return s.unquoted(start)
 }
 
-// quoted reads a string in quotes, which may be escaped as in JSON within JSON.
-// One that nothing closes ends with its line.
+// quoted reads a string in quotes, which may be escaped, as in JSON within JSON. A string without
+// an end ends with its line.
 func (s *scanner) quoted(start int) (value, bool) {
 	open := s.endOf(start, func(b byte) bool { return b == '\\' })
 	if !isQuote(s.byteAt(open)) {
@@ -38,7 +38,7 @@ func (s *scanner) quoted(start int) (value, bool) {
 	for i := open + 1; i < len(s.text); {
 		n := strings.IndexByte(s.text[i:], last)
 		if n < 0 || last == '\'' && strings.IndexByte(s.text[i:i+n], '\n') >= 0 {
-			break // an apostrophe, most likely: such strings end with their line
+			break // probably an apostrophe: strings in single quotes end with their line
 		}
 		i += n
 		escapes := i - s.startOf(i, i-open-1, func(b byte) bool { return b == '\\' })
@@ -55,7 +55,7 @@ func (s *scanner) quoted(start int) (value, bool) {
 	return value{open + 1, s.endOfLine(open), true}, true
 }
 
-// listed reads what is in brackets.
+// listed reads a value in brackets.
 func (s *scanner) listed(start int) (value, bool) {
 	end := len(s.text)
 	if n := strings.IndexAny(s.text[start:], "]\n"); n >= 0 {
@@ -69,7 +69,7 @@ func (s *scanner) listed(start int) (value, bool) {
 	return v, v.from < v.to
 }
 
-// block reads the indented lines behind a | or > of YAML.
+// block reads the indented lines after a | or > of YAML.
 func (s *scanner) block(start int) (value, bool) {
 	line := s.endOf(start, func(b byte) bool { return strings.IndexByte("|>+-", b) >= 0 })
 	if line-start > 2 || s.byteAt(line) != '\n' || !isBlank(s.byteAt(line+1)) {
@@ -83,11 +83,11 @@ func (s *scanner) block(start int) (value, bool) {
 	return value{from, to, true}, from < to
 }
 
-// bare reads a value without quotes: up to a blank, or a mark that ends it. What
-// closes a bracket or a sentence at its end is not part of it.
-func (s *scanner) bare(start int) (value, bool) {
+// unquoted reads a value without quotes: up to a blank, or a mark that ends it. Marks that close a
+// bracket or a sentence at its end are not part of it.
+func (s *scanner) unquoted(start int) (value, bool) {
 	end := start
-	for end < len(s.text) && !s.endsBare(end) {
+	for end < len(s.text) && !s.endsUnquoted(end) {
 		end++
 	}
 	for end > start && strings.IndexByte(")]}>.,;:!?", s.text[end-1]) >= 0 && !harmlessValue(s.text[start:end]) {
@@ -96,8 +96,8 @@ func (s *scanner) bare(start int) (value, bool) {
 	return value{start, end, false}, start < end
 }
 
-// endsBare reports whether a value without quotes ends at i.
-func (s *scanner) endsBare(i int) bool {
+// endsUnquoted reports whether a value without quotes ends at i.
+func (s *scanner) endsUnquoted(i int) bool {
 	b, next := s.text[i], s.byteAt(i+1)
 	switch {
 	case b <= ' ' || b == 0x7f:
