@@ -11,7 +11,8 @@ import (
 )
 
 // Adjust changes settings of a queue.
-func (s *Store) Adjust(ctx context.Context, name, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error) {
+func (s *Store) Adjust(ctx context.Context, name, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings,
+	error) {
 	if err := store.CheckOperator(name, actor, reason); err != nil {
 		return nixie.QueueSettings{}, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Adopt takes letters in that died elsewhere.
+// Adopt takes in letters of messages that died elsewhere.
 func (s *Store) Adopt(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error) {
 	receipts := make([]nixie.Receipt, len(letters))
 	_, refused, err := store.CheckAdoption(letters, actor, reason)
@@ -35,12 +35,12 @@ func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) 
 	case there != nil && there.cameBack(given):
 		return nixie.Receipt{ID: given.ID}, s.dieAgain(there.letter, given, actor, reason, now)
 	case there != nil:
-		return nixie.Receipt{ID: there.office(), Duplicate: true, Different: there.Hash != hash}, nil
+		return nixie.Receipt{ID: there.shownID(), Duplicate: true, Different: there.Hash != hash}, nil
 	}
 	q := s.queue(given.Message.Queue)
 	m := &message{Message: given.Message, dropped: given.HistoryDropped}
 	m.Message = m.show(true)
-	m.lay(given, hash, now)
+	m.makeDead(given, hash, now)
 	if m.ID.IsZero() {
 		m.ID = s.ids.New(now)
 	}
@@ -75,8 +75,8 @@ func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) 
 	return nixie.Receipt{ID: l.ID}, nil
 }
 
-// lay makes the message a dead one of the past.
-func (m *message) lay(given *nixie.Letter, hash nixie.Hash, now time.Time) {
+// makeDead gives the message the fields of a dead one.
+func (m *message) makeDead(given *nixie.Letter, hash nixie.Hash, now time.Time) {
 	m.Hash, m.State, m.NotBefore = hash, nixie.Dead, time.Time{}
 	m.Generation = max(m.Generation, 1)
 	m.number = int64(m.Deliveries)
@@ -89,18 +89,19 @@ func (m *message) lay(given *nixie.Letter, hash nixie.Hash, now time.Time) {
 	}
 }
 
-// known finds the message that a letter from elsewhere is about, if it was
-// taken in before.
+// known finds the message of a letter from elsewhere, if the store has it.
 func (s *Store) known(given *nixie.Letter) (*message, error) {
 	if l := s.letters[given.ID]; l != nil {
 		if id := given.Message.ID; !id.IsZero() && id != l.message.ID {
-			return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is here and belongs to message %s: it cannot be that of %s", given.ID, l.message.ID, id)
+			return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is here and belongs to message %s: it cannot be that of %s", given.ID,
+				l.message.ID, id)
 		}
 		return l.message, nil
 	}
 	if m := s.messages[given.Message.ID]; m != nil {
 		if m.letter != nil && !given.ID.IsZero() {
-			return nil, nixie.Errorf(nixie.CodeConflict, "message %s is here and has letter %s: it cannot have %s", m.ID, m.letter.ID, given.ID)
+			return nil, nixie.Errorf(nixie.CodeConflict, "message %s is here and has letter %s: it cannot have %s", m.ID, m.letter.ID,
+				given.ID)
 		}
 		return m, nil
 	}
@@ -115,11 +116,54 @@ func (s *Store) known(given *nixie.Letter) (*message, error) {
 	return nil, nil
 }
 
-// office is the ID by which an operator finds the message: that of its letter,
-// if it has one.
-func (m *message) office() nixie.ID {
+// shownID returns the ID of the letter of a message, or of the message itself if it has no letter.
+func (m *message) shownID() nixie.ID {
 	if m.letter != nil {
 		return m.letter.ID
 	}
 	return m.ID
+}
+
+// cameBack reports whether a letter from elsewhere tells of a later death of the message.
+func (m *message) cameBack(given *nixie.Letter) bool {
+	l := m.letter
+	return l != nil && l.ID == given.ID && lifecycle.CameBack(l.Status, m.State, m.Generation, given)
+}
+
+// dieAgain moves the letter of a message that died again with a foreign broker.
+func (s *Store) dieAgain(l *letter, given *nixie.Letter, actor, reason string, now time.Time) error {
+	m := l.message
+	q := s.queue(m.Queue)
+	if lifecycle.KeepsDead(q.settings.DedupeScope) {
+		if err := q.free(m); err != nil {
+			return err
+		}
+		q.take(m)
+	}
+	had := 0
+	for i := range m.history {
+		had = max(had, m.history[i].Generation)
+	}
+	for i := range given.History {
+		if f := &given.History[i]; f.Generation > had {
+			m.keep(*f)
+			if f.Decision == nixie.Retry {
+				q.retried(m, now)
+			}
+		}
+	}
+	if err := m.decide(func(d *lifecycle.Message) error {
+		d.DieElsewhere(given)
+		return nil
+	}); err != nil {
+		return err
+	}
+	way := store.Comeback(l.Status, given.Status)
+	if err := l.decide(func(d *lifecycle.Letter) error { return d.DieElsewhere(given, now.UnixNano()) }); err != nil {
+		return err
+	}
+	for _, on := range way {
+		q.record(now, actor, on, l.ID, reason)
+	}
+	return nil
 }

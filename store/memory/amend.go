@@ -28,7 +28,7 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 		}
 		q := s.queue(m.Queue)
 		if err := s.amend(q, m, &change, now); err != nil || change.Verb == store.Hold {
-			return err // a hold is in the audit as what it does to the letter
+			return err // the audit has the event of the letter instead
 		}
 		q.record(now, change.Actor, change.Event(), m.ID, change.Note())
 		if !m.due.After(now) {
@@ -72,7 +72,7 @@ func (s *Store) hold(m *message, c *store.Change, now time.Time) error {
 	return s.bury(m, c.Settlement(), e, now)
 }
 
-// transfer puts a message at the end of another queue.
+// transfer moves a message to the end of another queue.
 func (s *Store) transfer(from *queue, m *message, name string) error {
 	var letter nixie.ID
 	if m.letter != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Check reads everything and reports what breaks an invariant.
+// Check reads everything and reports broken invariants.
 func (s *Store) Check(ctx context.Context) (store.Report, error) {
 	if _, err := s.enter(ctx); err != nil {
 		return store.Report{}, err
@@ -73,7 +73,8 @@ func (c *checker) message(m *message) {
 func (c *checker) letter(l *letter) {
 	c.Checked++
 	id := l.ID.String()
-	c.want(c.letters[l.ID] == l && c.messages[l.message.ID] == l.message && l.message.letter == l, "letter-message", id, "letter and message do not name each other")
+	c.want(c.letters[l.ID] == l && c.messages[l.message.ID] == l.message && l.message.letter == l,
+		"letter-message", id, "letter and message do not name each other")
 	c.want(slices.Contains(nixie.Statuses(), l.Status), "letter-status", id, "unknown status "+string(l.Status))
 	state := l.message.State
 	moving := state == nixie.Queued || state == nixie.Leased
@@ -98,8 +99,10 @@ func (c *checker) queue(q *queue) {
 func (c *checker) operation(o *operation) {
 	c.Checked += 1 + int64(len(o.plan))
 	n := o.count()
-	c.want(n.Selected == n.Done+n.Skipped+n.Failed+n.Pending && len(o.items) == len(o.plan), "operation-counts", o.ID.String(), "items do not add up")
+	c.want(n.Selected == n.Done+n.Skipped+n.Failed+n.Pending && len(o.items) == len(o.plan),
+		"operation-counts", o.ID.String(), "items do not add up")
 	for _, id := range o.plan {
-		c.want(c.letters[id] != nil || o.items[id].state != lifecycle.ItemPending, "operation-letter", o.ID.String(), "a pending item names an unknown letter")
+		c.want(c.letters[id] != nil || o.items[id].state != lifecycle.ItemPending,
+			"operation-letter", o.ID.String(), "a pending item names an unknown letter")
 	}
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Claim hands out all that is to be judged; otherwise a group of suspects, if one is
-// due and the want allows suspects; otherwise due messages by their due rank and position. Of
-// an ordered stream only the next one counts.
+// Claim hands out abandoned messages, or else a group of suspects if the want allows it, or else
+// due messages by due rank and position. Of an ordered stream it sees only the next message.
 func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nixie.Delivery, error) {
 	if err := store.CheckWant(name, &want); err != nil {
 		return nil, err
@@ -39,20 +38,20 @@ func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nix
 		if m.abandoned == "" {
 			m.alone = m.Crashes > 0 && lease.AloneTwice(want.Parallel, m.Crashes)
 		}
-		d, err := s.lend(m, now, q.lease(want.Lease))
+		d, err := s.deliver(m, now, cmp.Or(want.Lease, q.settings.LeaseOrDefault()))
 		if err != nil {
 			return deliveries, err
 		}
 		if want.LogProgress {
-			m.stage = lease.Waiting
+			m.progress = lease.Waiting
 		}
 		deliveries = append(deliveries, d)
 	}
 	return deliveries, nil
 }
 
-// sweep ends the leases of the queue that are over or whose owner is gone, as the
-// stage that the holder noted says.
+// sweep ends the leases of the queue that are over or whose owner is gone, by the progress that the
+// holder logged.
 func (s *Store) sweep(q *queue, now time.Time) error {
 	q.live = slices.DeleteFunc(q.live, func(m *message) bool { return m.State != nixie.Queued && m.State != nixie.Leased })
 	for _, m := range q.live {
@@ -67,7 +66,7 @@ func (s *Store) sweep(q *queue, now time.Time) error {
 }
 
 func (s *Store) vanish(m *message, now time.Time) error {
-	switch m.stage {
+	switch m.progress {
 	case lease.Succeeded:
 		if err := m.end(store.OnComplete, now); err != nil {
 			return err
@@ -87,19 +86,18 @@ func (s *Store) vanish(m *message, now time.Time) error {
 	return m.decide(func(l *lifecycle.Message) error { return l.Abandon(by, now.UnixNano()) })
 }
 
-// Record notes how far this handle is with deliveries. It implements
-// [lease.ProgressLog].
-func (s *Store) LogProgress(stage lease.Progress, deliveries ...*nixie.Delivery) error {
+// LogProgress implements [lease.ProgressLog].
+func (s *Store) LogProgress(progress lease.Progress, deliveries ...*nixie.Delivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range deliveries {
-		if stage == lease.Succeeded && len(lease.NewSteps(d)) > 0 {
+		if progress == lease.Succeeded && len(lease.NewSteps(d)) > 0 {
 			return nixie.Errorf(nixie.CodeInvalid, "message %s has new steps: settle it", d.ID)
 		}
 	}
 	for _, d := range deliveries {
 		if m := s.messages[d.ID]; m != nil && m.State == nixie.Leased && m.number == d.Lease.Number && m.holder == s {
-			m.stage = stage
+			m.progress = progress
 		}
 	}
 	return nil
@@ -107,10 +105,10 @@ func (s *Store) LogProgress(stage lease.Progress, deliveries ...*nixie.Delivery)
 
 func (q *queue) choose(want nixie.Want, now time.Time) []*message {
 	var due, judged, suspects []*message
-	tried := false // a suspect is in somebody's hand
+	suspectLeased := false
 	for _, m := range q.live {
 		if m.State != nixie.Queued || m.due.After(now) {
-			tried = tried || m.State == nixie.Leased && m.Crashes > 0
+			suspectLeased = suspectLeased || m.State == nixie.Leased && m.Crashes > 0
 			continue
 		}
 		if m.ordered {
@@ -132,22 +130,22 @@ func (q *queue) choose(want nixie.Want, now time.Time) []*message {
 		return q.first(judged, nixie.MaxBatch)
 	case len(suspects) > 0 && !want.NoSuspects:
 		return q.group(suspects, want)
-	case len(suspects) > 0 && !tried:
-		return nil // they wait for who has nothing else in hand
+	case len(suspects) > 0 && !suspectLeased:
+		return nil // the suspects wait for a worker that has nothing in hand
 	}
 	return q.first(due, want.Max)
 }
 
-// group are those of the fewest crashes, as many as may run together.
+// group returns the suspects with the fewest crashes, as many as may run together.
 func (q *queue) group(suspects []*message, want nixie.Want) []*message {
 	fewest := slices.MinFunc(suspects, func(a, b *message) int { return cmp.Compare(a.Crashes, b.Crashes) }).Crashes
 	suspects = slices.DeleteFunc(suspects, func(m *message) bool { return m.Crashes > fewest })
 	return q.first(suspects, min(want.Max, lease.GroupSize(want.Parallel, fewest)))
 }
 
-// first are the first of those by their turns, as many as one call carries.
+// first returns the first messages by due rank, as many as one call can carry.
 func (q *queue) first(of []*message, most int) []*message {
-	slices.SortFunc(of, q.byTurn)
+	slices.SortFunc(of, q.byDueRank)
 	size, n := 0, 0
 	for n < min(most, len(of)) && size+len(of[n].Body) <= nixie.MaxBatchBytes {
 		size += len(of[n].Body)
@@ -156,21 +154,21 @@ func (q *queue) first(of []*message, most int) []*message {
 	return of[:n]
 }
 
-func (q *queue) byTurn(a, b *message) int {
+func (q *queue) byDueRank(a, b *message) int {
 	return cmp.Or(cmp.Compare(q.dueRank(a), q.dueRank(b)), cmp.Compare(a.position, b.position))
 }
 
 func (q *queue) dueRank(m *message) int64 { return q.settings.DueRank(m.due.UnixNano(), m.Priority) }
 
-// lend makes a message a delivery. An abandoned one is there to be judged,
-// which costs no attempt.
-func (s *Store) lend(m *message, now time.Time, length time.Duration) (*nixie.Delivery, error) {
+// deliver leases a message. The claim of an abandoned message is for judging, and counts no
+// attempt.
+func (s *Store) deliver(m *message, now time.Time, length time.Duration) (*nixie.Delivery, error) {
 	s.queue(m.Queue).pass(m)
 	until := now.Add(length)
 	if err := m.decide(func(l *lifecycle.Message) error { return l.Claim(0, until.UnixNano(), now.UnixNano()) }); err != nil {
 		return nil, err
 	}
-	m.stage = 0
+	m.progress = 0
 	m.holder, m.LeaseOwner = s, s.owner
 	d := &nixie.Delivery{
 		Message:     m.show(true),
@@ -180,12 +178,12 @@ func (s *Store) lend(m *message, now time.Time, length time.Duration) (*nixie.De
 
 		AbandonedAlone: m.abandoned != "" && m.alone,
 	}
-	d.LastFailure = "" // it is for lists
+	d.LastFailure = "" // listings alone have it
 	lease.Ready(d)
 	return d, nil
 }
 
-// held finds the message of a delivery whose lease is current, and all its steps.
+// held returns the message of a delivery whose lease is current, and all its steps.
 func (s *Store) held(d *nixie.Delivery, now time.Time) (*message, []string, error) {
 	if d == nil {
 		return nil, nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
@@ -198,7 +196,7 @@ func (s *Store) held(d *nixie.Delivery, now time.Time) (*message, []string, erro
 	return m, steps, err
 }
 
-// Extend lets leases end after lease from now and saves new steps.
+// Extend makes leases end after lease from now, and saves new steps.
 func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease time.Duration) []error {
 	return s.each(ctx, len(deliveries), func(i int, now time.Time) error {
 		if err := store.CheckLease(lease); err != nil {

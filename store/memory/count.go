@@ -8,7 +8,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Count counts letters, or messages that still retry. It always looks at all.
+// Count counts letters, or messages that still retry. It always scans all.
 func (s *Store) Count(ctx context.Context, f nixie.Filter, c store.Counting) ([][]store.Group, store.Coverage, error) {
 	if err := c.Check(); err != nil {
 		return nil, store.Coverage{}, err

@@ -10,7 +10,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// edit gives a redriven message what an operator made of it, and keeps what it was.
+// edit gives a redriven message its new body and headers, and keeps the original ones.
 func (q *queue) edit(m *message, r *store.Resolution, now time.Time) {
 	if r.Edit == nil {
 		return
@@ -26,7 +26,7 @@ func (q *queue) edit(m *message, r *store.Resolution, now time.Time) {
 	q.link(store.AuditEntry{At: now, Actor: r.Actor, Event: store.OnAmend, Subject: r.Letter, Reason: what, Operation: r.Operation})
 }
 
-// showOriginal is a copy for the outside.
+// showOriginal copies an original for a caller.
 func showOriginal(o *nixie.Original) *nixie.Original {
 	if o == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Enqueue takes all messages in or, at an error, none.
+// Enqueue accepts all messages or, with an error, none.
 func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Receipt, error) {
 	if _, err := store.CheckMessages(messages); err != nil {
 		return nil, err
@@ -31,9 +31,8 @@ func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie
 	return receipts, nil
 }
 
-// refuse finds what makes the whole call fail before anything is changed: a
-// key that is taken and may not be, also by another message of the call, or an
-// ID that exists.
+// refuse returns the error of a call that fails, before anything is changed: a closed queue, a
+// dedupe key that another message holds, also one of the same call, or an ID that exists.
 func (s *Store) refuse(messages []nixie.Message) error {
 	type name struct{ queue, key string }
 	keys := map[name]nixie.ID{}
@@ -104,7 +103,7 @@ func (s *Store) accept(given *nixie.Message, now time.Time) nixie.Receipt {
 	return nixie.Receipt{ID: m.ID}
 }
 
-// replace takes over what a newer message with the same dedupe key says.
+// replace takes over body, headers, type and key of a newer message with the same dedupe key.
 func (m *message) replace(given *nixie.Message, hash nixie.Hash) {
 	m.Body, m.Hash, m.Headers, m.Type = bytes.Clone(given.Body), hash, slices.Clone(given.Headers), given.Type
 	if given.Key != "" {
@@ -112,7 +111,7 @@ func (m *message) replace(given *nixie.Message, hash nixie.Hash) {
 	}
 }
 
-// fresh sets everything that a caller has no say in.
+// fresh sets all fields that the store decides.
 func (m *message) fresh(hash nixie.Hash, now time.Time) {
 	m.due = now
 	if m.Delay > 0 {
@@ -132,7 +131,7 @@ func (m *message) fresh(hash nixie.Hash, now time.Time) {
 	m.OnConflict, m.Delay = 0, 0
 }
 
-// settles reports whether a taken key is an answer and not an error.
+// settles reports whether a key that is taken gives a receipt and not an error.
 func settles(c nixie.Conflict, holder *message) bool {
 	switch c {
 	case nixie.ReturnExisting:

@@ -10,8 +10,7 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// What an operator may do to a message that has not ended, each with one entry in
-// the audit.
+// An operator can change messages that have not ended. Each change has one entry in the audit.
 func ExampleStore_Amend() {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	st := memory.New(memory.Options{Clock: func() time.Time { return now }})
@@ -45,12 +44,13 @@ func ExampleStore_Amend() {
 	// handed out: 1 <nil>
 }
 
-// A strict stream whose head is dead waits for somebody to decide: here that the
-// others may go on without it.
+// A strict stream with a dead head waits for an operator. Here the operator lets its followers go
+// on.
 func ExampleStore_Unblock() {
 	st := memory.New(memory.Options{})
 	ctx := context.Background()
-	if err := store.Configure(ctx, st, "accounts", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "bookings have an order"); err != nil {
+	if err := store.Configure(ctx, st, "accounts", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann",
+		"bookings have an order"); err != nil {
 		fmt.Println(err)
 		return
 	}

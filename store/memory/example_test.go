@@ -10,8 +10,8 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// The store in memory is for tests: it takes its clock by option, and a handle
-// can die as a process does.
+// The store in memory is for tests: an option sets its clock, and a handle can die as a process
+// does.
 func ExampleStore_Crash() {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	first := memory.New(memory.Options{Owner: "first", Clock: func() time.Time { return now }})
@@ -40,7 +40,7 @@ func ExampleStore_Crash() {
 	// abandoned by first after 1 crash
 }
 
-// A queue that is paused hands out nothing; everything else about it goes on.
+// A paused queue hands out nothing. All other calls still work.
 func ExampleStore_Adjust() {
 	st := memory.New(memory.Options{})
 	ctx := context.Background()

@@ -9,22 +9,24 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// letter is a letter without what its message has already: Message and
-// history are filled in when it is shown.
+// letter is a letter without its message and history, which are filled in when it is shown.
 type letter struct {
 	nixie.Letter
 	message *message
-	born    int  // 0, 1, 2 … in the order of birth
-	blocks  bool // the followers in its stream wait
+	born    int  // 0, 1, 2 … in the order in which letters were made
+	blocks  bool // its followers in the stream wait
 }
 
-// decide lets the lifecycle change the letter. When that refuses nothing has changed.
+// decide lets package lifecycle change the letter. A refused change changes nothing.
 func (l *letter) decide(change func(*lifecycle.Letter) error) error {
 	m := l.message
 	d := lifecycle.Letter{
-		ID: l.ID, Status: l.Status, Revision: l.Revision, Cause: l.Cause, Class: l.Class, Reason: l.Reason, Signature: l.Signature, Fingerprint: l.Fingerprint,
-		Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Rule: l.Rule, Note: l.Note, Operation: l.Operation, Died: lifecycle.Nanos(l.DiedAt), Resolved: lifecycle.Nanos(l.ResolvedAt),
-		FirstFailed: lifecycle.Nanos(l.FirstFailedAt), LastFailed: lifecycle.Nanos(l.LastFailedAt), InStream: m.ordered && l.Status.Unresolved(), Blocks: l.blocks,
+		ID: l.ID, Status: l.Status, Revision: l.Revision,
+		Cause: l.Cause, Class: l.Class, Reason: l.Reason, Signature: l.Signature, Fingerprint: l.Fingerprint,
+		Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Rule: l.Rule, Note: l.Note, Operation: l.Operation,
+		Died: lifecycle.Nanos(l.DiedAt), Resolved: lifecycle.Nanos(l.ResolvedAt),
+		FirstFailed: lifecycle.Nanos(l.FirstFailedAt), LastFailed: lifecycle.Nanos(l.LastFailedAt),
+		InStream: m.ordered && l.Status.Unresolved(), Blocks: l.blocks,
 	}
 	if m.ordered {
 		d.Rank = m.rank
@@ -32,13 +34,16 @@ func (l *letter) decide(change func(*lifecycle.Letter) error) error {
 	if err := change(&d); err != nil {
 		return err
 	}
-	l.Status, l.Revision, l.Cause, l.Class, l.Reason, l.Signature, l.Fingerprint = d.Status, d.Revision, d.Cause, d.Class, d.Reason, d.Signature, d.Fingerprint
-	l.Redrivable, l.NeedsReview, l.Rule, l.Note, l.Operation, l.blocks = d.Redrivable, d.NeedsReview, d.Rule, d.Note, d.Operation, d.Blocks
-	l.DiedAt, l.ResolvedAt, l.FirstFailedAt, l.LastFailedAt = lifecycle.Moment(d.Died), lifecycle.Moment(d.Resolved), lifecycle.Moment(d.FirstFailed), lifecycle.Moment(d.LastFailed)
+	l.Status, l.Revision = d.Status, d.Revision
+	l.Cause, l.Class, l.Reason, l.Signature, l.Fingerprint = d.Cause, d.Class, d.Reason, d.Signature, d.Fingerprint
+	l.Redrivable, l.NeedsReview, l.Rule, l.Note = d.Redrivable, d.NeedsReview, d.Rule, d.Note
+	l.Operation, l.blocks = d.Operation, d.Blocks
+	l.DiedAt, l.ResolvedAt = lifecycle.Moment(d.Died), lifecycle.Moment(d.Resolved)
+	l.FirstFailedAt, l.LastFailedAt = lifecycle.Moment(d.FirstFailed), lifecycle.Moment(d.LastFailed)
 	return nil
 }
 
-// bury makes the letter of a message, or moves the one it has on.
+// bury makes the letter of a message, or moves its letter that is redriving.
 func (s *Store) bury(m *message, st *nixie.Settlement, e lifecycle.End, now time.Time) error {
 	q := s.queue(m.Queue)
 	q.release(m, false)
@@ -63,7 +68,7 @@ func (s *Store) bury(m *message, st *nixie.Settlement, e lifecycle.End, now time
 	return nil
 }
 
-// failures are the first and the last of the history, nil if that is empty.
+// failures returns the oldest and the newest failure of the history, nil if it is empty.
 func (m *message) failures() (first, last *lifecycle.Failure) {
 	if len(m.history) == 0 {
 		return nil, nil
@@ -74,7 +79,7 @@ func (m *message) failures() (first, last *lifecycle.Failure) {
 	return of(&m.history[0]), of(&m.history[len(m.history)-1])
 }
 
-// follows says why the letter of a message, if it has one, cannot follow its end.
+// follows returns an error if the letter of the message cannot follow its end.
 func (m *message) follows(e lifecycle.End) error {
 	if m.letter == nil {
 		return nil
@@ -82,7 +87,7 @@ func (m *message) follows(e lifecycle.End) error {
 	return (&lifecycle.Letter{ID: m.letter.ID, Status: m.letter.Status}).Follows(e)
 }
 
-// show is a copy for the outside.
+// show copies the letter for a caller.
 func (l *letter) show(whole, body bool) nixie.Letter {
 	shown := l.Letter
 	shown.Message = l.message.show(whole || body)

@@ -12,29 +12,29 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// place is where a row stands in a listing: newest first, and among equals the
-// later born first. A cursor is the place of the last row of the page before.
-type place struct{ at, born int64 }
+// rowPos is the position of a row in a listing: newest first, and of rows of one moment the one
+// made later first. A cursor is the position of the last row of the page before.
+type rowPos struct{ at, born int64 }
 
-func (p place) String() string { return fmt.Sprintf("%d.%d", p.at, p.born) }
+func (p rowPos) String() string { return fmt.Sprintf("%d.%d", p.at, p.born) }
 
-func parsePlace(cursor string) (p place, err error) {
+func parsePos(cursor string) (p rowPos, err error) {
 	if _, err := fmt.Sscanf(cursor, "%d.%d", &p.at, &p.born); err != nil || p.String() != cursor {
 		return p, store.BadCursor(cursor)
 	}
 	return p, nil
 }
 
-// newestFirst orders places as listings show them.
-func newestFirst(a, b place) int {
+// newestFirst compares positions.
+func newestFirst(a, b rowPos) int {
 	return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.born, a.born))
 }
 
-// window cuts a page out of rows that are in the order of a listing.
-func window[R any](rows []R, p store.Page, at func(R) place) ([]R, string, error) {
+// window cuts a page out of rows that are sorted by newestFirst.
+func window[R any](rows []R, p store.Page, at func(R) rowPos) ([]R, string, error) {
 	limit := p.Rows()
 	if p.Cursor != "" {
-		after, err := parsePlace(p.Cursor)
+		after, err := parsePos(p.Cursor)
 		if err != nil {
 			return nil, "", err
 		}
@@ -46,10 +46,11 @@ func window[R any](rows []R, p store.Page, at func(R) place) ([]R, string, error
 	return rows[:limit], at(rows[limit-1]).String(), nil
 }
 
-func (l *letter) place() place  { return place{l.DiedAt.UnixNano(), int64(l.born)} }
-func (m *message) place() place { return place{m.EnqueuedAt.UnixNano(), m.born} }
+func (l *letter) pos() rowPos  { return rowPos{l.DiedAt.UnixNano(), int64(l.born)} }
+func (m *message) pos() rowPos { return rowPos{m.EnqueuedAt.UnixNano(), m.born} }
 
-// joined is the letter with its message and its history, which are the store's own.
+// joined returns the letter with its message and history. They still belong to the store: show
+// copies them.
 func (l *letter) joined() nixie.Letter {
 	whole := l.Letter
 	whole.Message, whole.History = l.message.Message, l.message.history
@@ -64,7 +65,7 @@ func (a *shared) find(f *nixie.Filter, now time.Time) []*letter {
 			found = append(found, l)
 		}
 	}
-	slices.SortFunc(found, func(a, b *letter) int { return newestFirst(a.place(), b.place()) })
+	slices.SortFunc(found, func(a, b *letter) int { return newestFirst(a.pos(), b.pos()) })
 	return found
 }
 
@@ -75,7 +76,7 @@ func (s *Store) Letters(ctx context.Context, f nixie.Filter, page store.Page) ([
 		return nil, "", err
 	}
 	defer s.mu.Unlock()
-	found, next, err := window(s.find(&f, now), page, (*letter).place)
+	found, next, err := window(s.find(&f, now), page, (*letter).pos)
 	letters := make([]nixie.Letter, 0, len(found))
 	for _, l := range found {
 		shown := l.show(page.Whole, page.Bodies)
@@ -98,8 +99,8 @@ func (s *Store) Messages(ctx context.Context, f nixie.Filter, page store.Page) (
 			found = append(found, m)
 		}
 	}
-	slices.SortFunc(found, func(a, b *message) int { return newestFirst(a.place(), b.place()) })
-	found, next, err := window(found, page, (*message).place)
+	slices.SortFunc(found, func(a, b *message) int { return newestFirst(a.pos(), b.pos()) })
+	found, next, err := window(found, page, (*message).pos)
 	records := make([]store.Record, 0, len(found))
 	for _, m := range found {
 		r := store.Record{Message: m.show(page.Whole), HistoryDropped: m.dropped}

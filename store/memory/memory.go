@@ -1,7 +1,6 @@
-// Package memory is the reference store: the contract of package store in the
-// plainest code that keeps it, maps and slices under one mutex. Random tests
-// compare the other stores with it, and programs use it in their own tests. It
-// keeps everything until the process ends, but for what is pruned or purged.
+// Package memory is the reference store. It keeps the contract of package store in the plainest
+// code: maps and slices under one mutex. Random tests compare the other stores with it, and
+// programs use it in their own tests. Its data is lost when the process ends.
 package memory
 
 import (
@@ -19,15 +18,14 @@ var (
 	_ lease.ProgressLog = (*Store)(nil)
 )
 
-// Options say how a store is made; the zero value is ready.
+// Options configure a store; the zero value is ready.
 type Options struct {
-	Clock func() time.Time // what the store calls now; nil is time.Now
-	Owner string           // who holds the leases of this handle; empty is "memory"
+	Clock func() time.Time // time of the store; nil is time.Now
+	Owner string           // of the leases of this handle; empty is "memory"
 }
 
-// Store is one process's handle on a store in memory. Handles made by
-// [Store.Join] share the messages and differ in who owns the leases. All
-// methods are safe for concurrent use.
+// Store is a handle on a store in memory, as one process would have it. Handles made by
+// [Store.Join] share the messages and own their leases. All methods are safe for concurrent use.
 type Store struct {
 	*shared
 	owner string
@@ -35,7 +33,7 @@ type Store struct {
 	wakes store.Wakes
 }
 
-// shared is what all handles of a store have in common.
+// shared has the data of a store, for all its handles.
 type shared struct {
 	mu         sync.Mutex
 	clock      func() time.Time
@@ -43,12 +41,12 @@ type shared struct {
 	queues     map[string]*queue
 	messages   map[nixie.ID]*message
 	letters    map[nixie.ID]*letter
-	born       []*letter // in the order of their birth
+	born       []*letter // all letters, in the order in which they were made
 	operations map[nixie.ID]*operation
-	planned    []*operation // in the order of their planning
+	planned    []*operation // all operations, in the order of their plans
 	position   int64        // of the newest message
 	births     int          // of letters
-	pruneAt    string       // cursor of the last step of pruning that is to be resumed
+	pruneAt    string       // cursor after the last step of Prune with Resume
 }
 
 // New makes an empty store and the first handle on it.
@@ -69,36 +67,35 @@ func New(o Options) *Store {
 	return all.handle(o.Owner)
 }
 
-// Join makes another handle on the same store, as another process would have.
-// Two handles are two owners also when their names are equal.
+// Join makes another handle on the same store, as another process would have it. Two handles are
+// two owners, also if their names are equal.
 func (s *Store) Join(owner string) *Store { return s.handle(owner) }
 
 func (a *shared) handle(owner string) *Store {
 	return &Store{shared: a, owner: owner}
 }
 
-// Crash ends the handle as the death of its process would: its leases are void
-// at the next claim, and its calls get CodeUnavailable.
+// Crash ends the handle as the death of a process would: the next claim of another handle ends its
+// leases, and its own calls get CodeUnavailable.
 func (s *Store) Crash() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gone = true
 }
 
-// Close ends the handle: its leases are void at the next claim and are judged
-// then. The other handles go on. Closing twice is fine.
+// Close ends the handle. The next claim of another handle ends its leases, to be judged. A second
+// Close does nothing.
 func (s *Store) Close() error {
 	s.Crash()
 	return nil
 }
 
-// Features are those of queues with an order, and Wake for what this handle adds.
+// Features returns streams, Check, and Wake for messages that this handle adds.
 func (s *Store) Features() store.Features {
 	return store.Features{Streams: s, Check: s.Check, Wake: s.wakes.Next}
 }
 
-// enter takes the mutex and says what time it is for this call. Without an
-// error the caller unlocks.
+// enter locks the mutex and returns the time of this call. Without an error the caller unlocks.
 func (s *Store) enter(ctx context.Context) (now time.Time, err error) {
 	if ctx.Err() != nil {
 		return now, nixie.Errorf(nixie.CodeUnavailable, "stopped before anything was done: %w", context.Cause(ctx))
@@ -111,8 +108,8 @@ func (s *Store) enter(ctx context.Context) (now time.Time, err error) {
 	return s.clock().UTC(), nil
 }
 
-// each answers a call about n things with f for each of them, or for all with
-// the reason why the call cannot be served.
+// each calls f for each of n parts of a call and collects the errors, or gives all parts the error
+// of the whole call.
 func (s *Store) each(ctx context.Context, n int, f func(i int, now time.Time) error) []error {
 	errs := make([]error, n)
 	var now time.Time

@@ -11,22 +11,22 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// message is a message with what the store knows of it beyond its public part.
+// message is a message with the private fields of the store.
 type message struct {
 	nixie.Message
 	position int64 // in order of acceptance, over all queues; new after a move
-	born     int64 // the position that it had first
+	born     int64 // first position
 
-	due time.Time // not handed out before
+	due time.Time // not delivered before
 
-	ordered bool  // it is part of an ordered stream
-	rank    int64 // its place there
+	ordered bool  // belongs to an ordered stream
+	rank    int64 // position in that stream
 
 	number    int64          // of its newest lease
 	holder    *Store         // while leased
-	stage     lease.Progress // that it noted
-	abandoned string         // who vanished with it: the next claim is there to judge
-	alone     bool           // twice with its last holder
+	progress  lease.Progress // logged by the holder
+	abandoned string         // holder that vanished: the next claim judges the message
+	alone     bool           // the last two holders had this message alone
 	holdsKey  bool
 
 	history []nixie.Failure
@@ -34,7 +34,7 @@ type message struct {
 	letter  *letter // nil before its first death
 }
 
-// show is a copy for the outside.
+// show copies the message for a caller.
 func (m *message) show(whole bool) nixie.Message {
 	shown := m.Message
 	shown.Body = nil
@@ -51,12 +51,13 @@ func (m *message) show(whole bool) nixie.Message {
 	return shown
 }
 
-// decide lets the lifecycle change the message. When that refuses nothing has changed.
+// decide lets package lifecycle change the message. A refused change changes nothing.
 func (m *message) decide(change func(*lifecycle.Message) error) error {
 	l := lifecycle.Message{
 		ID: m.ID, State: lifecycle.Number(m.State), Due: lifecycle.Nanos(m.due),
 		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
-		Number: m.number, Claimed: lifecycle.Nanos(m.LeasedAt), Until: lifecycle.Nanos(m.LeaseExpiresAt), Received: lifecycle.Nanos(m.FirstReceivedAt), Ended: lifecycle.Nanos(m.EndedAt),
+		Number: m.number, Claimed: lifecycle.Nanos(m.LeasedAt), Until: lifecycle.Nanos(m.LeaseExpiresAt),
+		Received: lifecycle.Nanos(m.FirstReceivedAt), Ended: lifecycle.Nanos(m.EndedAt),
 		Abandoned: m.abandoned, Alone: m.alone, Steps: m.Steps, Ordered: m.ordered, MayPass: m.MayPass, Gap: m.OrderGap, Rank: m.rank,
 	}
 	due := l.Due
@@ -78,18 +79,18 @@ func (m *message) decide(change func(*lifecycle.Message) error) error {
 	return nil
 }
 
-// end lets the message end, by an event that is no settlement.
+// end ends the message without a settlement.
 func (m *message) end(on store.Event, now time.Time) error {
 	return m.decide(func(l *lifecycle.Message) error { return l.End(on, now.UnixNano()) })
 }
 
-// fail appends to the history a failure of a holder, with what was decided.
+// fail appends a failure to the history, with the decision about it.
 func (m *message) fail(f nixie.Failure, decision nixie.Verb) {
 	f.Decision, f.Steps = decision, lifecycle.StepsOf(&f, m.Steps)
 	m.keep(f)
 }
 
-// keep appends a failure to the history. Of a long one the first and the newest are kept.
+// keep appends a failure to the history. A long history keeps the first and the newest failures.
 func (m *message) keep(f nixie.Failure) {
 	f.Err = nil
 	f.Context, f.Steps = slices.Clone(f.Context), slices.Clone(f.Steps)

@@ -21,8 +21,8 @@ type operation struct {
 // item is a letter in an operation.
 type item struct {
 	state       lifecycle.Item
-	revision    int64  // of the letter when it was chosen
-	fingerprint string // likewise
+	revision    int64  // of the letter when it was selected
+	fingerprint string // of the letter when it was selected
 }
 
 // Plan freezes the selection of an operation.
@@ -54,24 +54,24 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	return planned.count(), nil
 }
 
-// inStreamOrder brings the letters of one ordered stream together, in its order,
-// where the first of them stands. Found is the oldest death first.
+// inStreamOrder moves the letters of one ordered stream together, in its order, to the position of
+// the first one found. Found is sorted by death, oldest first.
 func inStreamOrder(found []*letter) []*letter {
 	type stream struct{ queue, name string }
-	turns := map[*letter]int{}
+	ranks := map[*letter]int{}
 	first := map[stream]int{}
 	for i, l := range found {
-		turns[l] = i
+		ranks[l] = i
 		if m := l.message; m.ordered && m.State == nixie.Dead && l.Status.Unresolved() {
 			own := stream{m.Queue, m.Stream}
 			if _, ok := first[own]; !ok {
 				first[own] = i
 			}
-			turns[l] = first[own]
+			ranks[l] = first[own]
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *letter) int {
-		return cmp.Or(cmp.Compare(turns[a], turns[b]), byRank(a.message, b.message))
+		return cmp.Or(cmp.Compare(ranks[a], ranks[b]), byRank(a.message, b.message))
 	})
 	return found
 }
@@ -94,8 +94,7 @@ func (o *operation) count() store.Operation {
 	return counted
 }
 
-// item is the item of an operation that a resolution is about to decide, nil
-// when it belongs to none.
+// item returns the item that a resolution decides, nil if the resolution belongs to no operation.
 func (s *Store) item(r *store.Resolution) (*operation, *item, error) {
 	if r.Operation.IsZero() {
 		return nil, nil, nil
@@ -119,13 +118,13 @@ func (s *Store) operation(id nixie.ID) (*operation, error) {
 }
 
 // Operations lists operations, newest first.
-func (s *Store) Operations(ctx context.Context, look store.OperationQuery, page store.Page) ([]store.Operation, string, error) {
+func (s *Store) Operations(ctx context.Context, query store.OperationQuery, page store.Page) ([]store.Operation, string, error) {
 	if _, err := s.enter(ctx); err != nil {
 		return nil, "", err
 	}
 	defer s.mu.Unlock()
-	if !look.ID.IsZero() {
-		one, err := s.lookAt(look)
+	if !query.ID.IsZero() {
+		one, err := s.showOperation(query)
 		return []store.Operation{one}, "", err
 	}
 	before := len(s.planned)
@@ -146,27 +145,27 @@ func (s *Store) Operations(ctx context.Context, look store.OperationQuery, page 
 	return list, "", nil
 }
 
-// lookAt shows one operation.
-func (s *Store) lookAt(look store.OperationQuery) (store.Operation, error) {
-	op, err := s.operation(look.ID)
+// showOperation returns one operation with the details of the query.
+func (s *Store) showOperation(query store.OperationQuery) (store.Operation, error) {
+	op, err := s.operation(query.ID)
 	if err != nil {
 		return store.Operation{}, err
 	}
 	shown := op.count()
 	for _, letter := range op.plan {
-		if len(shown.Next) < look.Next && op.items[letter].state == lifecycle.ItemPending {
+		if len(shown.Next) < query.Next && op.items[letter].state == lifecycle.ItemPending {
 			shown.Next = append(shown.Next, letter)
 		}
 	}
 	for _, l := range s.letters {
-		if it := op.items[l.ID]; look.Outcome && l.Operation == op.ID {
+		if it := op.items[l.ID]; query.Outcome && l.Operation == op.ID {
 			shown.Outcome.Add(l.Status, it != nil && it.fingerprint == l.Fingerprint, 1)
 		}
 	}
 	return shown, nil
 }
 
-// planAgain makes items of letters that died again pending again.
+// planAgain makes the items of letters that died again pending again.
 func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, error) {
 	if _, err := s.enter(ctx); err != nil {
 		return store.Operation{}, err

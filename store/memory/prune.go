@@ -12,8 +12,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Prune removes what is older than its retention. The cursor is how many were
-// met already that are still there.
+// Prune removes data that is older than its retention. The cursor counts the rows of earlier steps
+// that a dry run left.
 func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, err error) {
 	if err := p.Check(); err != nil {
 		return done, err
@@ -40,7 +40,7 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, 
 	if pr.more && p.DryRun {
 		pr.done.Next = strconv.Itoa(next)
 	} else if pr.more {
-		pr.done.Next = "0" // what was met is gone
+		pr.done.Next = "0" // the rows of this step are removed
 	}
 	if p.Resume {
 		s.pruneAt = pr.done.Next
@@ -58,8 +58,7 @@ type pruner struct {
 	done       store.Pruned
 }
 
-// takes reports whether something has outlived its retention, and is of this
-// step.
+// takes reports whether a row has outlived its retention and belongs to this step.
 func (p *pruner) takes(ended time.Time, kept time.Duration) bool {
 	switch {
 	case kept == nixie.Forever || ended.IsZero() || ended.After(p.now.Add(-kept)):
@@ -106,8 +105,8 @@ func (p *pruner) letter(q *queue, l *letter, kept time.Duration) {
 	}
 }
 
-// audit prunes from the oldest entry on. The newest of those that were there before this
-// step always stays, so that a dry run says what is done.
+// audit removes the oldest entries. The newest entry from before this step always stays, so that a
+// dry run gives the same numbers.
 func (p *pruner) audit(q *queue, entries int, kept time.Duration) {
 	n := 0
 	for i := range max(entries-1, 0) {

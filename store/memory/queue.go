@@ -11,7 +11,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// counted is how far back an overview counts retries and deaths.
+// counted is the time for which an overview counts retries and deaths.
 const counted = time.Hour
 
 type queue struct {
@@ -21,11 +21,11 @@ type queue struct {
 	live     []*message          // queued or leased; ended ones leave at the next claim
 	keys     map[string]*message // dedupe key to its holder
 	retries  []retry             // of the last hour
-	top      map[string]int64    // by stream: the highest rank that was handed out
-	chain    []store.AuditEntry  // the audit, from the oldest entry that was not pruned
+	top      map[string]int64    // by stream: the highest rank that was delivered
+	chain    []store.AuditEntry  // the audit, from the oldest entry that is left
 
-	gone           map[nixie.State]int64 // how messages ended that are not kept any more
-	pruned, purged int64                 // of them, by whom
+	gone           map[nixie.State]int64 // numbers of removed messages by their last state
+	pruned, purged int64                 // numbers of messages removed by retention and by operators
 	discards       map[nixie.Reason]int64
 }
 
@@ -47,9 +47,8 @@ func (a *shared) queue(name string) *queue {
 	return q
 }
 
-// release gives the dedupe key of a message back when the scope says so:
-// ended is true when nothing about the message is left to be done, and false
-// when it died and its letter is unresolved.
+// release frees the dedupe key of a message if the scope says so. Ended is false for a message that
+// died and whose letter is unresolved.
 func (q *queue) release(m *message, ended bool) {
 	scope := q.settings.DedupeScope
 	if !m.holdsKey || scope == nixie.DedupeEver || scope == nixie.DedupeUnresolved && !ended {
@@ -59,7 +58,7 @@ func (q *queue) release(m *message, ended bool) {
 	m.holdsKey = false
 }
 
-// free says whether the message can have its dedupe key.
+// free returns an error if another message holds the dedupe key.
 func (q *queue) free(m *message) error {
 	if holder := q.keys[m.DedupeKey]; m.DedupeKey != "" && holder != nil && holder != m {
 		return &nixie.DuplicateError{Key: m.DedupeKey, Existing: holder.ID}
@@ -82,19 +81,8 @@ func (q *queue) retried(m *message, now time.Time) {
 	q.retries = append(q.retries, retry{now, m})
 }
 
-// lease is the wanted length or, for 0, the queue's own.
-func (q *queue) lease(wanted time.Duration) time.Duration {
-	if wanted == 0 {
-		wanted = q.settings.Lease
-	}
-	if wanted == 0 {
-		wanted = nixie.DefaultLease
-	}
-	return wanted
-}
-
-// Queues counts every queue by looking at each of its messages.
-func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]store.QueueInfo, error) {
+// Queues counts every queue by scanning its messages.
+func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]store.QueueInfo, error) {
 	now, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -103,8 +91,8 @@ func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]store.Queu
 	infos := []store.QueueInfo{}
 	for _, q := range s.queues {
 		switch {
-		case look.Names != nil && !slices.Contains(look.Names, q.name):
-		case look.Settings:
+		case query.Names != nil && !slices.Contains(query.Names, q.name):
+		case query.Settings:
 			infos = append(infos, store.QueueInfo{Name: q.name, Settings: q.settings})
 		default:
 			infos = append(infos, q.info(now))
@@ -118,7 +106,8 @@ func (q *queue) info(now time.Time) store.QueueInfo {
 	since := now.Add(-counted)
 	info := store.QueueInfo{
 		Name: q.name, Settings: q.settings, Pruned: q.pruned, Purged: q.purged, Discards: maps.Clone(q.discards),
-		Total: q.pruned + q.purged, Succeeded: q.gone[nixie.Succeeded], Discarded: q.gone[nixie.Discarded], Canceled: q.gone[nixie.Canceled],
+		Total: q.pruned + q.purged, Succeeded: q.gone[nixie.Succeeded], Discarded: q.gone[nixie.Discarded],
+		Canceled: q.gone[nixie.Canceled],
 	}
 	for _, m := range q.all {
 		q.count(&info, m, now)

@@ -7,8 +7,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// removeLetter removes a letter with its message. Operations that wait for it,
-// but not the one that removes it, pass it by.
+// removeLetter removes a letter with its message. Other operations skip its pending items.
 func (s *Store) removeLetter(l *letter, operation nixie.ID) {
 	for id, op := range s.operations {
 		if item := op.items[l.ID]; item != nil && item.state == lifecycle.ItemPending && id != operation {
@@ -28,7 +27,7 @@ func (s *Store) removeMessage(m *message) {
 	}
 	is := func(other *message) bool { return other == m }
 	q.all, q.live = slices.DeleteFunc(q.all, is), slices.DeleteFunc(q.live, is)
-	for _, had := range s.queues { // it may have been moved since
+	for _, had := range s.queues { // the message may have been moved since
 		had.retries = slices.DeleteFunc(had.retries, func(r retry) bool { return r.of == m })
 	}
 	q.gone[m.State]++

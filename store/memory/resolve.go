@@ -10,7 +10,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Resolve moves letters on, each whole or not at all.
+// Resolve applies resolutions, each whole or not at all.
 func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []error {
 	if err := store.CheckResolutions(resolutions); err != nil {
 		return slices.Repeat([]error{err}, len(resolutions))
@@ -45,7 +45,7 @@ func (s *Store) resolve(r *store.Resolution, now time.Time) error {
 	return err
 }
 
-// allow says whether a resolution can be applied; it changes nothing.
+// allow returns an error if a resolution cannot be applied.
 func (s *Store) allow(l *letter, r *store.Resolution, planned int64) error {
 	m, q := l.message, s.queue(l.message.Queue)
 	taken := ""
@@ -58,7 +58,7 @@ func (s *Store) allow(l *letter, r *store.Resolution, planned int64) error {
 	}, r)
 }
 
-// apply does what allow found possible.
+// apply applies a resolution that allow has allowed.
 func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 	m := l.message
 	q := s.queue(m.Queue)
@@ -84,7 +84,7 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 		l.Notes = append(l.Notes, nixie.Note{At: now, By: r.Actor, Text: r.Reason})
 	case store.OnRedrive:
 		q.take(m)
-		if !slices.Contains(q.live, m) { // it may not have been swept out yet
+		if !slices.Contains(q.live, m) { // the last sweep may not have removed it
 			q.live = append(q.live, m)
 		}
 		s.wakes.Ring(q.name)

@@ -54,15 +54,15 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 	return s.follow(m, e, now)
 }
 
-// again wakes who waits for a message that was retried or released.
+// again wakes callers that wait for a message that is queued again.
 func (s *Store) again(m *message, now time.Time) {
 	if !m.due.After(now) {
 		s.wakes.Ring(m.Queue)
 	}
 }
 
-// follow is what follows from an end that leaves nothing to do: the message lets go of its
-// key, and its letter moves on if it has one that was redriven.
+// follow releases the dedupe key of a message that has ended for good, and moves its letter if that
+// is redriving.
 func (s *Store) follow(m *message, e lifecycle.End, now time.Time) error {
 	q := s.queue(m.Queue)
 	q.release(m, true)

@@ -17,14 +17,14 @@ func (s *Store) join(q *queue, m *message) {
 	m.ordered, m.rank = q.settings.Ordered() && m.Stream != "", s.nextRank()
 }
 
-// nextRank is behind all that was given.
+// nextRank returns a rank behind all others.
 func (s *Store) nextRank() int64 {
 	s.position++
 	return s.position
 }
 
-// stream returns those messages of a stream that are on their way, in their
-// order, and those that are dead with an unresolved letter.
+// stream returns the queued and leased messages of a stream, and the dead ones whose letters are
+// unresolved, both in order.
 func (q *queue) stream(name string) (going, dead []*message) {
 	for _, m := range q.all {
 		switch {
@@ -43,8 +43,8 @@ func (q *queue) stream(name string) (going, dead []*message) {
 func byRank(a, b *message) int { return cmp.Compare(a.rank, b.rank) }
 func byDue(a, b *message) int  { return cmp.Or(a.due.Compare(b.due), byRank(a, b)) }
 
-// next returns the message of a stream that may be handed out now, nil if none
-// may, and the dead one that blocks it.
+// next returns the message of a stream that may be delivered now, or nil, and the dead message that
+// blocks the stream.
 func (q *queue) next(name string, now time.Time) (next, blocker *message) {
 	going, dead := q.stream(name)
 	for _, m := range dead {
@@ -58,7 +58,8 @@ func (q *queue) next(name string, now time.Time) (next, blocker *message) {
 	}
 	first := q.foremost(going)
 	leased := slices.ContainsFunc(going, func(m *message) bool { return m.State == nixie.Leased })
-	head, passing := lifecycle.Goes(q.settings.Order == nixie.OrderStrict, leased, blocker != nil, lifecycle.Nanos(first.due), lifecycle.Nanos(now))
+	head, passing := lifecycle.Goes(q.settings.Order == nixie.OrderStrict, leased, blocker != nil, lifecycle.Nanos(first.due),
+		lifecycle.Nanos(now))
 	going = slices.DeleteFunc(going, func(m *message) bool {
 		return m.due.After(now) || !(head && m == first) && !(passing && m.MayPass)
 	})
@@ -68,7 +69,7 @@ func (q *queue) next(name string, now time.Time) (next, blocker *message) {
 	return slices.MinFunc(going, byDue), blocker
 }
 
-// foremost is who of a stream goes next if nothing holds it up.
+// foremost returns the message that is first by the order of the queue.
 func (q *queue) foremost(going []*message) *message {
 	if q.settings.Order == nixie.OrderStrict {
 		return going[0]
@@ -76,8 +77,7 @@ func (q *queue) foremost(going []*message) *message {
 	return slices.MinFunc(going, byDue)
 }
 
-// pass notes that a message of a stream is handed out and whether that is out
-// of order.
+// pass notes that a message of a stream is delivered, and marks it if that is out of order.
 func (q *queue) pass(m *message) {
 	if !m.ordered {
 		return
@@ -91,22 +91,21 @@ func (q *queue) pass(m *message) {
 	m.MayPass = false
 }
 
-// Streams lists the streams of a queue: blocked ones first, then those whose
-// head waits longest.
-func (s *Store) Streams(ctx context.Context, look store.StreamQuery, page store.Page) ([]store.Stream, string, error) {
+// Streams lists the streams of a queue: blocked ones first, then those whose head waits longest.
+func (s *Store) Streams(ctx context.Context, query store.StreamQuery, page store.Page) ([]store.Stream, string, error) {
 	now, err := s.enter(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	defer s.mu.Unlock()
-	q := s.queues[look.Queue]
+	q := s.queues[query.Queue]
 	if q == nil {
 		return nil, "", nil
 	}
 	seen := map[string]bool{}
 	var all []store.Stream
 	for _, m := range q.all {
-		if !m.ordered || seen[m.Stream] || look.Name != "" && look.Name != m.Stream {
+		if !m.ordered || seen[m.Stream] || query.Name != "" && query.Name != m.Stream {
 			continue
 		}
 		seen[m.Stream] = true
@@ -127,7 +126,8 @@ func urgency(v store.Stream) int {
 	return 1
 }
 
-// cutStreams cuts a page out of streams; the cursor is the name of the last.
+// cutStreams cuts a page out of streams. A cursor is the name of the last stream of the page
+// before.
 func cutStreams(all []store.Stream, page store.Page) ([]store.Stream, string, error) {
 	if page.Cursor != "" {
 		i := slices.IndexFunc(all, func(v store.Stream) bool { return v.Name == page.Cursor })
@@ -142,7 +142,7 @@ func cutStreams(all []store.Stream, page store.Page) ([]store.Stream, string, er
 	return all, "", nil
 }
 
-// view shows a stream; its state is empty when nothing of it is left.
+// view describes a stream. Its state is empty if the stream has no messages and letters.
 func (q *queue) view(name string, now time.Time) store.Stream {
 	v := store.Stream{Queue: q.name, Name: name}
 	going, dead := q.stream(name)
@@ -178,7 +178,7 @@ func (q *queue) view(name string, now time.Time) store.Stream {
 	return v
 }
 
-// head is the message that is handed out or that the others wait for.
+// head returns the message that is leased, that blocks the stream, or that is delivered next.
 func (q *queue) head(going []*message, blocker *message) *message {
 	if i := slices.IndexFunc(going, func(m *message) bool { return m.State == nixie.Leased }); i >= 0 {
 		return going[i]
@@ -232,8 +232,8 @@ func (s *Store) Unblock(ctx context.Context, u store.Unblocking) (int64, error) 
 	return n, nil
 }
 
-// reorder applies a new order to what is there. Between an order and none
-// nothing may be on its way: nobody could say what came first.
+// reorder applies a new order to the messages of the queue. While messages are queued or leased,
+// the order cannot begin or end, because their positions in a stream would be unknown.
 func (q *queue) reorder(settings nixie.QueueSettings) error {
 	if settings.Ordered() != q.settings.Ordered() {
 		for _, m := range q.live {
