@@ -11,50 +11,50 @@ import (
 	"github.com/nixie-go/nixie/bench/sqldriver"
 )
 
-// disk is a folder in which each measurement gets one of its own.
+// disk makes a folder for each measurement.
 type disk struct {
 	folder string
 	peers  *synchronous
 }
 
-func (p *synchronous) ground(_ context.Context, folder string) (match.Ground, error) {
+func (p *synchronous) host(_ context.Context, folder string) (match.Host, error) {
 	work, err := os.MkdirTemp(folder, "nixie-bench-")
 	return &disk{work, p}, err
 }
 
-// Facts implements match.Ground.
+// Facts implements match.Host.
 func (d *disk) Facts() []string {
 	return []string{"Peers: SQLite by " + sqldriver.Driver + ", WAL. Nixie and the limit: WAL, synchronous FULL."}
 }
 
-// Place implements match.Ground.
-func (d *disk) Place(_ context.Context, s contest.Scenario) (match.Place, error) {
+// Workspace implements match.Host.
+func (d *disk) Workspace(_ context.Context, s contest.Scenario) (match.Workspace, error) {
 	folder, err := os.MkdirTemp(d.folder, "run-")
-	return &place{contest.Setup{Scenario: s, Folder: folder, Synchronous: d.peers.at(s)}}, err
+	return &workspace{contest.Setup{Scenario: s, Folder: folder, Synchronous: d.peers.at(s)}}, err
 }
 
-// Close implements match.Ground.
+// Close implements match.Host.
 func (d *disk) Close() error { return os.RemoveAll(d.folder) }
 
-// place is the folder of one measurement.
-type place struct{ setup contest.Setup }
+// workspace is the folder of one measurement.
+type workspace struct{ setup contest.Setup }
 
-// Setup implements match.Place.
-func (p *place) Setup() contest.Setup { return p.setup }
+// Setup implements match.Workspace.
+func (p *workspace) Setup() contest.Setup { return p.setup }
 
-// Begin implements match.Place.
-func (p *place) Begin(context.Context) error { return nil }
+// Begin implements match.Workspace.
+func (p *workspace) Begin(context.Context) error { return nil }
 
-// End implements match.Place.
-func (p *place) End(_ context.Context, r *contest.Result) (err error) {
+// End implements match.Workspace.
+func (p *workspace) End(_ context.Context, r *contest.Result) (err error) {
 	r.File, err = folderSize(p.setup.Folder)
 	return err
 }
 
-// Remove implements match.Place.
-func (p *place) Remove(context.Context) error { return os.RemoveAll(p.setup.Folder) }
+// Remove implements match.Workspace.
+func (p *workspace) Remove(context.Context) error { return os.RemoveAll(p.setup.Folder) }
 
-// folderSize is the size of all files below a folder.
+// folderSize returns the size of all files below a folder.
 func folderSize(folder string) (size int64, err error) {
 	err = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

@@ -1,7 +1,6 @@
-// Command bench measures Nixie and other queues for Go on SQLite, in one run and
-// in turns, and checks that each of them did the work. README.md says what is
-// measured and how to read it. The command below postgres does the same on a
-// server.
+// Command bench measures Nixie and other queues for Go on SQLite, alternately in one run, and
+// checks the work of each. README.md explains the scenarios and the numbers. The command in
+// postgres does the same on a server.
 package main
 
 import (
@@ -30,17 +29,20 @@ func programme() *match.Programme {
 			contest.EnqueueOne, contest.EnqueueMany, contest.EnqueueBatch,
 			contest.Drain, contest.FailsOnce, contest.DeadFew, contest.DeadAll, contest.PickUp,
 		},
-		Entrants: append([]contest.Entrant{ours.Entrant(embedded()), goqite.Entrant(), backlite.Entrant(), river.Entrant()}, rawlimit.Entrants()...),
-		Targets:  targets(),
+		Entrants: append([]contest.Entrant{ours.Entrant(embedded()), goqite.Entrant(), backlite.Entrant(), river.Entrant()},
+			rawlimit.Entrants()...),
+		Targets: targets(),
 		Flags: func(flags *flag.FlagSet) {
-			flags.Func("peers-synchronous", "SQLite's setting for peers in every scenario: NORMAL or FULL; without it FULL where durable enqueues are measured (enqueue-1, enqueue-32) and NORMAL elsewhere. Nixie is at FULL always", peers.set)
+			flags.Func("peers-synchronous",
+				"SQLite's setting for peers in every scenario: NORMAL or FULL; without it FULL for durable enqueues (enqueue-1, "+
+					"enqueue-32) and NORMAL for others. Nixie is always at FULL", peers.set)
 		},
 		Note: func(s contest.Scenario) string { return "peers at " + peers.at(s) },
-		Open: peers.ground,
+		Open: peers.host,
 	}
 }
 
-// embedded is Nixie's store in a file as it is: WAL and synchronous FULL.
+// embedded is Nixie's store in a file with its defaults: WAL and synchronous FULL.
 func embedded() ours.Store {
 	return ours.Store{
 		Name: fmt.Sprintf("SQLite %s (modernc.org/sqlite), FULL", sqlite.EngineVersion()), Batch: 1000,
@@ -50,7 +52,7 @@ func embedded() ours.Store {
 	}
 }
 
-// targets lists all. Where nothing else is said they are about processor time.
+// targets lists all targets. They are about processor time unless they name another cost.
 func targets() []match.Target {
 	peer := match.Kind(contest.Peer)
 	return []match.Target{
@@ -62,11 +64,12 @@ func targets() []match.Target {
 		{Name: "enqueue-32", Scenario: contest.EnqueueMany, Against: peer, Least: 3},
 		{Name: "enqueue-batch", Scenario: contest.EnqueueBatch, Against: peer, Least: 2},
 		{Name: "pick-up-from-return", Scenario: contest.PickUp, Cost: match.FromReturn, Against: peer, Most: 1.3},
-		{Name: "pick-up-from-call", Scenario: contest.PickUp, Cost: match.FromCall, Than: contest.EnqueueOne, ThanCost: match.Clock, Most: 1.5},
+		{Name: "pick-up-from-call", Scenario: contest.PickUp, Cost: match.FromCall, Than: contest.EnqueueOne, ThanCost: match.Clock,
+			Most: 1.5},
 	}
 }
 
-// synchronous is SQLite's setting for peers; empty is as each scenario asks for.
+// synchronous is SQLite's setting for peers; empty means that of the scenario.
 type synchronous struct{ always string }
 
 func (p *synchronous) set(text string) error {
@@ -77,7 +80,7 @@ func (p *synchronous) set(text string) error {
 	return nil
 }
 
-// at is the setting in a scenario.
+// at returns the setting in a scenario.
 func (p *synchronous) at(s contest.Scenario) string {
 	switch {
 	case p.always != "":

@@ -1,8 +1,7 @@
-// Package contest measures message libraries against each other: the task that
-// all carry, what each has to offer, the scenarios, and the ledger that shows
-// that nobody lost, repeated or changed anything.
+// Package contest compares message libraries. It has the task that all carry, the interface of a
+// library, the scenarios, and a ledger. The ledger proves that no library lost, repeated or changed
+// a task.
 //
-// One process measures one scenario of one library once, so that peak memory
-// and the garbage collector's state are its own. What is drained was filled in
-// by a process before it.
+// One process measures one scenario of one library once, so that peak memory and the garbage
+// collector's state are its own. An earlier process enqueued the messages of a drain.
 package contest

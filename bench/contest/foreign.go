@@ -2,7 +2,7 @@ package contest
 
 import "context"
 
-// late is a handler that keeps apart what comes from the transaction of others.
+// late is a handler that counts the messages of a foreign transaction separately.
 type late struct {
 	n             int
 	ledger, other *Ledger
@@ -17,8 +17,8 @@ func (h *late) Handle(t Task) error {
 	return h.other.Handle(t)
 }
 
-// withForeign begins a transaction of others, and gives what to do once everything
-// else is drained: it commits, and its messages have to arrive.
+// withForeign begins a foreign transaction. It returns a function to call after everything else is
+// drained: it commits, and the messages of the transaction must arrive.
 func (m *Measurement) withForeign(ctx context.Context, lib Library, ledger *Ledger) (Handler, func() error, error) {
 	commit, err := lib.(Bearer).Foreign(ctx, Tasks(m.N, m.N+foreign))
 	if err != nil {

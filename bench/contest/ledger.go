@@ -7,28 +7,28 @@ import (
 	"sync/atomic"
 )
 
-// errOnPurpose is the failure of the scenarios that have some.
+// errOnPurpose is the failure in scenarios with failures.
 var errOnPurpose = errors.New("failed on purpose")
 
 // shards keep handlers on several processors from writing to the same memory.
 const shards = 64
 
-// Ledger sees every task that a library hands out. It is the handler of all
-// libraries: it does what the scenario says and remembers who was there.
+// Ledger is the handler of all libraries. It behaves as the scenario says and records each task
+// that a library delivers.
 type Ledger struct {
 	scenario Scenario
-	runs     uint32          // how often each task is to be handled
-	seen     []atomic.Uint32 // how often, by number
+	runs     uint32          // the number of times that each task must be handled
+	seen     []atomic.Uint32 // the number of times that each was, by task number
 	sums     [shards]sum
-	strays   atomic.Int64   // tasks with a number that nobody gave
-	heads    []atomic.Int64 // the next task of each stream that has to keep its order
-	jumps    atomic.Int64   // tasks that came before one that was before them
-	open     atomic.Int64   // tasks that still have to be handled to their end
+	strays   atomic.Int64   // tasks with a number that no producer gave
+	heads    []atomic.Int64 // the next task of each ordered stream
+	jumps    atomic.Int64   // tasks that overtook an earlier one
+	open     atomic.Int64   // tasks that have not ended
 	done     chan struct{}
 	seed     maphash.Seed
 }
 
-// sum has the hashes of the texts, added up. It fills a cache line.
+// sum adds up the hashes of the texts. It fills a cache line.
 type sum struct {
 	hashes atomic.Uint64
 	_      [56]byte
@@ -41,7 +41,7 @@ func NewLedger(s Scenario, n int) *Ledger {
 	return l
 }
 
-// KeepOrder makes the ledger look at the order within each stream.
+// KeepOrder makes the ledger check the order within each stream.
 func (l *Ledger) KeepOrder() {
 	l.heads = make([]atomic.Int64, streams)
 	for i := range l.heads {
@@ -73,10 +73,10 @@ func (l *Ledger) Handle(t Task) error {
 	return nil
 }
 
-// Done is closed when every task was handled as often as it has to be.
+// Done is closed when every task was handled the required number of times.
 func (l *Ledger) Done() <-chan struct{} { return l.done }
 
-// Handled is how often the handler was called.
+// Handled counts the calls of the handler.
 func (l *Ledger) Handled() (n int64) {
 	for i := range l.seen {
 		n += int64(l.seen[i].Load())
@@ -84,8 +84,7 @@ func (l *Ledger) Handled() (n int64) {
 	return n + l.strays.Load()
 }
 
-// Check says what is wrong: a task that was not handled, or too often, or with
-// other bytes than it was given.
+// Check returns an error for a task that was not handled, handled too often, or changed.
 func (l *Ledger) Check() error {
 	var expected, got uint64
 	for i := range l.seen {
@@ -99,7 +98,7 @@ func (l *Ledger) Check() error {
 	}
 	switch {
 	case l.strays.Load() > 0:
-		return fmt.Errorf("%d tasks came that nobody sent", l.strays.Load())
+		return fmt.Errorf("%d tasks came that no producer sent", l.strays.Load())
 	case l.jumps.Load() > 0:
 		return fmt.Errorf("%d tasks came out of the order of their streams", l.jumps.Load())
 	case got != expected:

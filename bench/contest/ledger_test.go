@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestLedgerFinds: whatever a library does wrong is found, and what it does right
-// is not.
+// TestLedgerFinds: the ledger finds each error of a library, and none in a correct one.
 func TestLedgerFinds(t *testing.T) {
 	const n = 300
 	all := func(l *Ledger, times int) {
@@ -28,7 +27,7 @@ func TestLedgerFinds(t *testing.T) {
 		{"nothing", Drain, func(*Ledger) {}, "task 0 was handled 0 times, not 1"},
 		{"no retry", FailsOnce, func(l *Ledger) { all(l, 1) }, "task 0 was handled 1 times, not 2"},
 		{"one twice", Drain, func(l *Ledger) { all(l, 1); _ = l.Handle(NewTask(7)) }, "task 7 was handled 2 times, not 1"},
-		{"a stranger", Drain, func(l *Ledger) { all(l, 1); _ = l.Handle(NewTask(n)) }, "1 tasks came that nobody sent"},
+		{"a stranger", Drain, func(l *Ledger) { all(l, 1); _ = l.Handle(NewTask(n)) }, "1 tasks came that no producer sent"},
 		{"another's bytes", Drain, func(l *Ledger) {
 			for i := range n {
 				_ = l.Handle(Task{I: i, P: NewTask(max(i, 1)).P})
@@ -46,8 +45,8 @@ func TestLedgerFinds(t *testing.T) {
 	}
 }
 
-// TestLedgerKeepsOrder: a task that comes before one of its stream that was sent
-// earlier is noticed, and one of another stream is not.
+// TestLedgerKeepsOrder: the ledger notices a task that overtakes another of its stream, but not one
+// of another stream.
 func TestLedgerKeepsOrder(t *testing.T) {
 	for swap, want := range map[int]bool{1: true, streams: false} {
 		l := NewLedger(Streams, 2*streams)
@@ -66,8 +65,8 @@ func TestLedgerKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestLedgerFails: tasks fail as the scenario says, and the end is told when the
-// last was handled for the last time.
+// TestLedgerFails: tasks fail as the scenario says, and the ledger is done after the last handling
+// of the last task.
 func TestLedgerFails(t *testing.T) {
 	for _, c := range []struct {
 		scenario Scenario
@@ -98,7 +97,7 @@ func TestLedgerFails(t *testing.T) {
 	}
 }
 
-// TestTasksAreEncoded: a task has the size that is said, and is the same when it was read.
+// TestTasksAreEncoded: a task has the documented size, and decoding returns the same task.
 func TestTasksAreEncoded(t *testing.T) {
 	for _, i := range []int{0, 7, 4711} {
 		body, err := json.Marshal(NewTask(i))

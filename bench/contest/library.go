@@ -10,52 +10,50 @@ import (
 type Library interface {
 	// Enqueue takes in one task and returns when it is accepted.
 	Enqueue(ctx context.Context, t Task) error
-	// EnqueueBatch takes in many as one.
+	// EnqueueBatch takes in many tasks in one call.
 	EnqueueBatch(ctx context.Context, list []Task) error
-	// Batch is how many that should be.
+	// Batch returns the best number of tasks for EnqueueBatch.
 	Batch() int
-	// Start begins to hand out messages. Stop returns when the last handler has
-	// returned and nothing is in hand.
+	// Start begins to deliver messages. Stop returns when the last handler has returned and no
+	// message is in hand.
 	Start(ctx context.Context, handle Handler) (stop func() error, err error)
 	// Left counts messages that are neither done nor dead.
 	Left(ctx context.Context) (int, error)
-	// Dead counts dead letters, or whatever has their place.
+	// Dead counts dead letters, or the library's substitute for them.
 	Dead(ctx context.Context) (int, error)
-	// Each yields every task that waits.
+	// Each yields every waiting task.
 	Each(ctx context.Context, yield func(Task) error) error
 	Close() error
 }
 
-// Handler is what a library calls for each delivery. Its error is a failure of
-// the task.
+// Handler is called by a library for each delivery. Its error is a failure of the task.
 type Handler interface {
 	Handle(t Task) error
 }
 
-// Prover is a library that can show how it did it.
+// Prover is a library that can prove how it handled the tasks.
 type Prover interface {
-	// Prove checks, after everything was worked off, that each of n tasks took
-	// the whole way.
+	// Prove checks after a drain that each of n tasks took the whole path.
 	Prove(ctx context.Context, s Scenario, n int) error
 }
 
-// Bearer is a library that plays the scenarios with a burden. What lies beside is
-// neither left nor dead, nor proved.
+// Bearer is a library that plays the scenarios with a burden. Left, Dead and Prove do not count the
+// burden.
 type Bearer interface {
-	// Burden puts there what waits or is dead beside what is measured.
+	// Burden adds the waiting and dead messages of the burden.
 	Burden(ctx context.Context) error
-	// Foreign enqueues tasks in a transaction of others, which is open until commit.
+	// Foreign enqueues tasks in a foreign transaction, which is open until commit.
 	Foreign(ctx context.Context, list []Task) (commit func() error, err error)
 }
 
-// Setup is what a library is opened for.
+// Setup describes the scenario and the store of a library.
 type Setup struct {
 	Scenario    Scenario
 	Folder      string // of its file, if it has one
 	Synchronous string // of peers with a file: NORMAL or FULL
 	URL         string // of its database, if it has a server
-	Postmaster  int    // process of that server; 0 is not known
-	Burden      int    // size of what is beside what is measured
+	Postmaster  int    // process of that server; 0 means unknown
+	Burden      int    // size of the burden
 }
 
 // Entrant is a library that takes part.
@@ -64,19 +62,19 @@ type Entrant struct {
 	Kind     Kind
 	Module   string     // path of its module, for its version
 	Settings string     // for the reader
-	Streams  bool       // keeps the streams of Streams in order; others work them off in any
-	Only     []Scenario // it takes part in; nil is all
+	Streams  bool       // keeps the order of streams; other libraries do not
+	Only     []Scenario // in which it takes part; nil means all
 	Open     func(ctx context.Context, s Setup) (Library, error)
 }
 
-// Kind says what an entrant is there for.
+// Kind is the role of an entrant.
 type Kind string
 
 // The kinds.
 const (
 	Ours  Kind = "ours"
 	Peer  Kind = "peer"
-	Limit Kind = "limit" // what a store could do at best
+	Limit Kind = "limit" // the best that a store could do
 )
 
 // Plays reports whether an entrant takes part in a scenario.

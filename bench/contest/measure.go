@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Result is what one process measured.
+// Result is the result of one process.
 type Result struct {
 	N       int           `json:"n"`
 	Wall    time.Duration `json:"wall_ns"`
@@ -19,13 +19,13 @@ type Result struct {
 	Memory  int64         `json:"peak_memory_bytes"`
 	Latency *Latency      `json:"latency,omitempty"`
 
-	// What is left when all have closed: files, or tables and indexes.
+	// Sizes after all have closed: files, or tables and indexes.
 	File    int64 `json:"file_bytes"`
 	Indexes int64 `json:"index_bytes,omitempty"`
 
 	DeadRows int64 `json:"dead_rows,omitempty"` // that a server still has to remove
 
-	// Of a server, where there is one.
+	// Of a server, if there is one.
 	ServerCPU time.Duration `json:"server_cpu_ns,omitempty"`
 	WAL       int64         `json:"wal_bytes,omitempty"` // from the first enqueue to the end
 }
@@ -33,18 +33,18 @@ type Result struct {
 // Rate is messages a second.
 func (r *Result) Rate() float64 { return float64(r.N) / r.Wall.Seconds() }
 
-// WALEach is how much a message made a server write, in bytes.
+// WALEach returns the bytes of WAL that a server wrote for each message.
 func (r *Result) WALEach() float64 { return float64(r.WAL) / float64(r.N) }
 
 // Task sizes and waits of a measurement.
 const (
 	warmUp   = 100              // calls before those that are measured, of the enqueue scenarios
-	patience = 3 * time.Minute  // after it a library is said to hang
-	look     = time.Millisecond // between two looks at what is left, at least
-	rest     = 4                // and as many times as long as a look took, as it is work for the store
+	patience = 3 * time.Minute  // after this time a library counts as hanging
+	poll     = time.Millisecond // least time between two polls of Left
+	rest     = 4                // the pause in lengths of the poll before, because a poll loads the store
 )
 
-// Measurement is one scenario of one library with n tasks.
+// Measurement measures one scenario of one library with n tasks.
 type Measurement struct {
 	Entrant *Entrant
 	Setup   Setup
@@ -52,7 +52,7 @@ type Measurement struct {
 	Profile io.Writer // gets a processor profile of the measured part
 }
 
-// Fill enqueues the tasks that are to be drained.
+// Fill enqueues the tasks of a drain.
 func (m *Measurement) Fill(ctx context.Context) error {
 	return m.with(ctx, func(lib Library) error { return produceBatches(ctx, lib, 0, m.N, 1) })
 }
@@ -80,7 +80,7 @@ func (m *Measurement) Run(ctx context.Context) (Result, error) {
 	return r, nil
 }
 
-// Open opens the library, so that what it needs is there, and what is to lie beside.
+// Open opens the library, which makes its tables, and adds the burden.
 func (m *Measurement) Open(ctx context.Context) error {
 	return m.with(ctx, func(lib Library) error {
 		if !m.Setup.Scenario.Burdened() {
@@ -98,8 +98,8 @@ func (m *Measurement) with(ctx context.Context, do func(Library) error) error {
 	return errors.Join(do(lib), lib.Close())
 }
 
-// timed runs the part that counts. It ends when it returns, or when it said that it
-// may have ended for the last time.
+// timed runs the measured part. The part ends when it returns, or at its last report that it may
+// have ended.
 func (m *Measurement) timed(r *Result, do func(ended func()) error) error {
 	if m.Profile != nil {
 		if err := pprof.StartCPUProfile(m.Profile); err != nil {
@@ -120,7 +120,7 @@ func (m *Measurement) timed(r *Result, do func(ended func()) error) error {
 	return err
 }
 
-// enqueue measures producers. What they sent is read from the store after.
+// enqueue measures producers, and reads their tasks from the store afterwards.
 func (m *Measurement) enqueue(ctx context.Context, lib Library, r *Result) error {
 	warm := min(warmUp, m.N/2)
 	r.N = m.N - warm
@@ -161,7 +161,7 @@ func produceBatches(ctx context.Context, lib Library, from, to, producers int) e
 	return share(from, to, lib.Batch(), producers, func(from, to int) error { return lib.EnqueueBatch(ctx, Tasks(from, to)) })
 }
 
-// share lets producers take the next step of the way from each other.
+// share divides the steps among the producers.
 func share(from, to, step, producers int, do func(from, to int) error) error {
 	var next atomic.Int64
 	next.Store(int64(from))
@@ -214,8 +214,8 @@ func (m *Measurement) drain(ctx context.Context, lib Library, r *Result) (err er
 	return m.check(ctx, lib, ledger)
 }
 
-// settled waits until all tasks are handled and nothing is left. Before it looks
-// whether that is so it says that it may be: the look is no part of the work.
+// settled waits until all tasks are handled and none is left. Before each poll it reports that the
+// end may be reached, because the poll is not part of the work.
 func settled(ctx context.Context, lib Library, ledger *Ledger, ended func()) error {
 	select {
 	case <-ledger.Done():
@@ -230,14 +230,14 @@ func settled(ctx context.Context, lib Library, ledger *Ledger, ended func()) err
 			return err
 		}
 		select {
-		case <-time.After(max(look, rest*time.Since(began))):
+		case <-time.After(max(poll, rest*time.Since(began))):
 		case <-ctx.Done():
 			return fmt.Errorf("%w; %d messages are left", context.Cause(ctx), left)
 		}
 	}
 }
 
-// check compares what happened with what should have.
+// check compares the result with the expected one.
 func (m *Measurement) check(ctx context.Context, lib Library, ledger *Ledger) error {
 	if err := ledger.Check(); err != nil {
 		return err

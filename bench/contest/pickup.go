@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Latency is the time from an enqueue to the handler. FromCall counts from the
-// beginning of the call, FromReturn from its end, when the message is durable;
-// a handler that was faster than the return counts as 0.
+// Latency is the time from an enqueue to the handler. FromCall counts from the beginning of the
+// call, FromReturn from its end, when the message is durable. A handler that was faster than the
+// return counts as 0.
 type Latency struct {
 	FromCall   Quantiles `json:"from_call"`
 	FromReturn Quantiles `json:"from_return"`
@@ -24,15 +24,15 @@ type Quantiles struct {
 	P99 time.Duration `json:"p99_ns"`
 }
 
-// Arrivals of the pick-up scenario: so far apart that the system is idle in
-// between, and not in step with anybody's polling.
+// Arrivals of the pick-up scenario. Their intervals leave the system idle and match no library's
+// polling.
 const (
 	arrivalMin  = 5 * time.Millisecond
 	arrivalMax  = 15 * time.Millisecond
-	arrivalWarm = 20 // that are not counted
+	arrivalWarm = 20 // the first ones, which do not count
 )
 
-// arrivals notes when tasks were sent and handled, in nanoseconds since start.
+// arrivals records the times of sending and handling, in nanoseconds since start.
 type arrivals struct {
 	start    time.Time
 	called   []time.Duration
@@ -49,10 +49,9 @@ func (a *arrivals) Handle(t Task) error {
 	return a.ledger.Handle(t)
 }
 
-// pickUp sends tasks at moments that were drawn before, whatever became of those
-// before them. A call that begins late because the one before it took so long
-// counts from the moment it should have begun: who is slow does not thin out the
-// questions it is asked.
+// pickUp sends tasks at times that were drawn before, also when earlier calls are late. A call that
+// begins late because of the one before counts from its planned time. So a slow library does not
+// reduce its own load.
 func (m *Measurement) pickUp(ctx context.Context, lib Library, r *Result) error {
 	a := &arrivals{
 		start: time.Now(), ledger: NewLedger(m.Setup.Scenario, m.N), handled: make([]atomic.Int64, m.N),
@@ -76,12 +75,12 @@ func (m *Measurement) pickUp(ctx context.Context, lib Library, r *Result) error 
 }
 
 func (a *arrivals) send(ctx context.Context, lib Library) error {
-	dice := rand.New(rand.NewPCG(1, 2)) // the same moments for all
+	rng := rand.New(rand.NewPCG(1, 2)) // the same times for all
 	due := time.Since(a.start)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for i := range a.called {
-		due += arrivalMin + time.Duration(dice.Int64N(int64(arrivalMax-arrivalMin)))
+		due += arrivalMin + time.Duration(rng.Int64N(int64(arrivalMax-arrivalMin)))
 		late := time.Since(a.start) > due
 		if !late {
 			timer.Reset(due - time.Since(a.start))

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// reading is the state of the clocks at a moment.
+// reading is the state of the clocks at one time.
 type reading struct {
 	wall time.Time
 	cpu  time.Duration
@@ -19,12 +19,12 @@ type reading struct {
 
 func read() reading { return reading{time.Now(), ProcessorTime()} }
 
-// since is the time that went by, on the wall and on all processors.
+// since returns the time since the reading, by the clock and on all processors.
 func (r reading) since() (wall, cpu time.Duration) {
 	return time.Since(r.wall), ProcessorTime() - r.cpu
 }
 
-// ProcessorTime is what this process has used, in user and system mode.
+// ProcessorTime returns the processor time of this process, in user and system mode.
 func ProcessorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -33,9 +33,9 @@ func ProcessorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// peakMemory is the most memory in bytes that this process ever had resident.
-// The system's own counter is read where it has one, because getrusage also
-// knows the parent's memory from before the program was started.
+// peakMemory returns the most bytes that this process had resident. It reads the system's own
+// counter if there is one, because getrusage includes the parent's memory before the program
+// started.
 func peakMemory() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err == nil {
@@ -55,8 +55,8 @@ func peakMemory() int64 {
 	return u.Maxrss << 10
 }
 
-// ParentOf is the process that starts all others of a PostgreSQL server, by one of those,
-// or 0 where it does not run here.
+// ParentOf returns the process that starts all others of a PostgreSQL server, from one of those. It
+// returns 0 when the server does not run here.
 func ParentOf(backend uint32) (parent int) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", backend))
 	if err != nil || !bytes.HasPrefix(status, []byte("Name:\tpostgres\n")) {
@@ -69,12 +69,12 @@ func ParentOf(backend uint32) (parent int) {
 	return parent
 }
 
-// tick is the unit of times in /proc, which Linux has fixed for programs.
+// tick is the unit of times in /proc, which is fixed on Linux.
 const tick = time.Second / 100
 
-// ServerTime is what a server has used in user and system mode: the process that
-// starts all others, those that it has, and those that it had. Without one it
-// is 0, and where the system does not tell, too.
+// ServerTime returns the processor time of a server in user and system mode: that of its first
+// process and of all children, live and ended. It returns 0 without a server, or when the system
+// cannot tell.
 func ServerTime(postmaster int) time.Duration {
 	if postmaster == 0 {
 		return 0
@@ -102,7 +102,7 @@ func ServerTime(postmaster int) time.Duration {
 	return total
 }
 
-// used reads what a process has used, and its children that have ended.
+// used reads the processor time of a process and of its ended children.
 func used(process string) (own, ended time.Duration, ok bool) {
 	stat, err := os.ReadFile("/proc/" + process + "/stat")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// burning is what the child of TestServerTime uses.
+// burning is the processor time that the child of TestServerTime uses.
 const burning = 100 * time.Millisecond
 
 // TestMain makes the test's own program a process of a server.
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestServerTime: what a child has used counts while it lives and when it is gone.
+// TestServerTime: the time of a child counts while it runs and after it ended.
 func TestServerTime(t *testing.T) {
 	if _, _, ok := used("self"); !ok {
 		t.Skip("this system does not tell what processes use")
@@ -55,6 +55,6 @@ func TestServerTime(t *testing.T) {
 	gone := ServerTime(os.Getpid()) - ProcessorTime()
 	const rounding = 4 * tick
 	if alive-before < burning-rounding || gone-before < burning-rounding {
-		t.Errorf("used %s, of which %s are seen while it lives and %s when it is gone", burning, alive-before, gone-before)
+		t.Errorf("used %s, of which %s are seen while it runs and %s after it ended", burning, alive-before, gone-before)
 	}
 }

@@ -1,27 +1,27 @@
 package contest
 
-// Scenario is what is measured.
+// Scenario names a load.
 type Scenario string
 
 // The scenarios.
 const (
 	EnqueueOne     Scenario = "enqueue-1"       // one producer, one message a call
 	EnqueueMany    Scenario = "enqueue-32"      // 32 producers, one message a call
-	EnqueueBatch   Scenario = "enqueue-batch"   // one producer, as many a call as suits the library
+	EnqueueBatch   Scenario = "enqueue-batch"   // one producer, the library's best number of messages a call
 	EnqueueBatches Scenario = "enqueue-batch-4" // four of those
 	Drain          Scenario = "drain"           // all succeed, the handler does nothing
-	Streams        Scenario = "streams"         // the same in 1,000 streams, each of which keeps its order
-	FailsOnce      Scenario = "fails-once"      // each fails once and succeeds at once after
+	Streams        Scenario = "streams"         // the same in 1,000 ordered streams
+	FailsOnce      Scenario = "fails-once"      // each fails once, and succeeds in an immediate retry
 	DeadFew        Scenario = "dead-1"          // one of a hundred ends as a dead letter
 	DeadAll        Scenario = "dead-100"        // all end as dead letters
 	PickUp         Scenario = "pick-up"         // from enqueue to handler in an idle system
 )
 
-// The scenarios with a burden, each to be compared with one without.
+// The scenarios with a burden. Each is compared with one without.
 const (
-	Blocked   Scenario = "blocked"   // Streams, beside one whose head is dead and has many followers
-	Scheduled Scenario = "scheduled" // Drain, beside many messages that are not due
-	Foreign   Scenario = "foreign"   // Drain, while a transaction of others is open that has enqueued
+	Blocked   Scenario = "blocked"   // Streams, with another one whose head is dead and has many followers
+	Scheduled Scenario = "scheduled" // Drain, with many messages that are not due
+	Foreign   Scenario = "foreign"   // Drain, while a foreign transaction that has enqueued is open
 )
 
 // Numbers of producers, and of streams.
@@ -29,24 +29,23 @@ const (
 	producers      = 32
 	batchProducers = 4
 	streams        = 1000
-	foreign        = 1000 // messages of the transaction of others
-	scheduled      = 10   // messages that are not due, for each one of the burden
+	foreign        = 1000 // messages of the foreign transaction
+	scheduled      = 10   // messages that are not due, for each message of the burden
 )
 
-// Drains reports whether messages that lie there are worked off.
+// Drains reports whether the scenario drains messages that were enqueued before.
 func (s Scenario) Drains() bool { return !s.Enqueues() && s != PickUp }
 
-// Enqueues reports whether producers alone are measured.
+// Enqueues reports whether the scenario measures producers alone.
 func (s Scenario) Enqueues() bool {
 	return s == EnqueueOne || s == EnqueueMany || s == EnqueueBatch || s == EnqueueBatches
 }
 
-// Burdened reports whether there is something beside what is measured.
+// Burdened reports whether the scenario has a burden.
 func (s Scenario) Burdened() bool { return s == Blocked || s == Scheduled || s == Foreign }
 
-// Beside is how many messages wait and how many are dead, for as long as it is
-// measured, where the burden has a size.
-func (s Scenario) Beside(burden int) (waiting, dead int) {
+// BurdenSizes returns the numbers of waiting and dead messages of a burden during the measurement.
+func (s Scenario) BurdenSizes(burden int) (waiting, dead int) {
 	switch s {
 	case Blocked:
 		return burden, 1
@@ -57,7 +56,7 @@ func (s Scenario) Beside(burden int) (waiting, dead int) {
 	}
 }
 
-// all is how many tasks there are when n are measured.
+// all returns the number of tasks of a measurement of n.
 func (s Scenario) all(n int) int {
 	if s == Foreign {
 		return n + foreign
@@ -65,18 +64,18 @@ func (s Scenario) all(n int) int {
 	return n
 }
 
-// Ordered reports whether the tasks are in streams that keep their order.
+// Ordered reports whether the tasks are in ordered streams.
 func (s Scenario) Ordered() bool { return s == Streams || s == Blocked }
 
-// Stream is the number of the stream of a task.
+// Stream returns the number of a task's stream.
 func Stream(i int) int { return i % streams }
 
-// Durable reports whether durable enqueues are measured: a library that may lose
-// what it has acknowledged does not do those.
+// Durable reports whether the scenario measures durable enqueues. A library that may lose
+// acknowledged messages has none.
 func (s Scenario) Durable() bool { return s == EnqueueOne || s == EnqueueMany }
 
-// Attempts is how often a message may be tried: what fails dies at once, unless
-// it is to succeed after that.
+// Attempts returns the limit of attempts. A failed message dies at once, unless the scenario wants
+// a success after a failure.
 func (s Scenario) Attempts() int {
 	if s == DeadFew || s == DeadAll {
 		return 1
@@ -87,7 +86,7 @@ func (s Scenario) Attempts() int {
 // Dies reports whether a task ends as a dead letter.
 func (s Scenario) Dies(i int) bool { return s == DeadAll || s == DeadFew && i%100 == 0 }
 
-// Dead is how many of n tasks end as dead letters.
+// Dead returns the number of n tasks that end as dead letters.
 func (s Scenario) Dead(n int) int {
 	switch s {
 	case DeadAll:
@@ -99,7 +98,7 @@ func (s Scenario) Dead(n int) int {
 	}
 }
 
-// Runs is how often the handler is to see each task.
+// Runs returns the number of times that the handler must see each task.
 func (s Scenario) Runs() int {
 	if s == FailsOnce {
 		return 2

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Steady is a load that stays the same for a while: one producer and the workers.
+// Steady is a constant load of one producer and the workers.
 type Steady struct {
 	Entrant *Entrant
 	Setup   Setup
 	Rate    int // messages a second
 	Length  time.Duration
 	Every   time.Duration                    // between two samples
-	Sampled func(at time.Duration, s Sample) // is told what happened since the one before
+	Sampled func(at time.Duration, s Sample) // gets each sample
 }
 
-// Sample is what happened in a part of a steady load.
+// Sample describes a part of a steady load.
 type Sample struct {
 	In, Out   int64 // messages
 	Wall      time.Duration
@@ -27,11 +27,10 @@ type Sample struct {
 	Lag       Quantiles // from the beginning of the enqueue call to the handler
 }
 
-// pace is how often the producer sends what is due by then.
+// pace is the interval at which the producer sends due messages.
 const pace = 10 * time.Millisecond
 
-// Run lasts as long as the load, and until everything that was sent is done and
-// checked.
+// Run runs the load, and then waits until all tasks are done and checked.
 func (s *Steady) Run(ctx context.Context) (err error) {
 	lib, err := s.Entrant.Open(ctx, s.Setup)
 	if err != nil {
@@ -54,32 +53,33 @@ func (s *Steady) Run(ctx context.Context) (err error) {
 	cancel()
 	<-sampling
 	if err == nil {
-		patient, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), patience, fmt.Errorf("not done %s after the last was sent", patience))
-		err = settled(patient, lib, f.Ledger, func() {})
+		waiting, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), patience,
+			fmt.Errorf("not done %s after the last was sent", patience))
+		err = settled(waiting, lib, f.Ledger, func() {})
 		cancel()
 	}
 	return errors.Join(err, stop(), f.Check())
 }
 
-// flow is a ledger that knows how long messages took.
+// flow is a ledger that measures the latency of messages.
 type flow struct {
 	*Ledger
 	start   time.Time
-	sent    []int64 // when, in nanoseconds since start, by number
+	sent    []int64 // times of sending in nanoseconds since start, by task number
 	in, out atomic.Int64
 	lags    lags
 }
 
 // Handle implements Handler.
 func (f *flow) Handle(t Task) error {
-	if t.I >= 0 && t.I < len(f.sent) && f.seen[t.I].Load() == 0 { // a retry is no arrival
+	if t.I >= 0 && t.I < len(f.sent) && f.seen[t.I].Load() == 0 { // a retry does not count
 		f.lags.add(time.Since(f.start) - time.Duration(atomic.LoadInt64(&f.sent[t.I])))
 		f.out.Add(1)
 	}
 	return f.Ledger.Handle(t)
 }
 
-// produce sends what is due every moment, as many a call as suits the library.
+// produce sends due messages, the library's best number in each call.
 func (f *flow) produce(ctx context.Context, lib Library, rate int) error {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
@@ -105,8 +105,7 @@ func (f *flow) produce(ctx context.Context, lib Library, rate int) error {
 	return nil
 }
 
-// sample tells what happened until ctx ends. A part that did not last its time is
-// not told.
+// sample reports each part until ctx ends. It drops a part that is cut short.
 func (s *Steady) sample(ctx context.Context, f *flow) {
 	ticker := time.NewTicker(s.Every)
 	defer ticker.Stop()
@@ -124,14 +123,14 @@ func (s *Steady) sample(ctx context.Context, f *flow) {
 	}
 }
 
-// lags counts waits in steps.
+// lags counts latencies in steps.
 type lags [100_000]atomic.Int64
 
 const lagStep = 100 * time.Microsecond
 
 func (l *lags) add(d time.Duration) { l[min(max(int(d/lagStep), 0), len(l)-1)].Add(1) }
 
-// take finds the quantiles, each the end of its step, and begins anew.
+// take returns the quantiles, each as the end of its step, and resets the counts.
 func (l *lags) take() (q Quantiles) {
 	counts := make([]int64, len(l))
 	var all, seen int64

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// memory is a library that hands out at once, each task so many times.
+// memory is a library that delivers each task at once, the given number of times.
 type memory struct {
 	Library
 	times   int
@@ -33,7 +33,7 @@ func (m *memory) EnqueueBatch(_ context.Context, list []Task) error {
 	return nil
 }
 
-// TestSteady: what is sent arrives and is told, and what arrives twice is noticed.
+// TestSteady: all tasks arrive and are reported, and a second arrival is noticed.
 func TestSteady(t *testing.T) {
 	for _, c := range []struct {
 		times int
@@ -80,7 +80,7 @@ func TestLags(t *testing.T) {
 	for i := range 100 {
 		l.add(time.Duration(i) * time.Millisecond)
 	}
-	l.add(time.Hour) // counts as the longest there is
+	l.add(time.Hour) // counts in the last step
 	if got, want := l.take(), (Quantiles{P50: 50*time.Millisecond + lagStep, P99: 99*time.Millisecond + lagStep}); got != want {
 		t.Errorf("%v, not %v", got, want)
 	}

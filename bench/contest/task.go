@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Task is what every library carries: a number, and a text that follows from
-// it, so that a body that went to another task is noticed.
+// Task is the message of every library: a number, and a text made from it. The text shows when a
+// body went to another task.
 type Task struct {
 	I int    `json:"i"`
 	P string `json:"p"`
@@ -23,7 +23,7 @@ func NewTask(i int) Task {
 	return Task{I: i, P: string(text)}
 }
 
-// Tasks makes the tasks from number from up to and without to.
+// Tasks makes the tasks with the numbers from from to to−1.
 func Tasks(from, to int) []Task {
 	list := make([]Task, 0, to-from)
 	for i := from; i < to; i++ {
@@ -43,9 +43,8 @@ func Decode(body []byte) (Task, error) {
 
 const digits = "0123456789abcdef"
 
-// pad is the part of a task's text that does not change: an encoded task has
-// about 200 bytes.
-const pad = "Everything that can fail is a message that somebody has claimed; a claim is a lease with an end, " +
+// pad is the constant part of a task's text: an encoded task has about 200 bytes.
+const pad = "Everything that can fail is a message that a worker has claimed; a claim is a lease with an end, " +
 	"and what cannot succeed becomes a letter with its whole story. ok"
 
 // mix spreads a number over 64 bits (the finaliser of splitmix64).

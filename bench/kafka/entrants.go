@@ -23,7 +23,8 @@ import (
 
 // rawLoop polls and commits.
 func rawLoop(ctx context.Context, c *course) error {
-	cl, err := client(c.Seed, kgo.ConsumerGroup(c.Topic), kgo.ConsumeTopics(c.Topic), kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	cl, err := client(c.Seed, kgo.ConsumerGroup(c.Topic), kgo.ConsumeTopics(c.Topic), kgo.DisableAutoCommit(),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func rawLoop(ctx context.Context, c *course) error {
 	return nil
 }
 
-// produce is what a letter costs at least.
+// produce measures the least cost of a letter.
 func produce(ctx context.Context, c *course) error {
 	cl, err := client(c.Seed)
 	if err != nil {
@@ -56,14 +57,15 @@ var errBench = errors.New("it fails")
 func dies(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBench) }
 
 func (c *course) group() kafka.Config {
-	return kafka.Config{Seeds: []string{c.Seed}, Group: c.Topic, Topics: []string{c.Topic}, Client: []kgo.Opt{kgo.ProducerBatchMaxBytes(16 << 20)}}
+	return kafka.Config{Seeds: []string{c.Seed}, Group: c.Topic, Topics: []string{c.Topic},
+		Client: []kgo.Opt{kgo.ProducerBatchMaxBytes(16 << 20)}}
 }
 
 // consume is a worker on the driver.
 func consume(ctx context.Context, c *course) error {
 	cfg := c.group()
 	handle := func(context.Context, *nixie.Delivery) error { return nil }
-	rules, places, ahead := policy.Config{}, 0, 0
+	rules, concurrency, ahead := policy.Config{}, 0, 0
 	switch c.Name {
 	case "nixie-retries":
 		cfg.Stages = []broker.Stage{stage}
@@ -77,7 +79,7 @@ func consume(ctx context.Context, c *course) error {
 	case "nixie-letters":
 		handle, ahead = dies, nixie.MaxBatch
 	case "nixie-large":
-		places = 8
+		concurrency = 8
 		handle = func(ctx context.Context, _ *nixie.Delivery) error {
 			select {
 			case <-time.After(slow):
@@ -86,10 +88,11 @@ func consume(ctx context.Context, c *course) error {
 			return nil
 		}
 	}
-	return work(ctx, c, cfg, broker.Config{Letters: broker.DefaultLetters}, rules, places, ahead, handle)
+	return work(ctx, c, cfg, broker.Config{Letters: broker.DefaultLetters}, rules, concurrency, ahead, handle)
 }
 
-func work(ctx context.Context, c *course, cfg kafka.Config, to broker.Config, rules policy.Config, places, ahead int, handle nixie.HandlerFunc) error {
+func work(ctx context.Context, c *course, cfg kafka.Config, to broker.Config, rules policy.Config, concurrency, ahead int,
+	handle nixie.HandlerFunc) error {
 	d, err := kafka.Open(cfg)
 	if err != nil {
 		return err
@@ -107,7 +110,7 @@ func work(ctx context.Context, c *course, cfg kafka.Config, to broker.Config, ru
 	defer stop()
 	var ended atomic.Int64 // records of the topic itself
 	w, err := worker.New(worker.Config{
-		Source: source, Policy: p, Handler: handle, Prefetch: ahead, Concurrency: places,
+		Source: source, Policy: p, Handler: handle, Prefetch: ahead, Concurrency: concurrency,
 		Logger: slog.New(slog.DiscardHandler),
 		Observer: &nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, errs []error) {
 			n := 0
@@ -130,7 +133,7 @@ func work(ctx context.Context, c *course, cfg kafka.Config, to broker.Config, ru
 	return d.Close(context.WithoutCancel(ctx))
 }
 
-// router is what Watermill's documents show: a router with its poison queue.
+// router is the router with a poison queue of Watermill's documentation.
 func router(ctx context.Context, c *course) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -142,7 +145,8 @@ func router(ctx context.Context, c *course) error {
 	if err != nil {
 		return err
 	}
-	to, err := watermillkafka.NewPublisher(watermillkafka.PublisherConfig{Brokers: []string{c.Seed}, Marshaler: watermillkafka.DefaultMarshaler{}}, watermill.NopLogger{})
+	to, err := watermillkafka.NewPublisher(
+		watermillkafka.PublisherConfig{Brokers: []string{c.Seed}, Marshaler: watermillkafka.DefaultMarshaler{}}, watermill.NopLogger{})
 	if err != nil {
 		return err
 	}

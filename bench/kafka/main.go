@@ -1,7 +1,7 @@
-// Command kafka measures consuming from a Kafka broker, and redriving to it: Nixie,
-// the bare client beneath it, and the router of Watermill, in one run and in turns.
-// Each measurement is a process of its own on a topic of its own, and is checked. The
-// README.md of the folder above says how to read it.
+// Command kafka measures consuming from a Kafka broker and redriving to it. It compares Nixie, its
+// client alone and the router of Watermill, alternately in one run. Each measurement is a process
+// of its own on a topic of its own, and is checked. README.md in the folder above explains the
+// numbers.
 package main
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
-// target bounds what a record costs in processor time of the client, as a multiple of
-// what another measurement of the same round costs, or the memory of one.
+// target bounds the client's processor time for a record, as a multiple of that of another
+// measurement in the same round. Or it bounds the memory of one measurement.
 type target struct {
 	name, one, other string
 	most             float64 // times the other's
@@ -102,7 +102,8 @@ func report(results map[string][]result, o options) error {
 	fmt.Printf("%-15s %10s %12s %10s\n", "", "1/s", "CPU µs each", "peak MiB")
 	for _, m := range measurements() {
 		if list := results[m.name]; len(list) > 0 {
-			fmt.Printf("%-15s %10.0f %12.2f %10.1f   %s\n", m.name, median(list, result.rate), median(list, result.cpuEach), median(list, result.peak)/(1<<20), m.what)
+			fmt.Printf("%-15s %10.0f %12.2f %10.1f   %s\n", m.name, median(list, result.rate), median(list, result.cpuEach),
+				median(list, result.peak)/(1<<20), m.what)
 		}
 	}
 	fmt.Println()
@@ -123,8 +124,8 @@ func report(results map[string][]result, o options) error {
 	return nil
 }
 
-// judge says what was reached, or nothing where it was not measured. Rates by the clock
-// stand beside it, in the same direction.
+// judge returns the verdict on a target, or nothing when it was not measured. It adds the ratio by
+// the clock, in the same direction.
 func (t *target) judge(results map[string][]result) (line string, ok bool) {
 	list := t.ratios(results, result.cpuEach)
 	if len(list) == 0 {
@@ -141,12 +142,13 @@ func (t *target) judge(results map[string][]result) (line string, ok bool) {
 	}
 	line = fmt.Sprintf("target %s %.2f want %s %s (%.2f to %.2f", t.name, ratio, want, word, slices.Min(list), slices.Max(list))
 	if t.memory == 0 {
-		line += fmt.Sprintf("; processor %.2f µs against %.2f; by the clock %.2f", median(results[t.one], result.cpuEach), median(results[t.other], result.cpuEach), middle(t.ratios(results, result.wallEach)))
+		line += fmt.Sprintf("; processor %.2f µs against %.2f; by the clock %.2f", median(results[t.one], result.cpuEach),
+			median(results[t.other], result.cpuEach), middle(t.ratios(results, result.wallEach)))
 	}
 	return line + ")", ok
 }
 
-// ratios are those of each round.
+// ratios returns the ratio of each round.
 func (t *target) ratios(results map[string][]result, cost func(result) float64) (list []float64) {
 	one, other := results[t.one], results[t.other]
 	for n := range one {
@@ -180,7 +182,7 @@ func middle(list []float64) float64 {
 // childFlag makes this program the child that measures.
 const childFlag = "-child"
 
-// measure lets a process of its own measure on a topic that is filled before.
+// measure fills a topic and starts a process that measures on it.
 func measure(ctx context.Context, seed string, m *measurement, o options) (r result, err error) {
 	folder, err := os.MkdirTemp("", "bench-kafka-")
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// measurement is one thing that is measured.
+// measurement describes one measurement.
 type measurement struct {
 	name, what string
-	part       int // of the records, one in so many
+	part       int // one in that many of the records
 	bytes      int // of a record
 	dies       bool
 	returns    bool
@@ -31,17 +31,20 @@ type measurement struct {
 	run        func(context.Context, *course) error
 }
 
-// measurements lists all: what is compared stands side by side.
+// measurements lists all, compared ones next to each other.
 func measurements() []measurement {
 	return []measurement{
-		{name: "watermill", what: "router of watermill-kafka with its poison queue, the same handler", part: 20, bytes: usual, left: 1, before: filled, run: router},
+		{name: "watermill", what: "router of watermill-kafka with its poison queue, the same handler", part: 20, bytes: usual, left: 1,
+			before: filled, run: router},
 		{name: "raw", what: "poll loop of franz-go that commits after each poll", part: 1, bytes: usual, before: filled, run: rawLoop},
 		{name: "nixie", what: "a worker on the driver, a handler that does nothing", part: 1, bytes: usual, before: filled, run: consume},
 		{name: "nixie-retries", what: "1 % fail once and wait on a stage", part: 1, bytes: usual, before: filled, run: consume},
 		{name: "nixie-letters", what: "all die; a letter each", part: 10, bytes: usual, dies: true, before: filled, run: consume},
 		{name: "produce", what: "the same records produced by franz-go, acknowledged by all", part: 10, bytes: usual, run: produce},
-		{name: "redrive", what: "letters of a topic back to where they came from", part: 10, bytes: usual, dies: true, returns: true, before: died, run: redriveTopic},
-		{name: "redrive-office", what: "letters of an office in SQLite, the same way", part: 10, bytes: usual, returns: true, before: diedToOffice, run: redriveOffice},
+		{name: "redrive", what: "letters of a topic back to where they came from", part: 10, bytes: usual, dies: true, returns: true,
+			before: died, run: redriveTopic},
+		{name: "redrive-office", what: "letters of an office in SQLite, the same way", part: 10, bytes: usual, returns: true,
+			before: diedToOffice, run: redriveOffice},
 		{name: "nixie-large", what: "10 MB each, handlers that take 50 ms", part: 20_000, bytes: large, before: filled, run: consume},
 	}
 }
@@ -53,13 +56,13 @@ const (
 	slow  = 50 * time.Millisecond
 )
 
-// course is what a child has to do.
+// course describes the work of a child.
 type course struct {
 	Name, Seed, Topic, Folder, Profile string
 	N, Bytes                           int
 }
 
-// result is what it found.
+// result is the result of a child.
 type result struct {
 	N    int
 	Wall time.Duration
@@ -74,23 +77,25 @@ func (r result) peak() float64     { return float64(r.Peak) }
 
 func (c *course) letters() string { return c.Topic + ".dlq" }
 
-// stage is where what fails once waits.
+// stage is the retry topic of records that fail once.
 var stage = broker.Stage{Channel: "{source}.retry.100ms", Delay: 100 * time.Millisecond}
 
 func client(seed string, opts ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append(opts, kgo.SeedBrokers(seed), kgo.ProducerBatchMaxBytes(16<<20), kgo.ProducerLinger(0))...)
 }
 
-// prepare makes the topics and what is on them.
+// prepare makes the topics and their records.
 func prepare(ctx context.Context, seed, folder string, m *measurement, o options) (course, error) {
-	c := course{Name: m.name, Seed: seed, Folder: folder, Topic: fmt.Sprintf("bench-%d-%s-%x", os.Getpid(), m.name, time.Now().UnixNano()), Profile: o.profile, N: max(o.records/m.part, 10), Bytes: m.bytes}
+	c := course{Name: m.name, Seed: seed, Folder: folder, Topic: fmt.Sprintf("bench-%d-%s-%x", os.Getpid(), m.name, time.Now().UnixNano()),
+		Profile: o.profile, N: max(o.records/m.part, 10), Bytes: m.bytes}
 	cl, err := client(seed)
 	if err != nil {
 		return c, err
 	}
 	defer cl.Close()
 	most := strconv.Itoa(16 << 20)
-	made, err := kadm.NewClient(cl).CreateTopics(ctx, parts, 1, map[string]*string{"max.message.bytes": &most}, c.Topic, c.letters(), stage.Of(c.Topic))
+	made, err := kadm.NewClient(cl).CreateTopics(ctx, parts, 1, map[string]*string{"max.message.bytes": &most}, c.Topic, c.letters(),
+		stage.Of(c.Topic))
 	if err := errors.Join(err, made.Error()); err != nil {
 		return c, err
 	}
@@ -103,8 +108,7 @@ func prepare(ctx context.Context, seed, folder string, m *measurement, o options
 // filled fills the topic.
 func filled(ctx context.Context, c *course) error { return produce(ctx, c) }
 
-// fill produces the records. Their values are random enough to stay as large as
-// they are.
+// fill produces the records. Their values are random enough not to compress.
 func fill(ctx context.Context, cl *kgo.Client, c *course) error {
 	var failed error
 	for n := range c.N {
@@ -129,7 +133,7 @@ func value(n, size int) []byte {
 	return text[:size]
 }
 
-// clean checks that the work was done, and removes what it was done on.
+// clean checks the work and removes its topics.
 func clean(ctx context.Context, c *course, m *measurement) error {
 	cl, err := client(c.Seed)
 	if err != nil {
@@ -167,7 +171,7 @@ func clean(ctx context.Context, c *course, m *measurement) error {
 	return err
 }
 
-// measureAsChild measures and prints what it found.
+// measureAsChild measures and prints the result.
 func measureAsChild(text string) error {
 	var c course
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -204,7 +208,7 @@ func processor() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// peakMemory is the most that was resident, in bytes.
+// peakMemory returns the most bytes that were resident.
 func peakMemory() int64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	_, rest, _ := bytes.Cut(status, []byte("VmHWM:"))

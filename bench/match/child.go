@@ -17,7 +17,7 @@ import (
 // order.
 const childWord = "measure"
 
-// order is what a child is told to do.
+// order tells a child what to do.
 type order struct {
 	Part    part          `json:"part"`
 	Library string        `json:"library"`
@@ -30,8 +30,8 @@ type order struct {
 type part string
 
 const (
-	open part = "open" // makes what the library needs, and what lies beside
-	fill part = "fill" // enqueues what is to be drained, and measures nothing
+	open part = "open" // makes the library's tables and the burden
+	fill part = "fill" // enqueues the messages of a drain, and measures nothing
 	play part = "play"
 )
 
@@ -82,7 +82,8 @@ func start(ctx context.Context, o order) (r contest.Result, err error) {
 	child.Stderr = &said
 	answer, err := child.Output()
 	if err != nil {
-		return r, fmt.Errorf("%s, %s %s, %d messages: %w: %s", o.Library, o.Part, o.Setup.Scenario, o.N, err, strings.TrimSpace(said.String()))
+		return r, fmt.Errorf("%s, %s %s, %d messages: %w: %s", o.Library, o.Part, o.Setup.Scenario, o.N, err,
+			strings.TrimSpace(said.String()))
 	}
 	if o.Part != play {
 		return r, nil

@@ -12,37 +12,37 @@ import (
 
 // Sizes of measurements.
 const (
-	firstSize  = 2000 // of a calibration, and the least it finds: below it the start of a process counts
-	maxFactor  = 30   // by which a size grows in one step of it
-	enough     = 4    // a calibration has to take this part of the aimed time to be believed
+	firstSize  = 2000 // of a calibration, and its least result: below it the start of a process would count
+	maxFactor  = 30   // by which a size grows in one step of a calibration
+	enough     = 4    // a calibration must take the aimed time divided by this
 	pickUpSize = 420  // arrivals of the pick-up scenario
 )
 
-// bench is a run.
+// bench is one run.
 type bench struct {
 	options
-	ground Ground
-	log    io.Writer
+	host Host
+	log  io.Writer
 }
 
-// compare measures everything in turns: in each round each scenario, in each
-// scenario each library, every round beginning with another one.
+// compare runs the rounds. Each round runs every scenario, and each scenario every library; each
+// round begins with another library.
 func (p *Programme) compare(ctx context.Context, o options, log io.Writer) (_ *report, err error) {
-	ground, err := p.Open(ctx, o.folder)
+	host, err := p.Open(ctx, o.folder)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, ground.Close()) }()
-	b := &bench{o, ground, log}
-	rep := p.newReport(o, ground)
+	defer func() { err = errors.Join(err, host.Close()) }()
+	b := &bench{o, host, log}
+	rep := p.newReport(o, host)
 	sizes, err := b.sizes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for round := range o.rounds {
 		for _, s := range o.scenarios {
-			for turn := range o.entrants {
-				e := &o.entrants[(turn+round)%len(o.entrants)]
+			for i := range o.entrants {
+				e := &o.entrants[(i+round)%len(o.entrants)]
 				if !e.Plays(s) {
 					continue
 				}
@@ -50,7 +50,8 @@ func (p *Programme) compare(ctx context.Context, o options, log io.Writer) (_ *r
 				if err != nil {
 					return nil, err
 				}
-				fmt.Fprintf(log, "round %d of %d: %-13s %-13s %8d in %s\n", round+1, o.rounds, s, e.Name, r.N, r.Wall.Round(time.Millisecond))
+				fmt.Fprintf(log, "round %d of %d: %-13s %-13s %8d in %s\n", round+1, o.rounds, s, e.Name, r.N,
+					r.Wall.Round(time.Millisecond))
 				rep.add(s, e.Name, r)
 			}
 		}
@@ -61,12 +62,12 @@ func (p *Programme) compare(ctx context.Context, o options, log io.Writer) (_ *r
 
 // measure runs one measurement in processes of its own.
 func (b *bench) measure(ctx context.Context, e *contest.Entrant, s contest.Scenario, n int) (r contest.Result, err error) {
-	place, err := b.ground.Place(ctx, s)
+	workspace, err := b.host.Workspace(ctx, s)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, place.Remove(context.WithoutCancel(ctx))) }()
-	o := order{Part: open, Library: e.Name, Setup: place.Setup(), N: n}
+	defer func() { err = errors.Join(err, workspace.Remove(context.WithoutCancel(ctx))) }()
+	o := order{Part: open, Library: e.Name, Setup: workspace.Setup(), N: n}
 	o.Setup.Burden = b.burden
 	if _, err := start(ctx, o); err != nil {
 		return r, err
@@ -80,13 +81,13 @@ func (b *bench) measure(ctx context.Context, e *contest.Entrant, s contest.Scena
 		if o.Part == play {
 			o.Profile = b.profile
 		}
-		if err := place.Begin(ctx); err != nil {
+		if err := workspace.Begin(ctx); err != nil {
 			return r, err
 		}
 		if r, err = start(ctx, o); err != nil {
 			return r, err
 		}
-		if err := place.End(ctx, &seen); err != nil {
+		if err := workspace.End(ctx, &seen); err != nil {
 			return r, err
 		}
 	}
@@ -99,9 +100,8 @@ type sizeKey struct {
 	scenario contest.Scenario
 }
 
-// sizes finds how many messages each library handles in the aimed time. These
-// runs warm up what is outside of the processes, too, and are checked like all
-// others.
+// sizes finds the number of messages that each library handles in the aimed time. These runs also
+// warm up the machine, and are checked like all others.
 func (b *bench) sizes(ctx context.Context) (map[sizeKey]int, error) {
 	sizes := map[sizeKey]int{}
 	for _, s := range b.scenarios {

@@ -1,4 +1,4 @@
-// Package match lets entrants of package contest measure themselves in turns and
-// reports what came of it. A programme says who plays, what, on which ground and
-// for which targets; each measurement is a process of its own.
+// Package match measures the entrants of package contest alternately and reports the results. A
+// programme names the entrants, the scenarios, the host and the targets. Each measurement is a
+// process of its own.
 package match

@@ -13,7 +13,7 @@ import (
 	"github.com/nixie-go/nixie/bench/contest"
 )
 
-// small is a programme without anybody to call.
+// small is a programme whose entrants cannot be called.
 func small() *Programme {
 	return &Programme{
 		Scenarios: []contest.Scenario{contest.Drain, contest.PickUp},
@@ -29,19 +29,20 @@ func small() *Programme {
 			{Name: "drain-of-raw", Scenario: contest.Drain, Against: Kind(contest.Limit), Most: 1.5},
 			{Name: "pick-up", Scenario: contest.PickUp, Cost: FromReturn, Against: Kind(contest.Peer), Most: 1.3},
 			{Name: "pick-up-late", Scenario: contest.PickUp, Cost: LateFromReturn, Than: contest.PickUp, ThanCost: FromReturn, Most: 3},
-			{Name: "pick-up-server", Scenario: contest.PickUp, Cost: Server, Against: Named("nobody"), Most: 1},
+			{Name: "pick-up-server", Scenario: contest.PickUp, Cost: Server, Against: Named("unknown"), Most: 1},
 		},
 	}
 }
 
-// The machine's speed does not count: what is compared is of the same round. The best of
-// the others is the one that costs the least, which by the clock may be another.
+// The machine's speed does not count, because only results of the same round are compared. The best
+// of the others costs the least processor time; by the clock another may be best.
 func TestTargets(t *testing.T) {
 	drained := func(cpu, wall time.Duration) contest.Result {
 		return contest.Result{N: 1000, Wall: wall, CPU: cpu / 2, ServerCPU: cpu - cpu/2}
 	}
 	waited := func(p50, p99 time.Duration) contest.Result {
-		return contest.Result{N: 1000, Wall: time.Second, CPU: time.Second, Latency: &contest.Latency{FromReturn: contest.Quantiles{P50: p50, P99: p99}}}
+		return contest.Result{N: 1000, Wall: time.Second, CPU: time.Second,
+			Latency: &contest.Latency{FromReturn: contest.Quantiles{P50: p50, P99: p99}}}
 	}
 	p := small()
 	rep := &report{Results: map[string][]contest.Result{}, programme: p, options: options{scenarios: p.Scenarios, entrants: p.Entrants}}
@@ -77,11 +78,12 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestReadme writes a run into its place in a document, again and again.
+// TestReadme writes a run into its section of a document, twice.
 func TestReadme(t *testing.T) {
 	p := small()
 	p.Name = "small"
-	rep := &report{Results: map[string][]contest.Result{}, programme: p, options: options{scenarios: p.Scenarios[:1], entrants: p.Entrants[:3]}}
+	rep := &report{Results: map[string][]contest.Result{}, programme: p,
+		options: options{scenarios: p.Scenarios[:1], entrants: p.Entrants[:3]}}
 	rep.add(contest.Drain, "nixie", contest.Result{N: 1_234_567, Wall: time.Second, CPU: time.Second})
 	rep.add(contest.Drain, "slow", contest.Result{N: 1000, Wall: time.Second, CPU: time.Second})
 	rep.finish()
@@ -98,7 +100,8 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"before\n<!-- run small -->\n\n", "\n| drain | 1,234,567 (0.8) | 1,000 (1000.0) |  |\n", "\n| drain | 1234.57 | 10.00 | ok | 1234.57 | slow |\n", "\n<!-- end of run small -->\nafter\n"} {
+	for _, want := range []string{"before\n<!-- run small -->\n\n", "\n| drain | 1,234,567 (0.8) | 1,000 (1000.0) |  |\n",
+		"\n| drain | 1234.57 | 10.00 | ok | 1234.57 | slow |\n", "\n<!-- end of run small -->\nafter\n"} {
 		if strings.Count(string(text), want) != 1 {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -108,7 +111,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestColumns: a table shows what was measured and nothing else.
+// TestColumns: a table shows only measured columns.
 func TestColumns(t *testing.T) {
 	list := []summary{{Scenario: contest.Drain, Rate: 5, File: 1 << 20}, {Scenario: contest.Streams, WAL: 3}}
 	var heads []string

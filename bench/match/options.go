@@ -13,17 +13,17 @@ import (
 	"github.com/nixie-go/nixie/bench/contest"
 )
 
-// options are what was asked for.
+// options are the flags of a run.
 type options struct {
 	rounds     int
 	scenarios  []contest.Scenario
 	entrants   []contest.Entrant
 	aim        time.Duration // length of a measurement
-	size       int           // messages of every measurement; 0 is calibrated
+	size       int           // messages of every measurement; 0 means calibrated
 	folder     string
 	profile    string
 	burden     int
-	steady     time.Duration // of a load that stays the same; 0 is a comparison
+	steady     time.Duration // of a constant load; 0 means a comparison
 	rate       int
 	json       bool
 	reportOnly bool
@@ -56,8 +56,10 @@ func (p *Programme) parse(args []string, log io.Writer) (options, error) {
 	libraries := flags.String("libraries", names(p.Entrants, nameOf), "who takes part, with commas between")
 	flags.DurationVar(&o.aim, "time", 1500*time.Millisecond, "aimed length of a measurement")
 	flags.IntVar(&o.size, "size", 0, "messages of every measurement; 0 is as many as the time takes")
-	flags.StringVar(&o.folder, "dir", os.TempDir(), "folder for the files, on the disk that is to be measured; what is made there is removed")
-	flags.DurationVar(&o.steady, "steady", 0, "instead of all this: how long to produce and consume at -rate, with a line each minute; needs one scenario and one library")
+	flags.StringVar(&o.folder, "dir", os.TempDir(),
+		"folder for the files, on the disk that is to be measured; what is made there is removed")
+	flags.DurationVar(&o.steady, "steady", 0,
+		"instead of all this: how long to produce and consume at -rate, with a line each minute; needs one scenario and one library")
 	flags.IntVar(&o.rate, "rate", 5000, "messages a second of -steady")
 	flags.StringVar(&o.profile, "cpuprofile", "", "file for a processor profile of the measured part; needs one scenario and one library")
 	flags.BoolVar(&o.json, "json", false, "print everything as JSON")
@@ -102,7 +104,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// chosen picks from all those that a list names, in the order of all.
+// chosen returns those of all that a list names, in the order of all.
 func chosen[T any](what, list string, all []T, name func(T) string) ([]T, error) {
 	known := strings.Split(names(all, name), ",")
 	wanted := strings.Split(list, ",")
@@ -114,7 +116,7 @@ func chosen[T any](what, list string, all []T, name func(T) string) ([]T, error)
 	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !slices.Contains(wanted, name(one)) }), nil
 }
 
-// names are the names of all, with commas between.
+// names joins the names of all with commas.
 func names[T any](all []T, name func(T) string) string {
 	list := make([]string, len(all))
 	for i, one := range all {

@@ -8,82 +8,83 @@ import (
 	"github.com/nixie-go/nixie/bench/contest"
 )
 
-// Programme is what a command measures.
+// Programme describes the measurements of a command.
 type Programme struct {
 	Name      string             // of its section in a document
 	Scenarios []contest.Scenario // in the order they are reported
-	Asked     []contest.Scenario // those that are measured only when they are named
+	Asked     []contest.Scenario // measured only when they are named
 	Entrants  []contest.Entrant  // likewise
 	Targets   []Target
 	Flags     func(*flag.FlagSet)           // adds its own; may be nil
-	Note      func(contest.Scenario) string // what is special in a scenario; may be nil
-	// Open prepares the ground in a folder.
-	Open func(ctx context.Context, folder string) (Ground, error)
+	Note      func(contest.Scenario) string // a note about a scenario; may be nil
+	// Open prepares the host in a folder.
+	Open func(ctx context.Context, folder string) (Host, error)
 }
 
-// Ground is what all measurements of a run stand on: a disk, or a server.
-type Ground interface {
+// Host holds the stores of all measurements of a run: a disk, or a server.
+type Host interface {
 	// Facts are lines for the reader.
 	Facts() []string
-	// Place makes room for one measurement.
-	Place(ctx context.Context, s contest.Scenario) (Place, error)
+	// Workspace makes the workspace of one measurement.
+	Workspace(ctx context.Context, s contest.Scenario) (Workspace, error)
 	Close() error
 }
 
-// Place is where one measurement happens.
-type Place interface {
+// Workspace is the folder or database of one measurement.
+type Workspace interface {
 	Setup() contest.Setup
-	// Begin is called before messages are enqueued, and before they are worked off
-	// in a process of its own; all have closed.
+	// Begin is called before messages are enqueued, and again before another process drains them;
+	// no process has the store open then.
 	Begin(ctx context.Context) error
-	// End is called after each of these parts and adds what it sees to the result.
+	// End is called after each of these parts and adds its sizes to the result.
 	End(ctx context.Context, r *contest.Result) error
 	Remove(ctx context.Context) error
 }
 
-// Target bounds what a message costs Nixie by what it costs another in the same round.
-// It is against the best of some entrants, or against Nixie itself.
+// Target bounds the cost of a message in Nixie by its cost in another entrant, in the same round.
+// It compares with the best of some entrants, or with another scenario of Nixie.
 type Target struct {
 	Name     string
 	Scenario contest.Scenario
-	Cost     Cost // nil is [Processor]
+	Cost     Cost // nil means [Processor]
 
 	Against  func(*contest.Entrant) bool
 	Than     contest.Scenario // of Nixie itself, instead of Against
-	ThanCost Cost             // of the other side; nil is Cost
+	ThanCost Cost             // of the other side; nil means Cost
 
 	// One of them is set.
-	Least float64 // it costs the other so many times more at least
-	Most  float64 // it costs Nixie so many times what it costs the other at most
+	Least float64 // the least ratio of the other's cost to Nixie's
+	Most  float64 // the highest ratio of Nixie's cost to the other's
 }
 
-// Cost is the number by which results are compared; less is better.
+// Cost returns the number by which results are compared; less is better.
 type Cost func(*contest.Result) float64
 
-// Processor is the processor time of client and server that a message took.
+// Processor returns the processor time of client and server for each message.
 func Processor(r *contest.Result) float64 { return (r.CPU + r.ServerCPU).Seconds() / float64(r.N) }
 
-// Server is the server's part of it.
+// Server returns the server's part of it.
 func Server(r *contest.Result) float64 { return r.ServerCPU.Seconds() / float64(r.N) }
 
-// Clock is the time that passed for each message.
+// Clock returns the elapsed time for each message.
 func Clock(r *contest.Result) float64 { return 1 / r.Rate() }
 
-// FromCall is how long half of the messages took from the call to their handlers.
+// FromCall returns the median time from the call to the handler.
 func FromCall(r *contest.Result) float64 { return r.Latency.FromCall.P50.Seconds() }
 
-// FromReturn is the same from the return of the call.
+// FromReturn returns the median time from the return of the call to the handler.
 func FromReturn(r *contest.Result) float64 { return r.Latency.FromReturn.P50.Seconds() }
 
-// LateFromReturn is what one message in a hundred took longer than.
+// LateFromReturn returns the 99th percentile of the time from the return of the call to the
+// handler.
 func LateFromReturn(r *contest.Result) float64 { return r.Latency.FromReturn.P99.Seconds() }
 
-// Kind is those of a kind.
+// Kind selects the entrants of a kind.
 func Kind(k contest.Kind) func(*contest.Entrant) bool {
 	return func(e *contest.Entrant) bool { return e.Kind == k }
 }
 
-// Named is those with these names.
+// Named selects the entrants with these names.
 func Named(names ...string) func(*contest.Entrant) bool {
 	return func(e *contest.Entrant) bool { return slices.Contains(names, e.Name) }
 }

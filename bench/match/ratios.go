@@ -6,8 +6,7 @@ import (
 	"github.com/nixie-go/nixie/bench/contest"
 )
 
-// median of a list, the mean of the middle two if it is even. The list of none
-// has the median 0.
+// median returns the median of a list; for an even length the mean of the middle two, for none 0.
 func median(list []float64) float64 {
 	sorted := slices.Sorted(slices.Values(list))
 	n := len(sorted)
@@ -21,7 +20,7 @@ func median(list []float64) float64 {
 	}
 }
 
-// shown is the cost by which the tables say how much better Nixie is.
+// shown returns the cost that the tables use for Nixie's ratio.
 func shown(s contest.Scenario) Cost {
 	if s == contest.PickUp {
 		return FromCall
@@ -37,8 +36,7 @@ func each(of Cost, list []contest.Result) []float64 {
 	return values
 }
 
-// ratio is the median over the rounds of how many times what one costs the other costs
-// in the same round.
+// ratio returns the median over the rounds of the ratio of two costs in the same round.
 func ratio(one, other []float64) float64 {
 	var list []float64
 	for i := range min(len(one), len(other)) {
@@ -47,7 +45,7 @@ func ratio(one, other []float64) float64 {
 	return median(list)
 }
 
-// summary is the medians of the results of one library in one scenario.
+// summary holds the medians of one library in one scenario.
 type summary struct {
 	Scenario   contest.Scenario `json:"scenario"`
 	Library    string           `json:"library"`
@@ -66,8 +64,8 @@ type summary struct {
 	CallP99    float64          `json:"from_call_p99_us,omitempty"`
 	ReturnP50  float64          `json:"from_return_p50_us,omitempty"`
 	ReturnP99  float64          `json:"from_return_p99_us,omitempty"`
-	NixieRatio float64          `json:"nixie_ratio,omitempty"` // how many times better Nixie is
-	CPURatio   float64          `json:"cpu_ratio,omitempty"`   // how many times less processor time it takes
+	NixieRatio float64          `json:"nixie_ratio,omitempty"` // by which factor Nixie is better
+	CPURatio   float64          `json:"cpu_ratio,omitempty"`   // by which factor it takes less processor time
 }
 
 func summarize(s contest.Scenario, library string, list []contest.Result) summary {

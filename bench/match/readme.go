@@ -33,11 +33,12 @@ func between(document, name, text string) (string, error) {
 	return head + first + text + last + tail, nil
 }
 
-// markdown is the run as a section of a document.
+// markdown writes the run as a section of a document.
 func (r *report) markdown() string {
 	var out strings.Builder
 	m := r.Machine
-	fmt.Fprintf(&out, "\n%s, %s on %s, %d processors; medians of %d rounds.\n", m.At.Format("2006-01-02"), m.Go, m.System, m.Processors, r.Rounds)
+	fmt.Fprintf(&out, "\n%s, %s on %s, %d processors; medians of %d rounds.\n", m.At.Format("2006-01-02"), m.Go, m.System, m.Processors,
+		r.Rounds)
 	for _, fact := range m.Facts {
 		fmt.Fprintf(&out, "%s\n", fact)
 	}
@@ -67,7 +68,7 @@ func (r *report) markdown() string {
 	return out.String()
 }
 
-// line of a table: what it says of each entrant in a scenario.
+// line makes a line of a table: the numbers of each entrant in a scenario.
 type line struct {
 	title string
 	text  func(*summary) string
@@ -83,7 +84,7 @@ func lines(s contest.Scenario) []line {
 	}
 }
 
-// cell is what a line says of an entrant, nothing if it was not measured.
+// cell returns the text of one entrant, "" if it was not measured.
 func (r *report) cell(s contest.Scenario, library string, text func(*summary) string) string {
 	for i := range r.Summaries {
 		if x := &r.Summaries[i]; x.Scenario == s && x.Library == library {

@@ -12,7 +12,7 @@ import (
 	"github.com/nixie-go/nixie/bench/contest"
 )
 
-// report is what a run found.
+// report holds the results of a run.
 type report struct {
 	Machine   machine                     `json:"machine"`
 	Libraries []described                 `json:"libraries"`
@@ -24,24 +24,24 @@ type report struct {
 	options   options
 }
 
-// machine is where it was measured.
+// machine describes the machine.
 type machine struct {
 	Go         string    `json:"go"`
 	System     string    `json:"system"`
 	Processors int       `json:"processors"`
-	Facts      []string  `json:"facts"` // of the ground
+	Facts      []string  `json:"facts"` // of the host
 	InMemory   bool      `json:"files_in_memory"`
 	At         time.Time `json:"at"`
 }
 
-// described is an entrant for the reader.
+// described describes an entrant for the reader.
 type described struct {
 	Name     string `json:"name"`
 	Version  string `json:"version,omitempty"`
 	Settings string `json:"settings"`
 }
 
-func (p *Programme) newReport(o options, g Ground) *report {
+func (p *Programme) newReport(o options, g Host) *report {
 	r := &report{Results: map[string][]contest.Result{}, Rounds: o.rounds, programme: p, options: o}
 	r.Machine = machine{
 		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(),
@@ -60,7 +60,7 @@ func inMemory(folder string) bool {
 	return runtime.GOOS == "linux" && syscall.Statfs(folder, &st) == nil && int64(st.Type) == tmpfs
 }
 
-// versionOf is the version of a module in this program.
+// versionOf returns the version of a module in this program.
 func versionOf(module string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || module == "" {
@@ -80,7 +80,7 @@ func (r *report) add(s contest.Scenario, library string, one contest.Result) {
 	r.Results[key(s, library)] = append(r.Results[key(s, library)], one)
 }
 
-// finish makes medians, ratios and verdicts of the results.
+// finish computes medians, ratios and verdicts from the results.
 func (r *report) finish() {
 	nixie := r.nixie()
 	for _, s := range r.options.scenarios {
@@ -92,7 +92,8 @@ func (r *report) finish() {
 			sum := summarize(s, e.Name, list)
 			if nixie != "" && nixie != e.Name {
 				own := r.Results[key(s, nixie)]
-				sum.NixieRatio, sum.CPURatio = ratio(each(shown(s), own), each(shown(s), list)), ratio(each(Processor, own), each(Processor, list))
+				sum.NixieRatio, sum.CPURatio = ratio(each(shown(s), own), each(shown(s), list)),
+					ratio(each(Processor, own), each(Processor, list))
 			}
 			r.Summaries = append(r.Summaries, sum)
 		}
@@ -104,7 +105,7 @@ func (r *report) finish() {
 	}
 }
 
-// nixie is the name of ours, or nothing when it does not take part.
+// nixie returns the name of our entrant, "" when it does not take part.
 func (r *report) nixie() string {
 	for _, e := range r.options.entrants {
 		if e.Kind == contest.Ours {

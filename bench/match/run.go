@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Main is the whole command: the one that people start, or the child that measures.
+// Main runs the command: as a user starts it, or as the child that measures.
 func (p *Programme) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := p.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -26,11 +26,11 @@ func (p *Programme) Main() {
 
 var errShort = errors.New("a target is short")
 
-// IsChild reports whether arguments are those of a child that measures. A program
-// that is the test of a programme has to call Main then.
+// IsChild reports whether arguments are those of a child that measures. A test binary must then
+// call Main.
 func IsChild(args []string) bool { return len(args) == 2 && args[0] == childWord }
 
-// Run is Main without the process around it.
+// Run runs the command without the process around it.
 func (p *Programme) Run(ctx context.Context, args []string, out, log io.Writer) error {
 	if IsChild(args) {
 		return p.measureAsChild(ctx, args[1], out)

@@ -12,39 +12,40 @@ import (
 
 const (
 	minute     = time.Minute
-	steadyPart = 0.9 // of the first minute's throughput that the last has to reach
+	steadyPart = 0.9 // the part of the first minute's throughput that the last must reach
 )
 
-// steady puts a load on one library that stays the same, and prints a line for each
-// minute of it.
+// steady puts a constant load on one library, and prints a line for each minute.
 func (p *Programme) steady(ctx context.Context, o options, out io.Writer) (err error) {
-	ground, err := p.Open(ctx, o.folder)
+	host, err := p.Open(ctx, o.folder)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, ground.Close()) }()
-	place, err := ground.Place(ctx, o.scenarios[0])
+	defer func() { err = errors.Join(err, host.Close()) }()
+	workspace, err := host.Workspace(ctx, o.scenarios[0])
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, place.Remove(context.WithoutCancel(ctx))) }()
-	if err := place.Begin(ctx); err != nil {
+	defer func() { err = errors.Join(err, workspace.Remove(context.WithoutCancel(ctx))) }()
+	if err := workspace.Begin(ctx); err != nil {
 		return err
 	}
-	for _, fact := range ground.Facts() {
+	for _, fact := range host.Facts() {
 		fmt.Fprintln(out, fact)
 	}
 	e := &o.entrants[0]
-	fmt.Fprintf(out, "%s: %s; %s, %d a second for %s. CPU is processors in use, of the client and of the server.\n", e.Name, e.Settings, o.scenarios[0], o.rate, o.steady)
-	fmt.Fprintf(out, "%6s %9s %9s %8s %8s %6s %6s %9s %9s %9s %9s\n", "minute", "in/s", "out/s", "p50 ms", "p99 ms", "CPU", "server", "WAL MiB/s", "file MiB", "indexes", "dead rows")
+	fmt.Fprintf(out, "%s: %s; %s, %d a second for %s. CPU is processors in use, of the client and of the server.\n", e.Name, e.Settings,
+		o.scenarios[0], o.rate, o.steady)
+	fmt.Fprintf(out, "%6s %9s %9s %8s %8s %6s %6s %9s %9s %9s %9s\n", "minute", "in/s", "out/s", "p50 ms", "p99 ms", "CPU", "server",
+		"WAL MiB/s", "file MiB", "indexes", "dead rows")
 	var rates []float64
 	var wal int64
 	load := contest.Steady{
-		Entrant: e, Setup: place.Setup(), Rate: o.rate, Length: o.steady, Every: minute,
+		Entrant: e, Setup: workspace.Setup(), Rate: o.rate, Length: o.steady, Every: minute,
 		Sampled: func(at time.Duration, s contest.Sample) {
 			var r contest.Result
 			trouble := ""
-			if err := place.End(ctx, &r); err != nil {
+			if err := workspace.End(ctx, &r); err != nil {
 				trouble = " " + err.Error()
 			}
 			seconds := s.Wall.Seconds()

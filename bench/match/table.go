@@ -13,7 +13,8 @@ import (
 // write prints the report for people.
 func (r *report) write(out io.Writer) {
 	m := r.Machine
-	fmt.Fprintf(out, "%s on %s, %d processors, %s; medians of %d rounds\n", m.Go, m.System, m.Processors, m.At.Format(time.RFC3339), r.Rounds)
+	fmt.Fprintf(out, "%s on %s, %d processors, %s; medians of %d rounds\n", m.Go, m.System, m.Processors, m.At.Format(time.RFC3339),
+		r.Rounds)
 	if m.InMemory {
 		fmt.Fprintln(out, "The files lie in memory and not on a disk: what is durable here is for nothing. Give -dir.")
 	}
@@ -44,7 +45,7 @@ type column struct {
 	value        func(*summary) float64
 }
 
-// columns of all scenarios but of pick-up.
+// The columns of all scenarios except pick-up.
 var rates = []column{
 	{"1/s", "%.0f", func(x *summary) float64 { return x.Rate }},
 	{"slowest", "%.0f", func(x *summary) float64 { return x.Slowest }},
@@ -60,7 +61,7 @@ var waits = []column{
 	{"busy", "%.3f", func(x *summary) float64 { return x.Busy }},
 }
 
-// columns that have something to show in a table of these.
+// columns returns those that have numbers in a table of these.
 func columns(s contest.Scenario, list []summary) []column {
 	all := rates
 	if s == contest.PickUp {
@@ -105,7 +106,7 @@ func (r *report) writeTable(table io.Writer, s contest.Scenario) {
 	}
 }
 
-// meaning is a scenario in words.
+// meaning describes the scenarios.
 func (r *report) meaning(s contest.Scenario) string {
 	text := meanings[s]
 	if r.programme.Note != nil {
@@ -124,8 +125,8 @@ var meanings = map[contest.Scenario]string{
 	contest.FailsOnce:      "each message fails once and is retried at once; messages, not attempts",
 	contest.DeadFew:        "one of a hundred ends as a dead letter",
 	contest.DeadAll:        "every message ends as a dead letter",
-	contest.Blocked:        "streams, beside one whose head is dead and has many followers",
-	contest.Scheduled:      "drain, beside many messages that are not due",
+	contest.Blocked:        "streams, with another one whose head is dead and has many followers",
+	contest.Scheduled:      "drain, with many messages that are not due",
 	contest.Foreign:        "drain, while a transaction of others is open that has enqueued",
 	contest.PickUp:         "from enqueue to handler in an idle system; busy is processors in use",
 }
@@ -134,7 +135,7 @@ func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
 func mebi(bytes float64) float64 { return bytes / (1 << 20) }
 
-// times is how many times better, or nothing.
+// times writes a factor, or nothing.
 func times(x float64) string {
 	if x == 0 {
 		return "-"

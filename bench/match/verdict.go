@@ -6,19 +6,19 @@ import (
 	"github.com/nixie-go/nixie/bench/contest"
 )
 
-// verdict is a target and what was reached.
+// verdict is a target with the ratio that was reached.
 type verdict struct {
 	Name    string  `json:"name"`
 	Ratio   float64 `json:"ratio"`
 	Want    float64 `json:"want"`
-	AtMost  bool    `json:"at_most"`         // the ratio has to be Want at most, not at least
+	AtMost  bool    `json:"at_most"`         // the ratio must be Want at most, not at least
 	Clock   float64 `json:"clock,omitempty"` // the same by the clock on the wall, which says little on a busy machine
 	Against string  `json:"against"`         // the best of its kind
 	OK      bool    `json:"ok"`
 }
 
 func (v verdict) String() string {
-	return fmt.Sprintf("target %s %.2f want %s %s%s", v.Name, v.Ratio, v.wanted(), v.word(), v.beside())
+	return fmt.Sprintf("target %s %.2f want %s %s%s", v.Name, v.Ratio, v.wanted(), v.word(), v.note())
 }
 
 func (v verdict) wanted() string {
@@ -35,16 +35,15 @@ func (v verdict) word() string {
 	return "short"
 }
 
-// beside is what is printed for the reader beside the verdict.
-func (v verdict) beside() string {
+// note returns the facts that are printed after the verdict.
+func (v verdict) note() string {
 	if v.Clock == 0 {
 		return fmt.Sprintf(" (against %s)", v.Against)
 	}
 	return fmt.Sprintf(" (against %s; by the clock %.2f)", v.Against, v.Clock)
 }
 
-// judge compares Nixie with the best of those that a target is against: the one that
-// makes it hardest.
+// judge compares Nixie with the best opponent of a target.
 func (r *report) judge(t *Target, nixie string) (v verdict, ok bool) {
 	v = verdict{Name: t.Name, Want: max(t.Least, t.Most), AtMost: t.Most > 0}
 	own := r.Results[key(t.Scenario, nixie)]
@@ -63,7 +62,7 @@ func (r *report) judge(t *Target, nixie string) (v verdict, ok bool) {
 	return v, ok
 }
 
-// opponents are the results that a target is against, by name.
+// opponents returns the results that a target compares with, by name.
 func (r *report) opponents(t *Target, nixie string) map[string][]contest.Result {
 	if t.Than != "" {
 		return map[string][]contest.Result{string(t.Than): r.Results[key(t.Than, nixie)]}
@@ -77,7 +76,7 @@ func (r *report) opponents(t *Target, nixie string) map[string][]contest.Result 
 	return lists
 }
 
-// ratio is the target's, 0 if there are no rounds in which both were measured.
+// ratio returns the ratio of a target, 0 if no round measured both.
 func (t *Target) ratio(own, other []contest.Result) float64 {
 	cost, than := t.Cost, t.ThanCost
 	if cost == nil {
@@ -92,7 +91,7 @@ func (t *Target) ratio(own, other []contest.Result) float64 {
 	return ratio(each(cost, own), each(than, other))
 }
 
-// harder reports whether a ratio is further from what is wanted than another one.
+// harder reports whether a ratio is further from the target than another one.
 func (t *Target) harder(one, other float64) bool {
 	if t.Most > 0 {
 		return one > other

@@ -1,6 +1,6 @@
-// Command postgres measures Nixie and other libraries for Go on a PostgreSQL
-// server, in one run and in turns, and checks that each of them did the work. The
-// README.md of the folder above says what is measured and how to read it.
+// Command postgres measures Nixie and other libraries for Go on a PostgreSQL server, alternately in
+// one run, and checks the work of each. README.md in the folder above explains the scenarios and
+// the numbers.
 package main
 
 import (
@@ -37,11 +37,11 @@ func programme() *match.Programme {
 	}
 }
 
-// shared is Nixie's store of many machines. Producers have a store of their own:
-// what workers hear of them they hear from the server.
+// shared is Nixie's store for many machines. Producers have a store of their own, so workers hear
+// of new messages only from the server.
 func shared() ours.Store {
 	return ours.Store{
-		Name: "PostgreSQL", Batch: 5000, Apart: true,
+		Name: "PostgreSQL", Batch: 5000, SeparateProducers: true,
 		Open: func(ctx context.Context, s contest.Setup) (ours.Opened, error) {
 			return postgres.Open(ctx, s.URL, postgres.Options{})
 		},
@@ -65,8 +65,8 @@ func enqueueAndWait(ctx context.Context, s contest.Setup, to ours.Opened, messag
 	return func() error { return errors.Join(tx.Commit(ctx), conn.Close(ctx)) }, nil
 }
 
-// targets lists all. Where nothing else is said they are about processor time, of the
-// client and the server.
+// targets lists all targets. They are about processor time of client and server unless they name
+// another cost.
 func targets() []match.Target {
 	river, watermill := match.Named("river"), match.Named("watermill-offset", "watermill-queue")
 	return []match.Target{
@@ -79,11 +79,12 @@ func targets() []match.Target {
 		{Name: "enqueue-batch", Scenario: contest.EnqueueBatch, Against: river, Least: 2},
 		{Name: "enqueue-batch-4", Scenario: contest.EnqueueBatches, Against: river, Least: 2},
 		{Name: "pick-up", Scenario: contest.PickUp, Cost: match.FromCall, Against: river, Most: 1},
-		{Name: "pick-up-late", Scenario: contest.PickUp, Cost: match.LateFromReturn, Than: contest.PickUp, ThanCost: match.FromReturn, Most: 3},
+		{Name: "pick-up-late", Scenario: contest.PickUp, Cost: match.LateFromReturn, Than: contest.PickUp, ThanCost: match.FromReturn,
+			Most: 3},
 		{Name: "pick-up-server", Scenario: contest.PickUp, Cost: match.Server, Against: river, Most: 1.2},
 		{Name: "wal", Scenario: contest.Drain, Cost: (*contest.Result).WALEach, Against: river, Least: 2},
-		{Name: "beside-blocked", Scenario: contest.Blocked, Than: contest.Streams, Least: 0.9},
-		{Name: "beside-scheduled", Scenario: contest.Scheduled, Than: contest.Drain, Least: 0.9},
-		{Name: "beside-foreign", Scenario: contest.Foreign, Than: contest.Drain, Least: 0.9},
+		{Name: "with-blocked", Scenario: contest.Blocked, Than: contest.Streams, Least: 0.9},
+		{Name: "with-scheduled", Scenario: contest.Scheduled, Than: contest.Drain, Least: 0.9},
+		{Name: "with-foreign", Scenario: contest.Foreign, Than: contest.Drain, Least: 0.9},
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
-// given names a server that is measured instead of one of our own.
+// given names the variable with the URL of a server to measure instead of one of our own.
 const given = "NIXIE_BENCH_POSTGRES"
 
-// settings of a server of our own: what was acknowledged is durable, and the rest
-// fits the work rather than the smallest machine.
+// settings configures our own server: acknowledged writes are durable, and the rest fits the work
+// rather than the smallest machine.
 var settings = []string{
 	"fsync=on", "synchronous_commit=on", "full_page_writes=on",
 	"shared_buffers=1GB", "max_wal_size=4GB", "checkpoint_timeout=15min", "max_connections=200",
@@ -34,32 +34,35 @@ type server struct {
 	databases  int
 }
 
-func open(ctx context.Context, folder string) (_ match.Ground, err error) {
+func open(ctx context.Context, folder string) (_ match.Host, err error) {
 	s := &server{}
-	place := os.Getenv(given)
-	if place == "" {
+	address := os.Getenv(given)
+	if address == "" {
 		if s.own, err = testservers.MakePostgres(ctx, folder, settings...); err != nil {
 			return nil, err
 		}
-		place = s.own.URL
+		address = s.own.URL
 	}
-	if err := s.connect(ctx, place); err != nil {
+	if err := s.connect(ctx, address); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *server) connect(ctx context.Context, place string) (err error) {
-	if s.url, err = url.Parse(place); err != nil {
+func (s *server) connect(ctx context.Context, address string) (err error) {
+	if s.url, err = url.Parse(address); err != nil {
 		return fmt.Errorf("%s: give a URL: %w", given, err)
 	}
-	if s.admin, err = pgx.Connect(ctx, place); err != nil {
+	if s.admin, err = pgx.Connect(ctx, address); err != nil {
 		return err
 	}
 	s.postmaster = contest.ParentOf(s.admin.PgConn().PID())
 	var text string
-	err = s.admin.QueryRow(ctx, `select 'PostgreSQL ' || current_setting('server_version') || ': ' || string_agg(name || ' ' || current_setting(name), ', ' order by name)
-		from pg_settings where name = any(array['fsync', 'synchronous_commit', 'full_page_writes', 'shared_buffers', 'max_wal_size', 'checkpoint_timeout', 'autovacuum'])`).Scan(&text)
+	err = s.admin.QueryRow(ctx,
+		`select 'PostgreSQL ' || current_setting('server_version') || ': '
+		|| string_agg(name || ' ' || current_setting(name), ', ' order by name)
+		from pg_settings where name = any(array['fsync', 'synchronous_commit', 'full_page_writes', 'shared_buffers',
+		'max_wal_size', 'checkpoint_timeout', 'autovacuum'])`).Scan(&text)
 	s.facts = []string{text + "; the same for all."}
 	if s.postmaster == 0 {
 		s.facts = append(s.facts, "The server is on another machine: its processor time is not known.")
@@ -67,11 +70,11 @@ func (s *server) connect(ctx context.Context, place string) (err error) {
 	return err
 }
 
-// Facts implements match.Ground.
+// Facts implements match.Host.
 func (s *server) Facts() []string { return s.facts }
 
-// Place implements match.Ground.
-func (s *server) Place(ctx context.Context, scenario contest.Scenario) (match.Place, error) {
+// Workspace implements match.Host.
+func (s *server) Workspace(ctx context.Context, scenario contest.Scenario) (match.Workspace, error) {
 	s.databases++
 	name := fmt.Sprintf("nixie_bench_%d_%d", os.Getpid(), s.databases)
 	if _, err := s.admin.Exec(ctx, "create database "+name); err != nil {
@@ -82,7 +85,7 @@ func (s *server) Place(ctx context.Context, scenario contest.Scenario) (match.Pl
 	return &database{server: s, name: name, setup: contest.Setup{Scenario: scenario, URL: at.String(), Postmaster: s.postmaster}}, nil
 }
 
-// Close implements match.Ground.
+// Close implements match.Host.
 func (s *server) Close() (err error) {
 	if s.admin != nil {
 		err = s.admin.Close(context.Background())
@@ -93,7 +96,7 @@ func (s *server) Close() (err error) {
 	return err
 }
 
-// database is the place of one measurement.
+// database is the database of one measurement.
 type database struct {
 	server *server
 	name   string
@@ -102,12 +105,12 @@ type database struct {
 	wal    int64 // where the server's log was
 }
 
-// Setup implements match.Place.
+// Setup implements match.Workspace.
 func (d *database) Setup() contest.Setup { return d.setup }
 
-// Begin implements match.Place. What lies beside is vacuumed, statistics are there
-// and every page is written: what a measurement meets is no accident. What is to be
-// worked off was not vacuumed, as it is where messages do not lie long.
+// Begin implements match.Workspace. It vacuums the burden, makes statistics and writes all pages,
+// so that each measurement begins in the same state. It does not vacuum the messages of a drain,
+// because messages that do not wait long are not vacuumed either.
 func (d *database) Begin(ctx context.Context) error {
 	prepare := "vacuum (analyze)"
 	if d.begun {
@@ -125,20 +128,21 @@ func (d *database) Begin(ctx context.Context) error {
 
 const position = "select (pg_current_wal_insert_lsn() - '0/0')::int8"
 
-// End implements match.Place.
+// End implements match.Workspace.
 func (d *database) End(ctx context.Context, r *contest.Result) error {
 	var now int64
 	if err := d.server.admin.QueryRow(ctx, position).Scan(&now); err != nil {
 		return err
 	}
 	r.WAL += now - d.wal
-	return d.in(ctx, `select coalesce(sum(pg_table_size(c.oid)), 0) + coalesce(sum(pg_indexes_size(c.oid)), 0), coalesce(sum(pg_indexes_size(c.oid)), 0),
+	return d.in(ctx,
+		`select coalesce(sum(pg_table_size(c.oid)), 0) + coalesce(sum(pg_indexes_size(c.oid)), 0), coalesce(sum(pg_indexes_size(c.oid)), 0),
 		coalesce((select sum(n_dead_tup) from pg_stat_user_tables), 0)
 		from pg_class c join pg_namespace n on n.oid = c.relnamespace
 		where c.relkind = 'r' and n.nspname not in ('pg_catalog', 'information_schema')`, &r.File, &r.Indexes, &r.DeadRows)
 }
 
-// in asks the database itself.
+// in runs a query in the database itself.
 func (d *database) in(ctx context.Context, query string, into ...any) error {
 	conn, err := pgx.Connect(ctx, d.setup.URL)
 	if err != nil {
@@ -152,7 +156,7 @@ func (d *database) in(ctx context.Context, query string, into ...any) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// Remove implements match.Place.
+// Remove implements match.Workspace.
 func (d *database) Remove(ctx context.Context) error {
 	_, err := d.server.admin.Exec(ctx, "drop database "+d.name+" with (force)")
 	return err

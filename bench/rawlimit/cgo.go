@@ -80,7 +80,7 @@ func (m *mattn) read(to []row, after int64, most int) (_ []row, err error) {
 			return nil, err
 		}
 		r := row{}
-		r.place, _ = values[0].(int64)
+		r.pos, _ = values[0].(int64)
 		r.id, _ = values[1].([]byte)
 		r.body, _ = values[4].([]byte)
 		to = append(to, r)

@@ -1,8 +1,7 @@
-// Package rawlimit is the least that a durable queue in a file of SQLite has to
-// do: read the rows in the order they came, write one row of a log for each, and
-// commit a thousand of them at a time at synchronous FULL. It decodes what it reads,
-// as every handler does; it claims nothing, retries nothing and would lose its place in a crash: it is no
-// queue but what one is measured by.
+// Package rawlimit measures the least work of a durable queue in a file of SQLite. It reads the
+// rows in order, writes one row of a log for each, and commits a thousand at a time at synchronous
+// FULL. It decodes the messages, as every handler does. It claims and retries nothing and would
+// lose its position in a crash: it is no queue, but a limit for one.
 package rawlimit
 
 import (
@@ -22,19 +21,19 @@ import (
 
 const perCommit = 1000
 
-// The statements, of which each engine keeps those it has prepared.
+// The statements. Each engine keeps those that it has prepared.
 const (
 	begin  = "begin immediate"
 	commit = "commit"
 	insert = "insert into message (id, queue, stream, body, headers, created) values (?, 1, 's1', ?, '{}', ?)"
-	next   = "select place, id, stream, attempts, body, headers from message where place > ? order by place limit ?"
+	next   = "select pos, id, stream, attempts, body, headers from message where pos > ? order by pos limit ?"
 	write  = `insert into log (id, queue, attempts, outcome, created, finished)
-		select id, queue, attempts, 1, created, ? from message where place between ? and ?`
+		select id, queue, attempts, 1, created, ? from message where pos between ? and ?`
 	messages = "select count(*) from message"
 	logged   = "select count(distinct id) from log"
 )
 
-// install makes the tables and sets what the issue of durability depends on.
+// install makes the tables and sets the durability.
 func install() []string {
 	return []string{
 		"pragma journal_mode = wal",
@@ -42,16 +41,16 @@ func install() []string {
 		"pragma cache_size = -65536",
 		"pragma wal_autocheckpoint = 4000",
 		`create table if not exists message (
-			place integer primary key, id blob not null, queue int not null, stream text, attempts int not null default 0,
+			pos integer primary key, id blob not null, queue int not null, stream text, attempts int not null default 0,
 			body blob not null, headers text, created int not null)`,
 		`create table if not exists log (
-			place integer primary key, id blob, queue int, attempts int, outcome int, created int, finished int)`,
+			pos integer primary key, id blob, queue int, attempts int, outcome int, created int, finished int)`,
 	}
 }
 
-// row is a message as it was read. Its bytes are the reader's.
+// row is a message as it was read. The reader owns its bytes.
 type row struct {
-	place    int64
+	pos      int64
 	id, body []byte
 }
 
@@ -64,7 +63,7 @@ type engine interface {
 	close() error
 }
 
-// Entrants are the limits by driver.
+// Entrants returns the limits by driver.
 func Entrants() []contest.Entrant {
 	var list []contest.Entrant
 	for _, d := range drivers() {
@@ -167,8 +166,8 @@ func (l *limit) drain(ctx context.Context, handle contest.Handler) error {
 				return err
 			}
 		}
-		first := rows[0].place
-		after = rows[len(rows)-1].place
+		first := rows[0].pos
+		after = rows[len(rows)-1].pos
 		if err := l.log(first, after); err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ func (z *zombiezen) read(to []row, after int64, most int) (_ []row, err error) {
 		if !more || err != nil {
 			return to, err
 		}
-		to = append(to, row{place: st.ColumnInt64(0), id: bytesAt(st, 1), body: bytesAt(st, 4)})
+		to = append(to, row{pos: st.ColumnInt64(0), id: bytesAt(st, 1), body: bytesAt(st, 4)})
 	}
 }
 

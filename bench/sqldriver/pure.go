@@ -14,6 +14,7 @@ const name = "sqlite"
 const Driver = "modernc.org/sqlite (no cgo)"
 
 func source(path string, o Options) string {
-	return fmt.Sprintf("file:%s?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_pragma=synchronous(%s)&_txlock=%s",
+	return fmt.Sprintf("file:%s?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)"+
+		"&_pragma=synchronous(%s)&_txlock=%s",
 		path, o.Synchronous, lock(o))
 }

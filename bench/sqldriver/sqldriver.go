@@ -1,6 +1,5 @@
-// Package sqldriver opens a file of SQLite through database/sql for the peers,
-// by the driver that is the fastest where the program is built: mattn/go-sqlite3
-// with a C compiler, modernc.org/sqlite without one.
+// Package sqldriver opens a file of SQLite through database/sql for the peers. It uses the fastest
+// driver of the build: mattn/go-sqlite3 with a C compiler, modernc.org/sqlite without one.
 package sqldriver
 
 import (
@@ -10,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Options are what a peer's documentation asks for.
+// Options are the settings that a peer's documentation asks for.
 type Options struct {
 	Synchronous string // NORMAL or FULL
 	Immediate   bool   // transactions take the write lock when they begin
@@ -56,7 +55,7 @@ func Each(ctx context.Context, db *sql.DB, query string, yield func([]byte) erro
 	return rows.Err()
 }
 
-// lock is the option's name in both drivers.
+// lock returns the option's value for both drivers.
 func lock(o Options) string {
 	if o.Immediate {
 		return "immediate"

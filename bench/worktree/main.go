@@ -1,6 +1,6 @@
-// Command worktree measures what nixie map costs an item, beside the same work by git
-// commands in a shell loop: a worktree of its own for each item, one commit in it, a merge
-// into one branch, and the worktree is removed.
+// Command worktree compares the cost of an item in nixie map with the same work in a shell loop of
+// git commands. Each item gets a worktree of its own, one commit in it, a merge into one branch,
+// and the worktree is removed.
 //
 //	go run ./worktree [-nixie FILE] [-files N] [-items N] [-parallel N] [-report]
 //
@@ -18,8 +18,9 @@ import (
 	"time"
 )
 
-// loop is what xargs runs for each item: the commands that nixie map calls. What git
-// cannot do at once in one repository takes turns: making and removing worktrees, merges.
+// loop is the script that xargs runs for each item, with the commands that nixie map calls. A lock
+// serializes the commands that git cannot run concurrently in one repository: making and removing
+// worktrees, merges.
 const loop = `set -e
 n=$1
 exec 9>lock
@@ -41,7 +42,7 @@ git -C repo worktree remove --force "../trees/$n"`
 // change is the work of an item.
 const change = `echo changed > "d$n/f0" && git commit -q -a -m "change $n"`
 
-// run is one measurement.
+// run measures once.
 type run struct {
 	processor, wall time.Duration
 }
@@ -101,7 +102,7 @@ func (j *job) measure() (ok bool, err error) {
 	return target("map-sparse", sparse, shell) && inTime, nil
 }
 
-// most is how much of the loop's processor time an item may take.
+// most is the highest ratio of an item's processor time to that of the loop.
 const most = 0.25
 
 func target(name string, of, against run) bool {
@@ -110,7 +111,8 @@ func target(name string, of, against run) bool {
 	if ratio > most {
 		word = "short"
 	}
-	fmt.Printf("target %s %.2f want at most %.2f %s: against git in a shell loop (wall %.2f)\n", name, ratio, most, word, of.wall.Seconds()/against.wall.Seconds())
+	fmt.Printf("target %s %.2f want at most %.2f %s: against git in a shell loop (wall %.2f)\n", name, ratio, most, word,
+		of.wall.Seconds()/against.wall.Seconds())
 	return ratio <= most
 }
 
@@ -151,18 +153,21 @@ func (j *job) prepare() error {
 	if err := os.WriteFile(filepath.Join(j.folder, "items.txt"), []byte(list.String()), 0o644); err != nil {
 		return err
 	}
-	_, err := j.timed("sh", "-c", `cd repo && git init -q --initial-branch main && git add -A && git commit -q -m first && git branch joined && mkdir ../trees && git gc -q`)
+	_, err := j.timed("sh", "-c",
+		`cd repo && git init -q --initial-branch main && git add -A && git commit -q -m first && git branch joined && `+
+			`mkdir ../trees && git gc -q`)
 	return err
 }
 
-// mapped runs nixie map. A sparse worktree has the folder of no item but the first: an item
-// adds what it changes.
+// mapped runs nixie map. A sparse worktree has only the folder of the first item; each item adds
+// its change.
 func (j *job) mapped(name string, flags ...string) (run, error) {
 	step := `shell: n=$NIXIE_FIELD_LINE; ` + change
 	if len(flags) > 0 {
 		step = `shell: n=$NIXIE_FIELD_LINE; echo changed > "d0/g$n" && git add d0 && git commit -q -m "change $n"`
 	}
-	args := append([]string{"map", "run", "items.txt", "--repo", "repo", "--job", name, "-p", fmt.Sprint(j.parallel), "--no-output", "--commit-required", "--step", step}, flags...)
+	args := append([]string{"map", "run", "items.txt", "--repo", "repo", "--job", name, "-p", fmt.Sprint(j.parallel), "--no-output",
+		"--commit-required", "--step", step}, flags...)
 	return j.timed(j.nixie, args...)
 }
 
@@ -172,7 +177,8 @@ func (j *job) timed(program string, args ...string) (run, error) {
 	cmd.Dir = j.folder
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=1",
 		"GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0", "GIT_AUTHOR_NAME=b", "GIT_AUTHOR_EMAIL=b@b",
-		"GIT_COMMITTER_NAME=b", "GIT_COMMITTER_EMAIL=b@b", "XDG_STATE_HOME="+filepath.Join(j.folder, "state"), "NIXIE_STORE=sqlite://"+filepath.Join(j.folder, "nixie.db"))
+		"GIT_COMMITTER_NAME=b", "GIT_COMMITTER_EMAIL=b@b", "XDG_STATE_HOME="+filepath.Join(j.folder, "state"),
+		"NIXIE_STORE=sqlite://"+filepath.Join(j.folder, "nixie.db"))
 	begun := time.Now()
 	out, err := cmd.CombinedOutput()
 	wall := time.Since(begun)

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// The measurement does what it says, with few items.
+// The test runs the measurement with few items.
 func TestMeasure(t *testing.T) {
 	j := job{files: 300, items: 3, parallel: 2}
 	if _, err := j.measure(); err != nil {

@@ -1,9 +1,8 @@
 // Package backlite lets github.com/mikestefanello/backlite take part.
 //
-// The database is opened as in its README, with transactions that take the write
-// lock when they begin, so that none has to be tried again. Tasks that failed for
-// good are retained with their data, which is its dead letter; those that
-// succeeded are not retained.
+// It opens the database as its README says. Transactions take the write lock when they begin, so
+// that none must be repeated. Backlite retains failed tasks with their data as dead letters, and
+// does not retain successful ones.
 package backlite
 
 import (

@@ -1,12 +1,10 @@
 // Package goqite lets maragu.dev/goqite take part.
 //
-// The database is opened as in its README. The loop is Receive, handle, Delete in
-// one goroutine: more of them wait for the one connection, and the runner of its
-// package jobs starts two goroutines for every message. A failed message is given
-// back at once by extending its timeout by nothing. There is no call for many
-// messages; SendTx in one transaction stands for it. There are no dead letters
-// either: what was received as often as allowed stays in the table, and counts as
-// one here.
+// It opens the database as its README says. The loop is Receive, handle, Delete in one goroutine.
+// More goroutines would wait for the one connection, and the runner of its package jobs starts two
+// for every message. Extending the timeout by nothing returns a failed message at once. There is no
+// call for many messages; SendTx in one transaction replaces it. There are no dead letters: a
+// message at its limit of receives stays in the table and counts as one here.
 package goqite
 
 import (
@@ -23,7 +21,7 @@ import (
 	"github.com/nixie-go/nixie/bench/sqldriver"
 )
 
-// schema is what the README asks its users to install.
+// schema is the schema that the README asks users to install.
 const schema = `
 create table if not exists goqite (
   id text primary key default ('m_' || lower(hex(randomblob(16)))),
@@ -142,7 +140,7 @@ func (l *library) one(ctx context.Context, handle contest.Handler) error {
 	return l.queue.Delete(ctx, m.ID)
 }
 
-// Left counts what may be received again.
+// Left counts the messages that may be received again.
 func (l *library) Left(ctx context.Context) (int, error) {
 	all, err := sqldriver.Count(ctx, l.db, "select count(*) from goqite")
 	if err != nil || all == 0 {
@@ -152,7 +150,7 @@ func (l *library) Left(ctx context.Context) (int, error) {
 	return all - dead, err
 }
 
-// Dead counts what was received as often as allowed and is in nobody's hand.
+// Dead counts messages at the limit of receives that no worker holds.
 func (l *library) Dead(ctx context.Context) (int, error) {
 	return sqldriver.Count(ctx, l.db,
 		"select count(*) from goqite where received >= ? and timeout <= strftime('%Y-%m-%dT%H:%M:%fZ')", l.attempts)

@@ -11,12 +11,12 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// later is when what is scheduled is due: after everything.
+// later is the due time of scheduled messages, after the end of the measurement.
 const later = 24 * time.Hour
 
 // Burden implements contest.Bearer.
 func (l *library) Burden(ctx context.Context) error {
-	waiting, dead := l.setup.Scenario.Beside(l.setup.Burden)
+	waiting, dead := l.setup.Scenario.BurdenSizes(l.setup.Burden)
 	var options []nixie.Option
 	switch l.setup.Scenario {
 	case contest.Blocked:
@@ -24,8 +24,8 @@ func (l *library) Burden(ctx context.Context) error {
 	case contest.Scheduled:
 		options = append(options, nixie.Delay(later))
 	}
-	beside := nixie.NewType[string]("beside", nixie.Queue(queue))
-	one, err := beside.Message("It lies beside what is measured.", options...)
+	burden := nixie.NewType[string]("burden", nixie.Queue(queue))
+	one, err := burden.Message("It is part of the burden.", options...)
 	if err != nil {
 		return err
 	}

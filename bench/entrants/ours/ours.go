@@ -1,6 +1,6 @@
-// Package ours lets Nixie take part with the store that a programme opens. It is
-// used as a program would use it: a type, a worker over routes, the default policy
-// but for what a scenario asks of it.
+// Package ours lets Nixie take part with the store that a programme opens. It uses Nixie as a
+// program would: a type, a worker over routes, and the default policy, changed only where a
+// scenario asks.
 package ours
 
 import (
@@ -26,10 +26,10 @@ const (
 
 // Store is a store that can be opened.
 type Store struct {
-	Name  string // for the reader, with its settings
-	Open  func(ctx context.Context, s contest.Setup) (Opened, error)
-	Batch int  // messages an Enqueue of many
-	Apart bool // producers open it once more, as if they were on another machine
+	Name              string // for the reader, with its settings
+	Open              func(ctx context.Context, s contest.Setup) (Opened, error)
+	Batch             int  // messages an Enqueue of many
+	SeparateProducers bool // producers open the store again, as if they were on another machine
 	// Foreign enqueues in a transaction that is open until commit; may be nil.
 	Foreign func(ctx context.Context, s contest.Setup, to Opened, messages []nixie.Message) (commit func() error, err error)
 }
@@ -51,7 +51,7 @@ func Entrant(on Store) contest.Entrant {
 
 type library struct {
 	store    Opened
-	producer Opened // the same, or one that knows nothing of it
+	producer Opened // the same store, or one opened separately
 	on       Store
 	setup    contest.Setup
 	kind     nixie.Type[contest.Task]
@@ -59,7 +59,7 @@ type library struct {
 	inHand   atomic.Int64 // received and not settled
 }
 
-// counted is the policy and counts its decisions.
+// counted is the policy, and counts its decisions.
 type counted struct {
 	*policy.Policy
 	decisions atomic.Int64
@@ -83,20 +83,21 @@ func open(ctx context.Context, on Store, s contest.Setup) (_ contest.Library, er
 	if l.store, err = on.Open(ctx, s); err != nil {
 		return nil, err
 	}
-	if l.producer = l.store; on.Apart {
+	if l.producer = l.store; on.SeparateProducers {
 		if l.producer, err = on.Open(ctx, s); err != nil {
 			return nil, errors.Join(err, l.store.Close())
 		}
 	}
 	if s.Scenario.Ordered() {
-		if err := store.Configure(ctx, l.store, queue, nixie.QueueSettings{Order: nixie.OrderStrict}, "bench", "a scenario with streams"); err != nil {
+		if err := store.Configure(ctx, l.store, queue, nixie.QueueSettings{Order: nixie.OrderStrict}, "bench",
+			"a scenario with streams"); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 	}
 	return l, nil
 }
 
-// policyFor is the default policy, but that failures are not waited for.
+// policyFor returns the default policy without delays after failures.
 func policyFor(s contest.Scenario) policy.Config {
 	switch {
 	case s == contest.FailsOnce:
@@ -113,7 +114,7 @@ func (l *library) Enqueue(ctx context.Context, t contest.Task) error {
 	return err
 }
 
-// options are those of one message.
+// options returns the options of one message.
 func (l *library) options(t contest.Task) []nixie.Option {
 	if !l.setup.Scenario.Ordered() {
 		return nil
@@ -145,9 +146,10 @@ func (l *library) messages(list []contest.Task) ([]nixie.Message, error) {
 }
 
 func (l *library) Start(ctx context.Context, handle contest.Handler) (func() error, error) {
+	handler := func(_ context.Context, job *nixie.Job[contest.Task]) error { return handle.Handle(job.Body) }
 	w, err := worker.New(worker.Config{
 		Source:      store.NewSource(l.store, queue),
-		Handler:     nixie.Routes(l.kind.Handle(func(_ context.Context, job *nixie.Job[contest.Task]) error { return handle.Handle(job.Body) })),
+		Handler:     nixie.Routes(l.kind.Handle(handler)),
 		Policy:      l.decider.Policy,
 		Decider:     l.decider,
 		Concurrency: concurrency,

@@ -1,11 +1,9 @@
 // Package river lets github.com/riverqueue/river with its driver riversqlite take
 // part.
 //
-// The pool has one connection, as its documentation advises. The client that
-// inserts single jobs is the one that works, so that it tells itself of new ones.
-// Many at a time go through a client that only inserts: InsertManyFast of a
-// client with workers panics on SQLite at this version, which is that of the
-// newest driver for SQLite.
+// The pool has one connection, as its documentation advises. The working client inserts single
+// jobs, so that it notifies itself. A client that only inserts takes many at a time. InsertManyFast
+// of a client with workers panics on SQLite at this version, that of the newest driver for SQLite.
 package river
 
 import (
@@ -131,7 +129,8 @@ func (l *library) Start(ctx context.Context, handle contest.Handler) (func() err
 }
 
 func (l *library) Left(ctx context.Context) (int, error) {
-	return sqldriver.Count(ctx, l.db, "select count(*) from river_job where state in ('available', 'running', 'retryable', 'scheduled', 'pending')")
+	return sqldriver.Count(ctx, l.db,
+		"select count(*) from river_job where state in ('available', 'running', 'retryable', 'scheduled', 'pending')")
 }
 
 func (l *library) Dead(ctx context.Context) (int, error) {

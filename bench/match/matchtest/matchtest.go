@@ -1,4 +1,4 @@
-// Package matchtest is what every programme of package match passes.
+// Package matchtest has the tests that every programme of package match must pass.
 package matchtest
 
 import (
@@ -14,8 +14,8 @@ import (
 )
 
 // Once measures every library in every scenario with few tasks, with all checks
-// on, and gives each result to look.
-func Once(t *testing.T, p *match.Programme, look func(contest.Scenario, *contest.Entrant, *contest.Result)) {
+// on, and gives each result to check.
+func Once(t *testing.T, p *match.Programme, check func(contest.Scenario, *contest.Entrant, *contest.Result)) {
 	t.Helper()
 	var out, log bytes.Buffer
 	folder := t.TempDir()
@@ -43,8 +43,8 @@ func Once(t *testing.T, p *match.Programme, look func(contest.Scenario, *contest
 				t.Errorf("%s, %s: %+v", s, e.Name, list)
 				continue
 			}
-			if look != nil {
-				look(s, &e, &list[0])
+			if check != nil {
+				check(s, &e, &list[0])
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func Once(t *testing.T, p *match.Programme, look func(contest.Scenario, *contest
 	}
 }
 
-// Steady puts a short load on Nixie that stays the same.
+// Steady puts a short constant load on Nixie.
 func Steady(t *testing.T, p *match.Programme) {
 	t.Helper()
 	var out, log bytes.Buffer

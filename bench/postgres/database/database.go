@@ -10,7 +10,7 @@ import (
 	"github.com/nixie-go/nixie/bench/contest"
 )
 
-// connections are as many as 32 producers need.
+// connections is the number that 32 producers need.
 const connections = 40
 
 // Open opens a pool.

@@ -1,6 +1,6 @@
-// Command idle measures what workers cost that wait for work: statements and transaction
-// IDs of a PostgreSQL server that it starts, and processor time of the server and of this
-// process, for 1, 10 and 100 queues; and the processor time with SQLite.
+// Command idle measures the cost of workers that wait for messages, for 1, 10 and 100 queues. It
+// counts statements and transaction IDs of a PostgreSQL server that it starts, and the processor
+// time of the server and of this process. It also measures the processor time with SQLite.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// options are what was asked for.
+// options are the flags of a run.
 type options struct {
 	folder         string
 	queues         []int
@@ -38,7 +38,8 @@ type options struct {
 func main() {
 	o := options{queues: []int{1, 10, 100}}
 	flag.StringVar(&o.folder, "dir", os.TempDir(), "folder for the files; what is made there is removed")
-	flag.DurationVar(&o.settle, "settle", 45*time.Second, "how long workers wait before it is measured; their hearts rest after 30 s to 40 s")
+	flag.DurationVar(&o.settle, "settle", 45*time.Second,
+		"how long workers wait before the measurement; their heartbeats become rare after 30 s to 40 s")
 	flag.DurationVar(&o.length, "time", 20*time.Second, "how long is measured")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -50,7 +51,7 @@ func main() {
 	}
 }
 
-// cost is what the workers cost a second.
+// cost is the cost of the workers in a second.
 type cost struct{ statements, ids, client, server float64 }
 
 // run measures both stores and prints a line for each number of queues.
@@ -74,7 +75,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return table.Flush()
 }
 
-// inFile measures waiting for a store in a file.
+// inFile measures workers of a store in a file.
 func (o *options) inFile(ctx context.Context, n int) (c cost, err error) {
 	folder, err := os.MkdirTemp(o.folder, "nixie-idle-")
 	if err != nil {
@@ -92,7 +93,7 @@ func (o *options) inFile(ctx context.Context, n int) (c cost, err error) {
 	return c, errors.Join(err, st.Close())
 }
 
-// onServer measures waiting for a store on a server of its own.
+// onServer measures workers of a store on a server of its own.
 func (o *options) onServer(ctx context.Context, n int) (c cost, err error) {
 	own, err := testservers.MakePostgres(ctx, o.folder, "shared_preload_libraries=pg_stat_statements")
 	if err != nil {
@@ -118,7 +119,7 @@ func (o *options) onServer(ctx context.Context, n int) (c cost, err error) {
 	return c, errors.Join(err, st.Close())
 }
 
-// waiting runs a worker of each of n queues until do returns. Each has had a message.
+// waiting runs a worker for each of n queues until do returns. Each has had a message.
 func waiting(ctx context.Context, st store.Store, n int, do func() error) error {
 	ctx, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -130,10 +131,11 @@ func waiting(ctx context.Context, st store.Store, n int, do func() error) error 
 		if _, err := st.Enqueue(ctx, nixie.Message{Queue: queue}); err != nil {
 			return err
 		}
-		w, err := worker.New(worker.Config{Source: store.NewSource(st, queue), Handler: nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error {
-			came <- struct{}{}
-			return nil
-		})})
+		w, err := worker.New(worker.Config{Source: store.NewSource(st, queue),
+			Handler: nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error {
+				came <- struct{}{}
+				return nil
+			})})
 		if err != nil {
 			return err
 		}
@@ -149,7 +151,7 @@ func waiting(ctx context.Context, st store.Store, n int, do func() error) error 
 	return do()
 }
 
-// watch measures, after a while.
+// watch measures after the workers have settled.
 func (o *options) watch(ctx context.Context, postmaster int, admin *pgx.Conn) (c cost, err error) {
 	if err := sleep(ctx, o.settle); err != nil {
 		return c, err
@@ -171,12 +173,14 @@ func (o *options) watch(ctx context.Context, postmaster int, admin *pgx.Conn) (c
 	}, err
 }
 
-// counts are the statements of others, and the next transaction ID.
+// counts returns the number of statements of others, and the next transaction ID.
 func counts(ctx context.Context, admin *pgx.Conn) (statements, ids int64, err error) {
 	if admin == nil {
 		return 0, 0, nil
 	}
-	err = admin.QueryRow(ctx, `select coalesce(sum(calls) filter (where query not like '%pg_stat_statements%'), 0)::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint from pg_stat_statements`).Scan(&statements, &ids)
+	err = admin.QueryRow(ctx,
+		`select coalesce(sum(calls) filter (where query not like '%pg_stat_statements%'), 0)::bigint,
+		pg_snapshot_xmax(pg_current_snapshot())::text::bigint from pg_stat_statements`).Scan(&statements, &ids)
 	return statements, ids, err
 }
 

@@ -1,8 +1,7 @@
-// Package rawlimit is the least that a durable queue on PostgreSQL has to do, in two
-// designs: rows that are claimed and deleted, and a table that is only appended to
-// and read on from where the last reading ended. Both write one row of a log for
-// each message and commit a thousand of them at a time. They decode what they read, as
-// every handler does, and retry nothing: they are no queues but what one is measured by.
+// Package rawlimit measures the least work of a durable queue on PostgreSQL, in two designs. One
+// claims and deletes rows. The other appends to a table and reads on from the last position. Both
+// write one row of a log for each message and commit a thousand at a time. They decode the
+// messages, as every handler does, and retry nothing: they are no queues, but a limit for one.
 package rawlimit
 
 import (
@@ -29,7 +28,7 @@ const (
 
 const logTable = `
 create table if not exists log (
-	place bigint generated always as identity primary key, message bigint not null, outcome smallint not null,
+	pos bigint generated always as identity primary key, message bigint not null, outcome smallint not null,
 	created timestamptz not null, ended timestamptz not null)`
 
 // design is a way to keep messages.
@@ -40,10 +39,10 @@ type design struct {
 	step func(b *pgx.Batch, w *worker)
 }
 
-// worker is one connection that drains.
+// worker drains on one connection.
 type worker struct {
-	lane int
-	has  []int64 // places
+	part int
+	has  []int64 // positions
 	last int64
 }
 
@@ -52,41 +51,42 @@ func designs() []design {
 		name: "raw-rows", title: "rows claimed (SKIP LOCKED), deleted and logged",
 		install: logTable + `;
 create table if not exists message (
-	place bigint generated always as identity primary key, lane smallint not null, body bytea not null,
+	pos bigint generated always as identity primary key, part smallint not null, body bytea not null,
 	state smallint not null default 0, until timestamptz, created timestamptz not null default now());
-create index if not exists message_waits on message (place) where state = 0`,
+create index if not exists message_waits on message (pos) where state = 0`,
 		step: func(b *pgx.Batch, w *worker) {
 			if len(w.has) > 0 {
-				b.Queue(`with ended as (delete from message where place = any($1) returning place, created)
-					insert into log (message, outcome, created, ended) select place, 1, created, now() from ended`, w.has)
+				b.Queue(`with ended as (delete from message where pos = any($1) returning pos, created)
+					insert into log (message, outcome, created, ended) select pos, 1, created, now() from ended`, w.has)
 			}
-			b.Queue(`with next as (select place from message where state = 0 order by place limit $1 for update skip locked)
-				update message m set state = 1, until = now() + '30 s' from next where m.place = next.place returning m.place, m.body`, perCommit)
+			b.Queue(`with next as (select pos from message where state = 0 order by pos limit $1 for update skip locked)
+				update message m set state = 1, until = now() + '30 s' from next where m.pos = next.pos returning m.pos, m.body`, perCommit)
 		},
 	}, {
-		name: "raw-log", title: "an append-only table, each worker with a part of its own and its place in memory",
+		name: "raw-log", title: "an append-only table, each worker with a part of its own and its position in memory",
 		install: logTable + `;
 create table if not exists message (
-	place bigint generated always as identity, lane smallint not null, body bytea not null,
-	created timestamptz not null default now(), primary key (lane, place))`,
+	pos bigint generated always as identity, part smallint not null, body bytea not null,
+	created timestamptz not null default now(), primary key (part, pos))`,
 		step: func(b *pgx.Batch, w *worker) {
 			if len(w.has) > 0 {
 				b.Queue(`insert into log (message, outcome, created, ended)
-					select place, 1, created, now() from message where lane = $1 and place between $2 and $3`, w.lane, w.has[0], w.last)
+					select pos, 1, created, now() from message where part = $1 and pos between $2 and $3`, w.part, w.has[0], w.last)
 			}
-			b.Queue("select place, body from message where lane = $1 and place > $2 order by place limit $3", w.lane, w.last, perCommit)
+			b.Queue("select pos, body from message where part = $1 and pos > $2 order by pos limit $3", w.part, w.last, perCommit)
 		},
 	}}
 }
 
-// Entrants are the limits by design.
+// Entrants returns the limits by design.
 func Entrants() []contest.Entrant {
 	var list []contest.Entrant
 	for _, d := range designs() {
 		list = append(list, contest.Entrant{
 			Name: d.name, Kind: contest.Limit, Only: []contest.Scenario{contest.EnqueueBatch, contest.EnqueueBatches, contest.Drain},
-			Settings: fmt.Sprintf("a limit: %s; %d a COPY; %d connections, one log row a message, %d a commit", d.title, perCopy, workers, perCommit),
-			Open:     func(ctx context.Context, s contest.Setup) (contest.Library, error) { return open(ctx, s, d) },
+			Settings: fmt.Sprintf("a limit: %s; %d a COPY; %d connections, one log row a message, %d a commit",
+				d.title, perCopy, workers, perCommit),
+			Open: func(ctx context.Context, s contest.Setup) (contest.Library, error) { return open(ctx, s, d) },
 		})
 	}
 	return list
@@ -124,19 +124,20 @@ func (l *limit) Enqueue(ctx context.Context, t contest.Task) error {
 func (l *limit) Batch() int { return perCopy }
 
 func (l *limit) EnqueueBatch(ctx context.Context, list []contest.Task) error {
-	lane := l.copies.Add(1) % workers
-	_, err := l.pool.CopyFrom(ctx, pgx.Identifier{"message"}, []string{"lane", "body"}, pgx.CopyFromSlice(len(list), func(i int) ([]any, error) {
-		body, err := json.Marshal(list[i])
-		return []any{lane, body}, err
-	}))
+	part := l.copies.Add(1) % workers
+	_, err := l.pool.CopyFrom(ctx, pgx.Identifier{"message"}, []string{"part", "body"},
+		pgx.CopyFromSlice(len(list), func(i int) ([]any, error) {
+			body, err := json.Marshal(list[i])
+			return []any{part, body}, err
+		}))
 	return err
 }
 
 func (l *limit) Start(ctx context.Context, handle contest.Handler) (func() error, error) {
 	var group sync.WaitGroup
 	errs := make([]error, workers)
-	for lane := range workers {
-		group.Go(func() { errs[lane] = l.drain(ctx, &worker{lane: lane}, handle) })
+	for part := range workers {
+		group.Go(func() { errs[part] = l.drain(ctx, &worker{part: part}, handle) })
 	}
 	return func() error {
 		group.Wait()
@@ -144,7 +145,7 @@ func (l *limit) Start(ctx context.Context, handle contest.Handler) (func() error
 	}, nil
 }
 
-// drain works until its part is empty. What it has read ends with the next reading.
+// drain works until its part is empty. Each step ends the rows of the step before.
 func (l *limit) drain(ctx context.Context, w *worker, handle contest.Handler) error {
 	for {
 		ended := len(w.has)
@@ -173,10 +174,10 @@ func (w *worker) read(answers pgx.BatchResults, handle contest.Handler) error {
 	if err != nil {
 		return err
 	}
-	var place int64
+	var pos int64
 	var body []byte
-	_, err = pgx.ForEachRow(rows, []any{&place, (*pgtype.DriverBytes)(&body)}, func() error {
-		w.has, w.last = append(w.has, place), max(w.last, place)
+	_, err = pgx.ForEachRow(rows, []any{&pos, (*pgtype.DriverBytes)(&body)}, func() error {
+		w.has, w.last = append(w.has, pos), max(w.last, pos)
 		t, err := contest.Decode(body)
 		if err != nil {
 			return err

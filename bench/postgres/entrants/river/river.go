@@ -1,8 +1,8 @@
 // Package river lets github.com/riverqueue/river with its driver riverpgxv5 take
 // part.
 //
-// Of 100 to 10,000 workers and cooldowns of 1 and 5 ms these drained the most. Jobs
-// are inserted by a client of their own, as a program that only produces would.
+// Of 100 to 10,000 workers and cooldowns of 1 and 5 ms these drained the most. A separate client
+// inserts jobs, as a program that only produces would.
 package river
 
 import (
@@ -123,7 +123,8 @@ func (l *library) Start(ctx context.Context, handle contest.Handler) (func() err
 }
 
 func (l *library) Left(ctx context.Context) (int, error) {
-	return database.Count(ctx, l.pool, "select count(*) from river_job where state in ('available', 'running', 'retryable', 'scheduled', 'pending')")
+	return database.Count(ctx, l.pool,
+		"select count(*) from river_job where state in ('available', 'running', 'retryable', 'scheduled', 'pending')")
 }
 
 func (l *library) Dead(ctx context.Context) (int, error) {

@@ -1,12 +1,10 @@
-// Package watermill lets the SQL subscribers of
-// github.com/ThreeDotsLabs/watermill-sql take part, on PostgreSQL: the one that
-// keeps the messages and an offset, and the one that deletes each message.
+// Package watermill lets the SQL subscribers of github.com/ThreeDotsLabs/watermill-sql take part,
+// on PostgreSQL. One keeps the messages and an offset; the other deletes each message.
 //
-// One subscriber holds the locks of a batch while its messages are handled, so that
-// more of them only wait for each other. A failed message is handed out again at
-// once, which Watermill does in memory. There are no dead letters: a message that
-// may not be tried again is published to another topic, as its middleware
-// PoisonQueue does, and counts as one here.
+// One subscriber holds the locks of a batch while its messages are handled, so more subscribers
+// would only wait. Watermill retries a failed message at once, in memory. There are no dead
+// letters: a message at its limit is published to another topic, as its middleware PoisonQueue
+// does, and counts as one here.
 package watermill
 
 import (
@@ -33,7 +31,7 @@ const (
 	poison = "poison"
 )
 
-// variant is one of the ways to keep messages.
+// variant is one way to keep messages.
 type variant struct {
 	schema  sql.SchemaAdapter
 	offsets sql.OffsetsAdapter

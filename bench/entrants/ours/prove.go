@@ -20,21 +20,21 @@ func (l *library) info(ctx context.Context) (store.QueueInfo, error) {
 	return list[0], nil
 }
 
-// Left asks the store only when the worker has nothing: an overview of a queue is
-// much work that a queue at work should not be measured with.
+// Left asks the store only when the worker has no message. An overview of a busy queue is work that
+// the measurement should not include.
 func (l *library) Left(ctx context.Context) (int, error) {
 	if n := l.inHand.Load(); n > 0 {
 		return int(n), nil
 	}
 	q, err := l.info(ctx)
-	beside, _ := l.setup.Scenario.Beside(l.setup.Burden)
-	return int(q.Ready+q.Blocked+q.Scheduled+q.Leased) - beside, err
+	burden, _ := l.setup.Scenario.BurdenSizes(l.setup.Burden)
+	return int(q.Ready+q.Blocked+q.Scheduled+q.Leased) - burden, err
 }
 
 func (l *library) Dead(ctx context.Context) (int, error) {
 	q, err := l.info(ctx)
-	_, beside := l.setup.Scenario.Beside(l.setup.Burden)
-	return int(q.Dead) - beside, err
+	_, burden := l.setup.Scenario.BurdenSizes(l.setup.Burden)
+	return int(q.Dead) - burden, err
 }
 
 func (l *library) Each(ctx context.Context, yield func(contest.Task) error) error {
@@ -66,10 +66,9 @@ func (l *library) pages(ctx context.Context, page store.Page, yield func(*store.
 	}
 }
 
-// Prove implements contest.Prover: the store has one record of each message,
-// which says how it ended and after how many attempts, and each run was decided
-// by the policy.
-// Tasks reach the ledger through their type alone, so all were decoded.
+// Prove implements contest.Prover. The store has one record of each message with its end and its
+// attempts, and the policy decided about each run. Tasks reach the ledger only through their type,
+// so all were decoded.
 func (l *library) Prove(ctx context.Context, s contest.Scenario, n int) error {
 	dead := s.Dead(n)
 	if got, want := l.decider.decisions.Load(), int64(n*s.Runs()); got != want {
