@@ -33,7 +33,8 @@ func TestAdoptedWithItsHistory(t *testing.T) {
 	w.history(list, 2)
 	r := &Record{Channel: "in.dlq", ID: [16]byte{1}, Timestamp: at, Headers: w.headers}
 	l := Adopted("kafka", r, "")
-	if err := check.Letter(&l); err != nil || len(l.History) != 3 || l.HistoryDropped != 2 || l.Message.Crashes != 2 || l.Message.Attempts != 5 {
+	if err := check.Letter(&l); err != nil || len(l.History) != 3 || l.HistoryDropped != 2 || l.Message.Crashes != 2 ||
+		l.Message.Attempts != 5 {
 		t.Fatalf("%v: %d failures, %d dropped, %d attempts, %d crashes", err, len(l.History), l.HistoryDropped, l.Message.Attempts,
 			l.Message.Crashes)
 	}

@@ -169,7 +169,10 @@ func TestQuarantineAndRefusals(t *testing.T) {
 		}
 		b.dead(t, 5)
 		move := func(quarantine string) redrive.Moved {
-			got, err := b.move(t, b.source+"-q", func(m *redrive.Mover) { m.Destination.Quarantine, m.Destination.MaxRedrives = quarantine, 3 })
+			got, err := b.move(t, b.source+"-q", func(m *redrive.Mover) {
+				m.Destination.Quarantine, m.Destination.MaxRedrives = quarantine,
+					3
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

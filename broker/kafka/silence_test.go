@@ -81,7 +81,8 @@ func TestStoppedRedriveOfASilentBroker(t *testing.T) {
 		name, s := b.source+"-silent", silentAfter(t, 3)
 		from := b.reader(t, b.letters, name)
 		defer from.Close()
-		got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: s.publisher(t, b), Patience: soon}, Batch: 4}.Run(s.interrupted(t))
+		got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: s.publisher(t, b), Patience: soon},
+			Batch: 4}.Run(s.interrupted(t))
 		if nixie.CodeOf(err) != nixie.CodeUnavailable || got.Redriven < 1 || got.Unanswered < 1 || got.Unanswered > 4 || got.Skipped > 0 {
 			t.Fatalf("%+v, %v", got, err)
 		}

@@ -28,7 +28,8 @@ var hostile = []string{
 	`{"item_id":"a","item_data":1,"last_attempt":"2025-01-11T10:30:00Z",` +
 		`"failure_history":[{"timestamp":"2025-01-11T10:30:00Z","error_type":{"A":{},"B":{}}}]}`,
 	`{"item_id":"a","item_data":1,"last_attempt":"2025-01-11T10:30:00Z","failure_history":[` +
-		`{"timestamp":"1970-01-01T00:00:01Z","duration_ms":18446744073709551615,"error_type":{"CommandFailed":{"exit_code":99999999999}}}]}`,
+		`{"timestamp":"1970-01-01T00:00:01Z","duration_ms":18446744073709551615,` +
+		`"error_type":{"CommandFailed":{"exit_code":99999999999}}}]}`,
 	`{"message":{"queue":"q"},"status":"open","cause":"adopted","died_at":"2026-01-01T00:00:00Z"}`,
 	`{"message":{"queue":"q","attempts":1e30,"body_base64":"%%%"},"status":"open"}`,
 	`{"message":{"queue":"q","sha256":"00"},"status":"open","cause":"adopted","died_at":"2026-01-01T00:00:00Z"}`,

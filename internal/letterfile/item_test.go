@@ -194,7 +194,7 @@ func TestR20_ItemsComeOutAsTheyCameIn(t *testing.T) {
 		"trailing zeros":        edit(t, "failure", "timestamp", `"2025-01-11T10:30:00.100Z"`),
 		"another zone":          edit(t, "item", "last_attempt", `"2025-01-11T12:30:00+02:00"`),
 		"field of the future":   edit(t, "item", "retry_budget", `{"left":1e400}`),
-		"of the failure":        edit(t, "failure", "span", `["x"]`),
+		"of the failure":        edit(t, "failure", "backtrace", `["x"]`),
 		"of the worktree":       edit(t, "artifacts", "commits", `["x"]`),
 		"no worktree":           edit(t, "item", "worktree_artifacts", ""),
 		"null worktree":         edit(t, "item", "worktree_artifacts", "null"),

@@ -90,7 +90,8 @@ const rounds = 3
 // rounds. Cpu is that of the parent and all its children.
 func BenchmarkRunTrue(b *testing.B) {
 	nixie := filepath.Join(b.TempDir(), "nixie")
-	if out, err := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", nixie, "../../cmd/nixie").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", nixie,
+		"../../cmd/nixie").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
 	for _, parallel := range []int{2, 4} {

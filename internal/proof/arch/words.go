@@ -15,37 +15,14 @@ type textRule struct {
 }
 
 // unread files spell what is forbidden, or were not written here.
-var unread = []string{"internal/proof/arch/words.go", "go.sum", "LICENSE"}
+var unread = []string{"internal/proof/arch/words.go", "go.sum", "LICENSE", "broker/testdata/golden"}
 
 // past folders and files tell what was, in the words of then.
 var past = []string{"docs/decisions", "CHANGELOG.md"}
 
 // notYet lists folders and files in which the words and widths are still being changed; with
 // "." at its end a folder stands for its own files.
-var notYet = []string{
-	".",
-	"bench",
-	"broker",
-	"docs",
-	"examples",
-	"internal/app",
-	"internal/command",
-	"internal/config",
-	"internal/failurejson",
-	"internal/itemfile",
-	"internal/items",
-	"internal/letterfile",
-	"internal/runner",
-	"internal/where",
-	"office",
-	"store/.",
-	"store/itemdir",
-	"store/lifecycle",
-	"store/memory",
-	"store/postgres/health.go",
-	"store/sqlite/model_test.go",
-	"store/storetest",
-}
+var notYet = []string{"bench", "docs", "store/itemdir", "store/memory", "store/storetest"}
 
 var textRules = []textRule{
 	{
