@@ -34,6 +34,6 @@ func TestSuiteInModes(t *testing.T) {
 // TestModelInModes does random operations in all ways in which the driver can ask.
 func TestModelInModes(t *testing.T) {
 	proof.Run(t, "model-postgres-modes", func(t *testing.T, seed uint64) int {
-		return storetest.CalmModel(t, harnessIn(t, seed), seed, proof.IsDeep())
+		return storetest.ModelWithoutFaults(t, harnessIn(t, seed), seed, proof.IsDeep())
 	})
 }

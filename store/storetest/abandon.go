@@ -16,30 +16,31 @@ func abandonClauses() []clause {
 		{"AllIsJudgedInOneClaim", allJudged},
 		{"WhoJudgesRunsNothing", judgeVanishes},
 		{"SuspectsComeInGroupsThatHalve", suspectGroups},
-		{"SuspectsComeByTurn", suspectsByTurn},
+		{"SuspectsComeByDueRank", suspectsByDueRank},
 		{"SuspectsThatSurviveAreCleared", survivorsCleared},
 		{"FreshSeesNoSuspects", freshSeesNoSuspects},
 		{"TheDeadOwnersLeasesAreVoid", deadOwner},
 		{"TheLivingKeepTheirs", livingKeepTheirs},
 		{"CloseGivesBack", closeGivesBack},
-		{"R13_OnePoisonAmongNeighbours", poisonAmongNeighbours},
+		{"R13_OnePoisonAmongTenMessages", poisonAmongTen},
 		{"APausedQueueIsSweptToo", pausedIsSwept},
-		{"NotedStagesDecide", notedStages},
-		{"AClaimIsNoted", claimsAreNoted},
-		{"ANoteIsOfOneLease", noteOfOneLease},
+		{"LoggedProgressDecides", loggedProgress},
+		{"AClaimLogsThatItsMessagesWait", claimsAreLogged},
+		{"ProgressIsOfOneLease", progressOfOneLease},
 		{"BegunAfterItsLeaseIsJudged", begunLate},
-		{"ANewStepIsNoPlainSuccess", newStepIsNoted},
+		{"ANewStepIsNoPlainSuccess", newStepIsRefused},
 	}
 }
 
-func vanishedIsCounted(b *bed) {
+func vanishedIsCounted(b *fixture) {
 	for _, priority := range []int{0, 1} {
 		d := b.took("a", nixie.Priority(priority))
 		b.clock.Advance(31 * time.Second)
 		again := b.take("a")
 		same(b, "ID", again.ID, d.ID)
 		if !again.Abandoned || again.AbandonedBy != "owner-1" || again.Crashes != 1 || again.Deliveries != 2 || again.Lease.Number != 2 {
-			b.Fatalf("abandoned %v by %q, %d crashes, %d deliveries, lease %d", again.Abandoned, again.AbandonedBy, again.Crashes, again.Deliveries, again.Lease.Number)
+			b.Fatalf("abandoned %v by %q, %d crashes, %d deliveries, lease %d", again.Abandoned, again.AbandonedBy, again.Crashes,
+				again.Deliveries, again.Lease.Number)
 		}
 		same(b, "state", b.record(d.ID).State, nixie.Leased)
 		b.ok(b.settle(nixie.Settlement{Delivery: again, Verb: nixie.Retry}))
@@ -48,13 +49,14 @@ func vanishedIsCounted(b *bed) {
 		b.clock.Advance(31 * time.Second)
 		again = b.take("a")
 		if !again.Abandoned || again.Crashes != 2 || again.Deliveries != 4 || again.Attempts != 0 {
-			b.Fatalf("abandoned %v, %d crashes, %d deliveries, %d attempts", again.Abandoned, again.Crashes, again.Deliveries, again.Attempts)
+			b.Fatalf("abandoned %v, %d crashes, %d deliveries, %d attempts", again.Abandoned, again.Crashes, again.Deliveries,
+				again.Attempts)
 		}
 		b.ok(b.settle(nixie.Settlement{Delivery: again, Verb: nixie.Complete}))
 	}
 }
 
-func judgingIsFree(b *bed) {
+func judgingIsFree(b *fixture) {
 	b.took("a")
 	b.clock.Advance(31 * time.Second)
 	d := b.take("a")
@@ -69,7 +71,7 @@ func judgingIsFree(b *bed) {
 	same(b, "reason", l.Reason, nixie.ReasonLeaseExpired)
 }
 
-func retryAfterJudgement(b *bed) {
+func retryAfterJudgement(b *fixture) {
 	b.took("a")
 	b.clock.Advance(31 * time.Second)
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Retry, Delay: time.Second}))
@@ -80,7 +82,7 @@ func retryAfterJudgement(b *bed) {
 	}
 }
 
-func releasedUnjudged(b *bed) {
+func releasedUnjudged(b *fixture) {
 	b.took("a")
 	b.clock.Advance(31 * time.Second)
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Release}))
@@ -91,7 +93,7 @@ func releasedUnjudged(b *bed) {
 }
 
 // judged retries all that is to be judged, due now.
-func (b *bed) judged(ds []*nixie.Delivery) {
+func (b *fixture) judged(ds []*nixie.Delivery) {
 	b.Helper()
 	for _, d := range ds {
 		same(b, "abandoned "+d.Key, d.Abandoned, true)
@@ -100,7 +102,7 @@ func (b *bed) judged(ds []*nixie.Delivery) {
 }
 
 // suspected makes suspects of messages, in the order of their keys.
-func (b *bed) suspected(keys ...string) {
+func (b *fixture) suspected(keys ...string) {
 	b.Helper()
 	for _, key := range keys {
 		b.put(key)
@@ -113,14 +115,14 @@ func (b *bed) suspected(keys ...string) {
 }
 
 // group claims like a worker that has nothing in hand and runs several at once.
-func (b *bed) group(parallel int) []*nixie.Delivery {
+func (b *fixture) group(parallel int) []*nixie.Delivery {
 	b.Helper()
 	ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 100, Lease: 30 * time.Second, Parallel: parallel})
 	b.ok(err)
 	return ds
 }
 
-func (b *bed) fresh() []*nixie.Delivery {
+func (b *fixture) fresh() []*nixie.Delivery {
 	b.Helper()
 	ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 9, Lease: 30 * time.Second, NoSuspects: true})
 	b.ok(err)
@@ -129,7 +131,7 @@ func (b *bed) fresh() []*nixie.Delivery {
 
 // allJudged takes all that a holder left in one claim, with nothing beside it, however
 // little was asked for, and whatever else is in hand.
-func allJudged(b *bed) {
+func allJudged(b *fixture) {
 	for _, fresh := range []bool{false, true} {
 		for _, priority := range []int{0, 1} {
 			var keys []string
@@ -152,20 +154,21 @@ func allJudged(b *bed) {
 }
 
 // judgeVanishes counts nothing when the holder vanishes that was there to judge.
-func judgeVanishes(b *bed) {
+func judgeVanishes(b *fixture) {
 	first := b.took("a")
 	b.clock.Advance(31 * time.Second)
 	b.take("a")
 	b.clock.Advance(31 * time.Second)
 	d := b.take("a")
 	if !d.Abandoned || d.Crashes != 1 || d.Attempts != 0 || d.Deliveries != 3 || d.AbandonedBy != first.Lease.Owner {
-		b.Fatalf("abandoned %v by %q, %d crashes, %d attempts, %d deliveries", d.Abandoned, d.AbandonedBy, d.Crashes, d.Attempts, d.Deliveries)
+		b.Fatalf("abandoned %v by %q, %d crashes, %d attempts, %d deliveries", d.Abandoned, d.AbandonedBy, d.Crashes, d.Attempts,
+			d.Deliveries)
 	}
 }
 
 // suspectGroups lets every holder of "a" vanish: it comes in groups that halve, those of
 // fewer crashes before it, and who was alone twice is known to have been.
-func suspectGroups(b *bed) {
+func suspectGroups(b *fixture) {
 	b.suspected("a", "b", "c", "d", "e", "f", "g", "h")
 	b.put("new", nixie.Priority(4))
 	for crashes, group := range [][2][]string{
@@ -199,7 +202,7 @@ func suspectGroups(b *bed) {
 	}
 }
 
-func suspectsByTurn(b *bed) {
+func suspectsByDueRank(b *fixture) {
 	b.put("a")
 	b.put("b", nixie.Priority(1))
 	b.put("c", nixie.Priority(2))
@@ -216,7 +219,7 @@ func suspectsByTurn(b *bed) {
 
 // survivorsCleared retries a suspect that was run, which clears it, and gives one back,
 // which does not.
-func survivorsCleared(b *bed) {
+func survivorsCleared(b *fixture) {
 	b.suspected("a", "b")
 	ds := b.group(4)
 	b.keys(ds, "a", "b")
@@ -235,7 +238,7 @@ func survivorsCleared(b *bed) {
 // freshSeesNoSuspects hands nothing that is to be run to who has something else in hand,
 // as long as suspects wait for somebody who has not; but while one of them is in hand
 // somewhere, others go on.
-func freshSeesNoSuspects(b *bed) {
+func freshSeesNoSuspects(b *fixture) {
 	b.suspected("a", "b")
 	b.put("c")
 	b.put("d", nixie.Priority(1))
@@ -249,7 +252,7 @@ func freshSeesNoSuspects(b *bed) {
 	b.keys(b.fresh(), "e")
 }
 
-func deadOwner(b *bed) {
+func deadOwner(b *fixture) {
 	for _, priority := range []int{0, 1} {
 		other := b.join()
 		b.put("a", nixie.Priority(priority))
@@ -274,7 +277,7 @@ func deadOwner(b *bed) {
 	}
 }
 
-func livingKeepTheirs(b *bed) {
+func livingKeepTheirs(b *fixture) {
 	x, y := b.join(), b.join()
 	b.put("a")
 	b.put("b")
@@ -287,7 +290,7 @@ func livingKeepTheirs(b *bed) {
 	b.ok(b.settleBy(y, nixie.Settlement{Delivery: dy[0], Verb: nixie.Complete}))
 }
 
-func closeGivesBack(b *bed) {
+func closeGivesBack(b *fixture) {
 	other := b.join()
 	b.put("a")
 	b.keys(b.claimBy(other, 1), "a")
@@ -298,9 +301,9 @@ func closeGivesBack(b *bed) {
 	}
 }
 
-// poisonAmongNeighbours lets whoever runs one of ten messages die: the poison
+// poisonAmongTen lets whoever runs one of ten messages die: the poison
 // one reaches five crashes, each neighbour pays at most once.
-func poisonAmongNeighbours(b *bed) {
+func poisonAmongTen(b *fixture) {
 	const poison = "3"
 	for i := range 10 {
 		b.put(fmt.Sprint(i))
@@ -348,7 +351,7 @@ func poisonAmongNeighbours(b *bed) {
 
 // pausedIsSwept shows that the leases of a paused queue end, too, so that what
 // an operator sees is right.
-func pausedIsSwept(b *bed) {
+func pausedIsSwept(b *fixture) {
 	d := b.took("a")
 	b.configure(nixie.QueueSettings{Paused: true})
 	b.clock.Advance(31 * time.Second)

@@ -32,7 +32,7 @@ func adoptClauses() []clause {
 }
 
 // foreign is a letter that died elsewhere, with something in every field.
-func (b *bed) foreign(key string) nixie.Letter {
+func (b *fixture) foreign(key string) nixie.Letter {
 	at := b.clock.Now().Add(-48 * time.Hour)
 	code := 101
 	l := nixie.Letter{
@@ -45,7 +45,8 @@ func (b *bed) foreign(key string) nixie.Letter {
 			Steps: []string{"one", "two"}, EnqueuedAt: at, FirstReceivedAt: at.Add(time.Second), EndedAt: at.Add(3 * time.Minute),
 		},
 		HistoryDropped: 4, Cause: nixie.CauseExhausted, Class: nixie.ClassTransient, Reason: nixie.ReasonTimeout,
-		Signature: "timeout: slow", Fingerprint: "v1-bb", Status: nixie.StatusOpen, Redrivable: true, NeedsReview: true, Rule: "reason:timeout",
+		Signature: "timeout: slow", Fingerprint: "v1-bb", Status: nixie.StatusOpen, Redrivable: true, NeedsReview: true,
+		Rule:          "reason:timeout",
 		FirstFailedAt: at.Add(time.Minute), LastFailedAt: at.Add(2 * time.Minute), DiedAt: at.Add(3 * time.Minute),
 		Operation: b.idOf("operation"), Note: "looked at", Revision: 7,
 	}
@@ -55,9 +56,12 @@ func (b *bed) foreign(key string) nixie.Letter {
 	for i := range 3 {
 		failed := at.Add(time.Duration(i+1) * time.Second)
 		l.History = append(l.History, nixie.Failure{
-			Generation: 1, Attempt: i + 1, StartedAt: failed.Add(-time.Second), FailedAt: failed, Took: time.Second + 7, Class: nixie.ClassTransient,
-			Reason: nixie.ReasonTimeout, Type: "Slow", Text: fmt.Sprint("slow ", i), Context: []string{"a", "b"}, Stack: "stack", Step: "step",
-			Worker: "w", Node: "n", ExitCode: &code, LogLocation: "log", Steps: []string{"one"}, Decision: nixie.Retry, NextAt: failed.Add(time.Second),
+			Generation: 1, Attempt: i + 1, StartedAt: failed.Add(-time.Second), FailedAt: failed, Took: time.Second + 7,
+			Class:  nixie.ClassTransient,
+			Reason: nixie.ReasonTimeout, Type: "Slow", Text: fmt.Sprint("slow ", i), Context: []string{"a", "b"}, Stack: "stack",
+			Step:   "step",
+			Worker: "w", Node: "n", ExitCode: &code, LogLocation: "log", Steps: []string{"one"}, Decision: nixie.Retry,
+			NextAt:      failed.Add(time.Second),
 			Attachments: []nixie.Attachment{{Name: "x", Data: []byte{0, 255, byte(i)}, Truncated: 3}, {Name: "x", Data: []byte("more")}},
 		})
 	}
@@ -65,12 +69,12 @@ func (b *bed) foreign(key string) nixie.Letter {
 }
 
 // idOf makes an ID that depends on the name alone.
-func (b *bed) idOf(name string) nixie.ID {
+func (b *fixture) idOf(name string) nixie.ID {
 	h := nixie.HashBody([]byte(name))
 	return nixie.ID(h[:16])
 }
 
-func (b *bed) buryOne(l nixie.Letter) (nixie.Receipt, error) {
+func (b *fixture) buryOne(l nixie.Letter) (nixie.Receipt, error) {
 	b.Helper()
 	receipts, errs := b.st.Adopt(b.ctx, []nixie.Letter{l}, "ann", "because")
 	same(b, "number of receipts", len(receipts), 1)
@@ -78,7 +82,7 @@ func (b *bed) buryOne(l nixie.Letter) (nixie.Receipt, error) {
 	return receipts[0], errs[0]
 }
 
-func (b *bed) adopted(l nixie.Letter) nixie.Letter {
+func (b *fixture) adopted(l nixie.Letter) nixie.Letter {
 	b.Helper()
 	r, err := b.buryOne(l)
 	b.ok(err)
@@ -88,7 +92,7 @@ func (b *bed) adopted(l nixie.Letter) nixie.Letter {
 	return b.letter(r.ID)
 }
 
-func adoptKeeps(b *bed) {
+func adoptKeeps(b *fixture) {
 	want := b.foreign("a")
 	got := b.adopted(want)
 	want.Message.State, want.Message.Hash = nixie.Dead, nixie.HashBody(want.Message.Body)
@@ -109,7 +113,7 @@ func adoptKeeps(b *bed) {
 	same(b, "time of end", got.Message.EndedAt.Equal(b.clock.Now()), true)
 }
 
-func adoptTwice(b *bed) {
+func adoptTwice(b *fixture) {
 	l := b.foreign("a")
 	b.adopted(l)
 	b.ok(b.resolve(l.ID, store.OnHold))
@@ -125,7 +129,7 @@ func adoptTwice(b *bed) {
 	})
 }
 
-func adoptOrigin(b *bed) {
+func adoptOrigin(b *fixture) {
 	l := b.foreign("a")
 	l.ID, l.Message.ID = nixie.ID{}, nixie.ID{}
 	first := b.adopted(l)
@@ -154,7 +158,7 @@ func adoptOrigin(b *bed) {
 	same(b, "the second of two", receipts[1], nixie.Receipt{ID: receipts[0].ID, Duplicate: true})
 }
 
-func adoptLive(b *bed) {
+func adoptLive(b *fixture) {
 	id := b.put("a")
 	l := b.foreign("a")
 	l.ID, l.Message.ID = nixie.ID{}, id
@@ -165,7 +169,7 @@ func adoptLive(b *bed) {
 	})
 }
 
-func adoptConflicts(b *bed) {
+func adoptConflicts(b *fixture) {
 	one, two := b.foreign("a"), b.foreign("b")
 	b.adopted(one)
 	b.adopted(two)
@@ -180,7 +184,7 @@ func adoptConflicts(b *bed) {
 	})
 }
 
-func adoptRedriven(b *bed) {
+func adoptRedriven(b *fixture) {
 	l := b.foreign("a")
 	b.adopted(l)
 	b.ok(b.resolve(l.ID, store.OnRedrive))
@@ -204,7 +208,7 @@ func adoptRedriven(b *bed) {
 	b.state(l.Message.ID, nixie.Succeeded)
 }
 
-func adoptStatuses(b *bed) {
+func adoptStatuses(b *fixture) {
 	for _, status := range nixie.Statuses() {
 		l := b.foreign("in " + string(status))
 		l.Status = status
@@ -225,7 +229,7 @@ func adoptStatuses(b *bed) {
 
 // adoptHistory has the largest count of dropped failures with the shortest and
 // the longest history: what comes on top drops the oldest but the first.
-func adoptHistory(b *bed) {
+func adoptHistory(b *fixture) {
 	long := b.foreign("long")
 	for len(long.History) < nixie.MaxHistory {
 		f := long.History[1]
@@ -249,7 +253,7 @@ func adoptHistory(b *bed) {
 	}
 }
 
-func adoptKeys(b *bed) {
+func adoptKeys(b *fixture) {
 	b.put("x", nixie.DedupeKey("a")) // scope active: a dead one holds nothing
 	l := b.foreign("a")
 	b.adopted(l)
@@ -269,7 +273,7 @@ func adoptKeys(b *bed) {
 	b.put("b", nixie.DedupeKey("b"))
 }
 
-func adoptEach(b *bed) {
+func adoptEach(b *fixture) {
 	bad := b.foreign("bad")
 	bad.Cause = "nonsense"
 	receipts, errs := b.st.Adopt(b.ctx, []nixie.Letter{b.foreign("a"), bad, b.foreign("b")}, "ann", "")
@@ -282,7 +286,7 @@ func adoptEach(b *bed) {
 	same(b, "answers to nothing", len(none)+len(errs), 0)
 }
 
-func adoptNonsense(b *bed) {
+func adoptNonsense(b *fixture) {
 	long := strings.Repeat("x", nixie.MaxAttachment+1)
 	at := time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC)
 	for what, spoil := range map[string]func(*nixie.Letter){
@@ -352,7 +356,7 @@ func adoptNonsense(b *bed) {
 	})
 }
 
-func adoptAudited(b *bed) {
+func adoptAudited(b *fixture) {
 	l := b.adopted(b.foreign("a"))
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)

@@ -16,7 +16,7 @@ func amendClauses() []clause {
 		{"CancelOfAnEndedOneIsAConflict", cancelEnded},
 		{"CancelOfARedrivenOneDiscardsItsLetter", cancelRedriven},
 		{"RetryNow", retryNow},
-		{"RetryNowKeepsTheTurnOfADueOne", retryNowOfDue},
+		{"RetryNowKeepsTheDueTimeOfADueOne", retryNowOfDue},
 		{"AnUnknownMessageIsNotFound", amendUnknown},
 		{"AnUnknownChangeIsInvalid", amendNonsense},
 		{"HoldBuriesForReview", holdQueued},
@@ -29,13 +29,13 @@ func amendClauses() []clause {
 		{"MoveNeedsTheDedupeKey", moveKey},
 		{"MoveOfARedrivenOneIsRefused", moveRedriven},
 		{"MoveIntoAClosedQueueIsRefused", moveIntoClosed},
-		{"AMovedOneKeepsItsPlaceInItsNextLife", movedLives},
+		{"AMovedOneKeepsItsPositionInItsNextGeneration", movedGenerations},
 		{"MayPassNeedsAStrictStream", mayPassRefused},
 		{"EveryChangeIsInTheAudit", changesAudited},
 	}
 }
 
-func cancelQueued(b *bed) {
+func cancelQueued(b *fixture) {
 	plain, waiting := b.put("a"), b.put("b", nixie.Delay(time.Hour))
 	b.put("c")
 	b.ok(b.amend(plain, store.Cancel))
@@ -50,7 +50,7 @@ func cancelQueued(b *bed) {
 	same(b, "letters", len(b.letters(nixie.Filter{})), 0)
 }
 
-func cancelLeased(b *bed) {
+func cancelLeased(b *fixture) {
 	b.put("a")
 	b.put("b")
 	b.put("c")
@@ -65,7 +65,7 @@ func cancelLeased(b *bed) {
 	b.keys(b.claim(9))
 }
 
-func cancelEnded(b *bed) {
+func cancelEnded(b *fixture) {
 	done := b.took("a")
 	b.ok(b.settle(nixie.Settlement{Delivery: done, Verb: nixie.Complete}))
 	dead := b.dead("b", nixie.StatusOpen)
@@ -77,7 +77,7 @@ func cancelEnded(b *bed) {
 	})
 }
 
-func cancelRedriven(b *bed) {
+func cancelRedriven(b *fixture) {
 	for _, leased := range []bool{false, true} {
 		l := b.dead("a", nixie.StatusOpen)
 		b.ok(b.resolve(l.ID, store.OnRedrive))
@@ -96,7 +96,7 @@ func cancelRedriven(b *bed) {
 	}
 }
 
-func retryNow(b *bed) {
+func retryNow(b *fixture) {
 	id := b.put("a", nixie.Delay(time.Hour))
 	d := b.took("b")
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Delay: time.Hour}))
@@ -109,7 +109,7 @@ func retryNow(b *bed) {
 	same(b, "attempts", ds[1].Attempts, 2)
 }
 
-func retryNowOfDue(b *bed) {
+func retryNowOfDue(b *fixture) {
 	first := b.put("a", nixie.Priority(1))
 	b.clock.Advance(time.Second)
 	b.put("b", nixie.Priority(1))
@@ -120,7 +120,7 @@ func retryNowOfDue(b *bed) {
 	b.keys(b.claim(9), "a", "b", "c", "d")
 }
 
-func amendUnknown(b *bed) {
+func amendUnknown(b *fixture) {
 	known := b.put("a", nixie.Delay(time.Hour))
 	errs := b.st.Amend(b.ctx, []nixie.ID{new(store.IDs).New(b.clock.Now()), known, {}}, change(store.RetryNow))
 	b.code(errs[0], nixie.CodeNotFound)
@@ -128,12 +128,12 @@ func amendUnknown(b *bed) {
 	b.code(errs[2], nixie.CodeNotFound)
 }
 
-func amendNonsense(b *bed) {
+func amendNonsense(b *fixture) {
 	id := b.put("a")
 	b.unchanged(func() { b.code(b.amend(id, "explode"), nixie.CodeInvalid) })
 }
 
-func holdQueued(b *bed) {
+func holdQueued(b *fixture) {
 	d := b.took("b")
 	b.retry(d, time.Hour)
 	plain := b.put("a")
@@ -141,7 +141,8 @@ func holdQueued(b *bed) {
 		before := len(b.record(id).History)
 		b.ok(b.change(id, b.holding("poison")))
 		l := b.letterOf(id)
-		if l.Status != nixie.StatusReview || l.Reason != nixie.ReasonPoison || len(l.History) != before+1 || l.History[before].Text != "held" || l.Message.State != nixie.Dead {
+		if l.Status != nixie.StatusReview || l.Reason != nixie.ReasonPoison || len(l.History) != before+1 ||
+			l.History[before].Text != "held" || l.Message.State != nixie.Dead {
 			b.Fatalf("letter of a message on hold is %+v", l)
 		}
 		b.unchanged(func() { b.code(b.change(id, b.holding("poison")), nixie.CodeConflict) })
@@ -156,7 +157,7 @@ func holdQueued(b *bed) {
 
 // holdDecides holds messages by failures that name no decision, or another one: whole
 // listings show that it was a hold, also beside the failures of a later life.
-func holdDecides(b *bed) {
+func holdDecides(b *fixture) {
 	for _, said := range []nixie.Verb{"", nixie.Retry} {
 		id := b.put("a")
 		c := b.holding("poison")
@@ -175,7 +176,7 @@ func holdDecides(b *bed) {
 
 // holdFrees is the emergency of a blocked stream: one call, one audit entry, and
 // the others go on.
-func holdFrees(b *bed) {
+func holdFrees(b *fixture) {
 	for _, free := range []bool{true, false} {
 		b.ordered(nixie.OrderStrict, "")
 		head := b.put("m1", nixie.Stream("s"))
@@ -202,7 +203,7 @@ func holdFrees(b *bed) {
 	}
 }
 
-func holdRedriven(b *bed) {
+func holdRedriven(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.ok(b.change(l.Message.ID, b.holding("wait")))
@@ -210,7 +211,7 @@ func holdRedriven(b *bed) {
 	b.status(l.ID, nixie.StatusReview)
 }
 
-func resetAttempts(b *bed) {
+func resetAttempts(b *fixture) {
 	d := b.took("a")
 	b.retry(d, 0)
 	b.take("a")
@@ -233,7 +234,7 @@ func resetAttempts(b *bed) {
 	}
 }
 
-func reschedule(b *bed) {
+func reschedule(b *fixture) {
 	id := b.put("a")
 	b.put("b")
 	at := change(store.Reschedule)
@@ -255,7 +256,7 @@ func reschedule(b *bed) {
 	})
 }
 
-func moveQueue(b *bed) {
+func moveQueue(b *fixture) {
 	to := change(store.Move)
 	to.Queue = "elsewhere"
 	d := b.took("b")
@@ -281,7 +282,7 @@ func moveQueue(b *bed) {
 	b.complete(ds...)
 }
 
-func moveKey(b *bed) {
+func moveKey(b *fixture) {
 	to := change(store.Move)
 	to.Queue = "elsewhere"
 	id := b.put("a", nixie.DedupeKey("k"))
@@ -301,7 +302,7 @@ func moveKey(b *bed) {
 	same(b, "holder of the key", rs[0].ID, id)
 }
 
-func moveIntoClosed(b *bed) {
+func moveIntoClosed(b *fixture) {
 	to := change(store.Move)
 	to.Queue = "elsewhere"
 	fresh, waits := b.put("a", nixie.DedupeKey("k")), b.put("b", nixie.Delay(time.Hour))
@@ -322,7 +323,7 @@ func moveIntoClosed(b *bed) {
 	b.ok(b.change(waits, to))
 }
 
-func moveRedriven(b *bed) {
+func moveRedriven(b *fixture) {
 	to := change(store.Move)
 	to.Queue = "elsewhere"
 	l := b.dead("a", nixie.StatusOpen)
@@ -330,8 +331,8 @@ func moveRedriven(b *bed) {
 	b.unchanged(func() { b.code(b.change(l.Message.ID, to), nixie.CodeConflict) })
 }
 
-// movedLives redrives a message that was moved behind another one: it is behind that again.
-func movedLives(b *bed) {
+// movedGenerations redrives a message that was moved behind another one: it is behind that again.
+func movedGenerations(b *fixture) {
 	x := b.put("x", nixie.Queue("other"))
 	b.put("y")
 	to := change(store.Move)
@@ -345,14 +346,14 @@ func movedLives(b *bed) {
 	b.keys(b.claim(2), "y", "x")
 }
 
-func mayPassRefused(b *bed) {
+func mayPassRefused(b *fixture) {
 	id := b.put("a", nixie.Stream("s"))
 	b.unchanged(func() { b.code(b.amend(id, store.MayPass), nixie.CodeConflict) })
 	b.take("a")
 	b.unchanged(func() { b.code(b.amend(id, store.MayPass), nixie.CodeConflict) })
 }
 
-func changesAudited(b *bed) {
+func changesAudited(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	for _, verb := range store.ChangeVerbs() {
 		id := b.put("a", nixie.Stream(string(verb)))
@@ -362,7 +363,8 @@ func changesAudited(b *bed) {
 		entries, err := allEntries(b.ctx, b.st, work)
 		b.ok(err)
 		e := entries[len(entries)-1]
-		if e.Actor != "ann" || !strings.Contains(e.Reason, "because") || e.Event == store.OnAmend && !strings.HasPrefix(e.Reason, string(verb)) {
+		if e.Actor != "ann" || !strings.Contains(e.Reason, "because") ||
+			e.Event == store.OnAmend && !strings.HasPrefix(e.Reason, string(verb)) {
 			b.Fatalf("audit entry of %s is %+v", verb, e)
 		}
 		c.Actor = ""

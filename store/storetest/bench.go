@@ -20,23 +20,23 @@ const batch = 1000
 //
 // Each reports messages per second.
 func Bench(b *testing.B, h Harness) {
-	nothing := func(*bed, int) {}
+	nothing := func(*fixture, int) {}
 	for _, c := range []struct {
 		name       string
 		size       int
-		setUp, run func(b *bed, n int)
+		setUp, run func(b *fixture, n int)
 	}{
-		{"EnqueueOne", 1, nothing, func(b *bed, n int) { b.fill(n, 1) }},
-		{"EnqueueBatch", batch, nothing, func(b *bed, n int) { b.fill(n, batch) }},
-		{"DrainBatch", batch, func(b *bed, n int) { b.fill(n, batch) }, (*bed).completeAll},
-		{"FailOnce", batch, nothing, (*bed).failOnce},
-		{"AllDie", batch, nothing, (*bed).allDie},
+		{"EnqueueOne", 1, nothing, func(b *fixture, n int) { b.fill(n, 1) }},
+		{"EnqueueBatch", batch, nothing, func(b *fixture, n int) { b.fill(n, batch) }},
+		{"DrainBatch", batch, func(b *fixture, n int) { b.fill(n, batch) }, (*fixture).completeAll},
+		{"FailOnce", batch, nothing, (*fixture).failOnce},
+		{"AllDie", batch, nothing, (*fixture).allDie},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			bed, n := newBed(b, h), b.N*c.size
-			c.setUp(bed, n)
+			fixture, n := newFixture(b, h), b.N*c.size
+			c.setUp(fixture, n)
 			b.ResetTimer()
-			c.run(bed, n)
+			c.run(fixture, n)
 			b.StopTimer()
 			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "messages/s")
 		})
@@ -44,7 +44,7 @@ func Bench(b *testing.B, h Harness) {
 }
 
 // fill enqueues n messages of 100 bytes, size a call.
-func (b *bed) fill(n, size int) {
+func (b *fixture) fill(n, size int) {
 	body := make([]byte, 100)
 	ms := make([]nixie.Message, 0, size)
 	for i := range n {
@@ -58,7 +58,7 @@ func (b *bed) fill(n, size int) {
 
 // settleAll claims by batches until nothing is left, and settles each batch in
 // one call.
-func (b *bed) settleAll(with func(d *nixie.Delivery) nixie.Settlement) {
+func (b *fixture) settleAll(with func(d *nixie.Delivery) nixie.Settlement) {
 	ss := make([]nixie.Settlement, 0, batch)
 	for {
 		ds := b.claim(batch)
@@ -75,11 +75,11 @@ func (b *bed) settleAll(with func(d *nixie.Delivery) nixie.Settlement) {
 	}
 }
 
-func (b *bed) completeAll(int) {
+func (b *fixture) completeAll(int) {
 	b.settleAll(func(d *nixie.Delivery) nixie.Settlement { return nixie.Settlement{Delivery: d, Verb: nixie.Complete} })
 }
 
-func (b *bed) failOnce(n int) {
+func (b *fixture) failOnce(n int) {
 	for done := 0; done < n; done += batch {
 		b.fill(batch, batch)
 		b.settleAll(func(d *nixie.Delivery) nixie.Settlement {
@@ -91,7 +91,7 @@ func (b *bed) failOnce(n int) {
 	}
 }
 
-func (b *bed) allDie(n int) {
+func (b *fixture) allDie(n int) {
 	for done := 0; done < n; done += batch {
 		b.fill(batch, batch)
 		b.settleAll(func(d *nixie.Delivery) nixie.Settlement { return b.dying(d, nixie.StatusOpen) })

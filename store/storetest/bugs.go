@@ -19,7 +19,7 @@ func bugClauses() []clause {
 		{"B002_SweepSeesPastLongLeases", sweepPastLongLeases},
 		{"B003_OnlyItsEndEndsALease", onlyItsEndEndsALease},
 		{"B015_TenLeasesWithRenewals", tenLeasesRenewed},
-		{"B019_PlaceOfADeadHolder", placeOfADeadHolder},
+		{"B019_SlotOfADeadHolder", slotOfADeadHolder},
 		{"B021_CrashOnTheLastAttempt", crashOnLastAttempt},
 		{"B022_DelayOfAHundredLeases", delayOfAHundredLeases},
 		{"B030_TenOfADeadConsumer", tenOfADeadConsumer},
@@ -37,7 +37,7 @@ func bugClauses() []clause {
 }
 
 // hold claims up to n messages for so long.
-func (b *bed) hold(n int, lease time.Duration) []*nixie.Delivery {
+func (b *fixture) hold(n int, lease time.Duration) []*nixie.Delivery {
 	b.Helper()
 	ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: n, Lease: lease})
 	b.ok(err)
@@ -45,7 +45,7 @@ func (b *bed) hold(n int, lease time.Duration) []*nixie.Delivery {
 }
 
 // B001: a rescuer threw back what had finished or was claimed again meanwhile.
-func rescueOfWhatMovedOn(b *bed) {
+func rescueOfWhatMovedOn(b *fixture) {
 	other := b.join()
 	for priority := range 2 { // messages of a batch, and such with rows of their own
 		b.put("first", nixie.Priority(priority))
@@ -64,7 +64,7 @@ func rescueOfWhatMovedOn(b *bed) {
 }
 
 // B002: a page full of leases that go on hid the one behind them that was over.
-func sweepPastLongLeases(b *bed) {
+func sweepPastLongLeases(b *fixture) {
 	const long = 60
 	for i := range long {
 		b.put(fmt.Sprint(i), nixie.Priority(i%2))
@@ -80,7 +80,7 @@ func sweepPastLongLeases(b *bed) {
 
 // B003: which of several timeouts applies was guessed, and live work was taken
 // away. Here a lease is over at its end, and nothing else is looked at.
-func onlyItsEndEndsALease(b *bed) {
+func onlyItsEndEndsALease(b *fixture) {
 	b.configure(nixie.QueueSettings{Lease: 3 * time.Second})
 	for i, c := range []struct{ asked, extended, lasts time.Duration }{
 		{0, 0, 3 * time.Second},
@@ -110,7 +110,7 @@ func onlyItsEndEndsALease(b *bed) {
 }
 
 // B015: whoever renews keeps what it holds, however long the work takes.
-func tenLeasesRenewed(b *bed) {
+func tenLeasesRenewed(b *fixture) {
 	b.put("plain")
 	b.put("urgent", nixie.Priority(1))
 	ds := b.claim(2)
@@ -131,7 +131,7 @@ func tenLeasesRenewed(b *bed) {
 
 // B019: work whose holder is dead took the only place, so that nobody could take
 // it back.
-func placeOfADeadHolder(b *bed) {
+func slotOfADeadHolder(b *fixture) {
 	other := b.join()
 	b.put("a")
 	b.keys(b.claimBy(other, 1), "a")
@@ -141,7 +141,7 @@ func placeOfADeadHolder(b *bed) {
 }
 
 // B021: a holder that was lost in its last attempt kept all behind it waiting.
-func crashOnLastAttempt(b *bed) {
+func crashOnLastAttempt(b *fixture) {
 	b.ordered(nixie.OrderStrict, nixie.DeadFrees)
 	b.inStream("m1", "m2")
 	b.retry(b.take("m1"), 0)
@@ -157,7 +157,7 @@ func crashOnLastAttempt(b *bed) {
 
 // B022: what was due after the end of a lease ran once per lease, as the delay was
 // kept by a holder.
-func delayOfAHundredLeases(b *bed) {
+func delayOfAHundredLeases(b *fixture) {
 	const lease = 30 * time.Second
 	b.put("a", nixie.Delay(100*lease))
 	d := b.took("b")
@@ -177,7 +177,7 @@ func delayOfAHundredLeases(b *bed) {
 }
 
 // B030: what a consumer had in hand went with the consumer.
-func tenOfADeadConsumer(b *bed) {
+func tenOfADeadConsumer(b *fixture) {
 	var keys []string
 	for i := range 10 {
 		keys = append(keys, fmt.Sprint(i))
@@ -196,7 +196,7 @@ func tenOfADeadConsumer(b *bed) {
 }
 
 // B032: a stop left the rest of a batch marked as picked.
-func restOfABatch(b *bed) {
+func restOfABatch(b *fixture) {
 	b.fill(10, 10)
 	for i, d := range b.claim(10) {
 		verb := nixie.Release
@@ -209,7 +209,7 @@ func restOfABatch(b *bed) {
 }
 
 // B051: a message whose notice was too long could not be enqueued.
-func largestOfEverything(b *bed) {
+func largestOfEverything(b *fixture) {
 	long := strings.Repeat("n", nixie.MaxName)
 	m := nixie.Message{
 		Queue: long, Type: long, Key: long, Stream: long, DedupeKey: long, Body: bytes.Repeat([]byte{0xff}, 1<<20),
@@ -230,7 +230,7 @@ func largestOfEverything(b *bed) {
 }
 
 // B056: what could not be handed out stood in the way of what could.
-func muchThatIsNotDue(b *bed) {
+func muchThatIsNotDue(b *fixture) {
 	ms := make([]nixie.Message, nixie.MaxBatch)
 	for i := range ms {
 		ms[i] = nixie.Message{Queue: work, Delay: time.Hour, Priority: i % 5}
@@ -247,7 +247,7 @@ func muchThatIsNotDue(b *bed) {
 }
 
 // B057: work that was taken back from a dead holder went behind all that was new.
-func abandonedKeepsPriority(b *bed) {
+func abandonedKeepsPriority(b *fixture) {
 	b.put("low", nixie.Priority(-1))
 	b.put("stale", nixie.Priority(2))
 	same(b, "claimed", len(b.claim(2)), 2)
@@ -259,7 +259,7 @@ func abandonedKeepsPriority(b *bed) {
 }
 
 // B066: a rule of one at a time held for claims of one only.
-func batchFromOneStream(b *bed) {
+func batchFromOneStream(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	want := make([]string, 10)
 	for i := range want {
@@ -274,7 +274,7 @@ func batchFromOneStream(b *bed) {
 }
 
 // B067: messages that came together were spared defaults and uniqueness.
-func oneByOneIsAsTogether(b *bed) {
+func oneByOneIsAsTogether(b *fixture) {
 	list := func(queue string) []nixie.Message {
 		ms := []nixie.Message{
 			{Key: "plain", Body: []byte("1")},
@@ -307,7 +307,7 @@ func oneByOneIsAsTogether(b *bed) {
 }
 
 // B069: numbers went through a format that cannot hold them.
-func numbersStay(b *bed) {
+func numbersStay(b *fixture) {
 	for i, body := range []string{
 		`{"n":9007199254740993,"big":1e400,"small":1e-400,"long":0.1000000000000000055511151231257827}`,
 		`[-0,1.0,1E+2,18446744073709551616,"\ud800"]`,
@@ -325,7 +325,7 @@ func numbersStay(b *bed) {
 }
 
 // B077: moments were compared as the clocks on the walls show them.
-func momentsInZones(b *bed) {
+func momentsInZones(b *fixture) {
 	due := b.clock.Now().Add(time.Hour)
 	for _, hours := range []int{-12, 0, 5, 14} {
 		zone := time.FixedZone(fmt.Sprint("zone ", hours), hours*3600)
@@ -348,7 +348,7 @@ func momentsInZones(b *bed) {
 
 // B086: a message that failed again kept the end of its keeping from its first
 // death, and was deleted while somebody still had to look at it.
-func retentionFromLatestDeath(b *bed) {
+func retentionFromLatestDeath(b *fixture) {
 	b.configure(nixie.QueueSettings{LetterRetention: time.Hour, Retention: time.Hour})
 	l := b.dead("a", nixie.StatusOpen)
 	b.clock.Advance(59 * time.Minute)
@@ -364,7 +364,7 @@ func retentionFromLatestDeath(b *bed) {
 }
 
 // B091: what was dead-lettered often grew by a header each time, until it broke.
-func fiftyRedrives(b *bed) {
+func fiftyRedrives(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen, nixie.WithHeader("h", "v"))
 	for i := range 50 {
 		b.ok(b.resolve(l.ID, store.OnRedrive))

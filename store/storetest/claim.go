@@ -15,13 +15,13 @@ func claimClauses() []clause {
 		{"AnImpossibleQueueIsInvalid", impossibleQueue},
 		{"NewMessagesByPosition", newByPosition},
 		{"ByPriorityThenDueThenPosition", byPriority},
-		{"ByTurn", byTurn},
+		{"ByDueRank", byDueRank},
 		{"PriorityAges", priorityAges},
 		{"PriorityWithoutAge", priorityWithoutAge},
 		{"RetriesDoNotStarveOneAtATime", retriesDoNotStarve},
 		{"NewMessagesDoNotStarveOneAtATime", newDoNotStarve},
 		{"AtMostMax", atMostMax},
-		{"QueuesAreApart", queuesAreApart},
+		{"QueuesAreSeparate", queuesAreSeparate},
 		{"AnUnknownQueueHandsOutNothing", unknownQueue},
 		{"APausedQueueHandsOutNothing", pausedQueue},
 		{"EachClaimCounts", eachClaimCounts},
@@ -32,7 +32,7 @@ func claimClauses() []clause {
 	}
 }
 
-func newByPosition(b *bed) {
+func newByPosition(b *fixture) {
 	for i := range 5 {
 		b.put(fmt.Sprint(i))
 		b.clock.Advance(time.Second)
@@ -42,7 +42,7 @@ func newByPosition(b *bed) {
 	b.keys(b.claim(3))
 }
 
-func byPriority(b *bed) {
+func byPriority(b *fixture) {
 	b.put("low", nixie.Priority(-1))
 	b.put("later", nixie.Priority(2), nixie.Delay(2*time.Second))
 	b.put("sooner", nixie.Priority(2), nixie.Delay(time.Second))
@@ -55,7 +55,7 @@ func byPriority(b *bed) {
 }
 
 // retried makes n messages that wait for a retry and are due.
-func (b *bed) retried(n int) {
+func (b *fixture) retried(n int) {
 	b.Helper()
 	for i := range n {
 		b.put(fmt.Sprintf("retry-%d", i))
@@ -65,8 +65,8 @@ func (b *bed) retried(n int) {
 	}
 }
 
-// byTurn mixes what waits for a retry, what is new and what was scheduled.
-func byTurn(b *bed) {
+// byDueRank mixes what waits for a retry, what is new and what was scheduled.
+func byDueRank(b *fixture) {
 	b.retried(2)
 	b.clock.Advance(time.Second)
 	b.put("new-0")
@@ -84,7 +84,7 @@ func byTurn(b *bed) {
 
 // priorityAges: what has waited for an age goes before what is one priority
 // higher and new.
-func priorityAges(b *bed) {
+func priorityAges(b *fixture) {
 	b.configure(nixie.QueueSettings{PriorityAge: time.Minute})
 	b.put("low", nixie.Priority(-1))
 	b.put("zero")
@@ -97,7 +97,7 @@ func priorityAges(b *bed) {
 	b.keys(b.claim(9), "high", "zero", "high too", "zero too", "low", "zero three")
 }
 
-func priorityWithoutAge(b *bed) {
+func priorityWithoutAge(b *fixture) {
 	b.configure(nixie.QueueSettings{PriorityAge: -1})
 	b.put("low", nixie.Priority(-4))
 	b.put("zero")
@@ -109,7 +109,7 @@ func priorityWithoutAge(b *bed) {
 
 // retriesDoNotStarve claims one message at a time while new ones keep coming:
 // a retry that is due has to come within a bounded number of claims.
-func retriesDoNotStarve(b *bed) {
+func retriesDoNotStarve(b *fixture) {
 	b.retried(1)
 	for i := range 20 {
 		b.clock.Advance(time.Second)
@@ -126,7 +126,7 @@ func retriesDoNotStarve(b *bed) {
 
 // newDoNotStarve is the other way round: messages that fail and are due again
 // at once do not keep new ones away.
-func newDoNotStarve(b *bed) {
+func newDoNotStarve(b *fixture) {
 	b.retried(3)
 	b.put("new")
 	for range 20 {
@@ -141,7 +141,7 @@ func newDoNotStarve(b *bed) {
 	b.Fatal("a new message waited for 20 claims of one message while retries kept coming")
 }
 
-func atMostMax(b *bed) {
+func atMostMax(b *fixture) {
 	var ms []nixie.Message
 	for i := range 100 {
 		ms = append(ms, message(fmt.Sprint(i)))
@@ -154,7 +154,7 @@ func atMostMax(b *bed) {
 	same(b, "claimed of the rest", len(b.claim(1000)), 26)
 }
 
-func queuesAreApart(b *bed) {
+func queuesAreSeparate(b *fixture) {
 	b.put("a")
 	b.put("b", nixie.Queue("other"))
 	b.keys(b.claim(9), "a")
@@ -164,7 +164,7 @@ func queuesAreApart(b *bed) {
 	same(b, "queue", ds[0].Queue, "other")
 }
 
-func unknownQueue(b *bed) {
+func unknownQueue(b *fixture) {
 	ds, err := b.st.Claim(b.ctx, "nobody", nixie.Want{Max: 9})
 	b.ok(err)
 	b.keys(ds)
@@ -173,7 +173,7 @@ func unknownQueue(b *bed) {
 	same(b, "queues", len(infos), 0)
 }
 
-func pausedQueue(b *bed) {
+func pausedQueue(b *fixture) {
 	b.put("new")
 	b.put("urgent", nixie.Priority(1))
 	b.configure(nixie.QueueSettings{Paused: true, PausedNote: "ann: maintenance"})
@@ -187,12 +187,13 @@ func pausedQueue(b *bed) {
 	b.keys(b.claim(9), "urgent", "new", "later")
 }
 
-func eachClaimCounts(b *bed) {
+func eachClaimCounts(b *fixture) {
 	began := b.clock.Now()
 	b.put("a")
 	for i := 1; i <= 4; i++ {
 		d := b.take("a")
-		if d.Attempts != i || d.Deliveries != i || d.Crashes != 0 || d.Lease.Number != int64(i) || d.Abandoned || !d.FirstReceivedAt.Equal(began) {
+		if d.Attempts != i || d.Deliveries != i || d.Crashes != 0 || d.Lease.Number != int64(i) || d.Abandoned ||
+			!d.FirstReceivedAt.Equal(began) {
 			b.Fatalf("claim %d: %+v, lease %d", i, d.Message, d.Lease.Number)
 		}
 		same(b, "owner", d.Lease.Owner, "owner-1")
@@ -204,7 +205,7 @@ func eachClaimCounts(b *bed) {
 	}
 }
 
-func leaseLength(b *bed) {
+func leaseLength(b *fixture) {
 	length := func(key string, want nixie.Want) time.Duration {
 		b.put(key)
 		ds, err := b.st.Claim(b.ctx, work, want)
@@ -218,7 +219,7 @@ func leaseLength(b *bed) {
 	same(b, "wanted lease", length("c", nixie.Want{Max: 1, Lease: time.Second}), time.Second)
 }
 
-func leaseBounds(b *bed) {
+func leaseBounds(b *fixture) {
 	b.put("a")
 	b.unchanged(func() {
 		for _, lease := range []time.Duration{-1, nixie.MinLease - 1, nixie.MaxLease + 1} {
@@ -236,7 +237,7 @@ func leaseBounds(b *bed) {
 	b.ok(b.st.Extend(b.ctx, ds, nixie.MinLease)[0])
 }
 
-func shownWhileLeased(b *bed) {
+func shownWhileLeased(b *fixture) {
 	d := b.took("a")
 	m := b.record(d.ID)
 	same(b, "state", m.State, nixie.Leased)
@@ -254,7 +255,7 @@ func shownWhileLeased(b *bed) {
 
 // noTwoHolders lets four processes claim and finish at once: every message is
 // held by one of them, once.
-func noTwoHolders(b *bed) {
+func noTwoHolders(b *fixture) {
 	const total, processes = 400, 4
 	var ms []nixie.Message
 	for i := range total {
@@ -290,7 +291,7 @@ func noTwoHolders(b *bed) {
 }
 
 // drain claims and completes until nothing is left.
-func drain(b *bed, st store.Store, batch int, seen func([]*nixie.Delivery)) error {
+func drain(b *fixture, st store.Store, batch int, seen func([]*nixie.Delivery)) error {
 	for {
 		ds, err := st.Claim(b.ctx, work, nixie.Want{Max: batch})
 		if err != nil || len(ds) == 0 {
@@ -310,7 +311,7 @@ func drain(b *bed, st store.Store, batch int, seen func([]*nixie.Delivery)) erro
 }
 
 // impossibleQueue refuses a queue that no message can be in, before a store is asked.
-func impossibleQueue(b *bed) {
+func impossibleQueue(b *fixture) {
 	for _, name := range []string{"a\x00b", "\xff", strings.Repeat("x", nixie.MaxName+1)} {
 		_, err := b.st.Claim(b.ctx, name, nixie.Want{Max: 1})
 		b.code(err, nixie.CodeInvalid)

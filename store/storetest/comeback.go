@@ -11,7 +11,7 @@ import (
 
 // later is what is buried when the message of a letter died again with a foreign broker,
 // after so many more redrives.
-func (b *bed) later(l nixie.Letter, redrives int, text string) nixie.Letter {
+func (b *fixture) later(l nixie.Letter, redrives int, text string) nixie.Letter {
 	next := l
 	next.Message.ID, next.Message.Origin, next.Message.DedupeKey = nixie.ID{}, nil, ""
 	next.Message.Redrives += redrives
@@ -21,14 +21,15 @@ func (b *bed) later(l nixie.Letter, redrives int, text string) nixie.Letter {
 	next.Message.EndedAt, next.LastFailedAt = next.DiedAt, next.DiedAt
 	next.Cause, next.Class, next.Reason, next.Signature, next.Fingerprint, next.Rule = nixie.CausePermanent, nixie.ClassPermanent, nixie.ReasonValidation, "other", "v1:bb", "validation"
 	next.Redrivable, next.NeedsReview, next.Note = false, true, "again"
-	f := nixie.Failure{Generation: next.Message.Generation, Attempt: 2, FailedAt: next.DiedAt, Class: next.Class, Reason: next.Reason, Text: text, Decision: nixie.Bury}
+	f := nixie.Failure{Generation: next.Message.Generation, Attempt: 2, FailedAt: next.DiedAt, Class: next.Class, Reason: next.Reason,
+		Text: text, Decision: nixie.Bury}
 	next.History, next.HistoryDropped = append(slices.Clone(l.History), f), l.HistoryDropped
 	return next
 }
 
 // diesElsewhere shows that a letter whose message a broker took, and that died there again,
 // is that letter, whoever redrove it; a repeat changes nothing.
-func diesElsewhere(b *bed) {
+func diesElsewhere(b *fixture) {
 	ways := map[string]func(nixie.ID){
 		"confirmed": func(id nixie.ID) { b.ok(b.resolve(id, store.OnConfirm)) },
 		"unseen":    func(nixie.ID) {},
@@ -52,7 +53,7 @@ func diesElsewhere(b *bed) {
 }
 
 // comesBack buries a later death of a letter and compares what is there then.
-func (b *bed) comesBack(l, next nixie.Letter) {
+func (b *fixture) comesBack(l, next nixie.Letter) {
 	b.Helper()
 	r, err := b.buryOne(next)
 	b.ok(err)
@@ -74,14 +75,15 @@ func (b *bed) comesBack(l, next nixie.Letter) {
 	same(b, "first failed", got.FirstFailedAt.Equal(l.FirstFailedAt), true)
 	same(b, "resolved", got.ResolvedAt.IsZero(), true)
 	same(b, "longer life", got.Revision > l.Revision, true)
-	counts, _, err := b.st.Count(b.ctx, nixie.Filter{IDs: []nixie.ID{l.ID}, Statuses: []nixie.Status{next.Status}}, store.Counting{By: []store.GroupBy{store.ByStatus}})
+	counts, _, err := b.st.Count(b.ctx, nixie.Filter{IDs: []nixie.ID{l.ID}, Statuses: []nixie.Status{next.Status}},
+		store.Counting{By: []store.GroupBy{store.ByStatus}})
 	b.ok(err)
 	same(b, "counted", store.Sizes(counts[0])[string(next.Status)], int64(1))
 }
 
 // diesElsewhereTooLate shows what is no later death: one before the last redrive, and one of
 // a message that is on its way here.
-func diesElsewhereTooLate(b *bed) {
+func diesElsewhereTooLate(b *fixture) {
 	l := b.adopted(b.foreign("k"))
 	b.ok(b.resolve(l.ID, store.OnConfirm))
 	duplicate := func(redrives int) {
@@ -102,7 +104,7 @@ func diesElsewhereTooLate(b *bed) {
 // diesElsewhereOutOfItsStream shows that the message of a letter that is here and died
 // elsewhere left the order of its stream, took its key, was leased there as often as it was
 // delivered, and has the history that it had, however little is known of its later life.
-func diesElsewhereOutOfItsStream(b *bed) {
+func diesElsewhereOutOfItsStream(b *fixture) {
 	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: nixie.DedupeActive})
 	l := b.dead("head", nixie.StatusOpen, nixie.Stream("s"), nixie.DedupeKey("k"))
 	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: nixie.DedupeUnresolved})
@@ -117,7 +119,8 @@ func diesElsewhereOutOfItsStream(b *bed) {
 	got := b.letter(l.ID)
 	same(b, "failures", len(got.History), 1)
 	f := got.History[0]
-	same(b, "failure", fmt.Sprint(f.Class, f.Reason, f.Text, f.FailedAt.Equal(l.LastFailedAt)), fmt.Sprint(nixie.ClassUnknown, nixie.ReasonHandler, "it fails", true))
+	same(b, "failure", fmt.Sprint(f.Class, f.Reason, f.Text, f.FailedAt.Equal(l.LastFailedAt)),
+		fmt.Sprint(nixie.ClassUnknown, nixie.ReasonHandler, "it fails", true))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("follower"), Verb: nixie.Complete}))
 	streams, _, err := b.st.Features().Streams.Streams(b.ctx, store.StreamQuery{Queue: work}, store.Page{})
 	b.ok(err)

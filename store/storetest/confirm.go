@@ -11,17 +11,19 @@ import (
 
 // confirmed shows what a redrive to a broker does once that has the message: nobody
 // gets it here, and its item is done; whether it was queued again before or not.
-func confirmed(b *bed) {
+func confirmed(b *fixture) {
 	for n, before := range [...]bool{true, false} {
 		l := b.dead("a", nixie.StatusOpen)
 		op := b.plan(store.OnRedrive, nixie.Filter{IDs: []nixie.ID{l.ID}}, 0)
 		var list []store.Resolution
 		own := op.ID
 		if before {
-			list, own = append(list, store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "mended", Operation: own}), nixie.ID{}
+			list, own = append(list, store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "mended",
+				Operation: own}), nixie.ID{}
 		}
 		b.clock.Advance(time.Second)
-		for _, err := range b.st.Resolve(b.ctx, append(list, store.Resolution{Letter: l.ID, Event: store.OnConfirm, Actor: "ann", Reason: "mended", Operation: own})) {
+		for _, err := range b.st.Resolve(b.ctx, append(list,
+			store.Resolution{Letter: l.ID, Event: store.OnConfirm, Actor: "ann", Reason: "mended", Operation: own})) {
 			b.ok(err)
 		}
 		same(b, "claimed", len(b.claim(10)), 0)
@@ -38,7 +40,8 @@ func confirmed(b *bed) {
 		b.ok(err)
 		same(b, "done", after.Done, 1)
 		same(b, "pending", len(after.Next), 0)
-		counts, _, err := b.st.Count(b.ctx, nixie.Filter{Redrives: exactly(1), Attempts: exactly(0)}, store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: store.ScanAll})
+		counts, _, err := b.st.Count(b.ctx, nixie.Filter{Redrives: exactly(1), Attempts: exactly(0)},
+			store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: store.ScanAll})
 		b.ok(err)
 		same(b, "counted", store.Sizes(counts[0])["resolved"], int64(n+1))
 		b.code(b.resolve(l.ID, store.OnConfirm), nixie.CodeConflict)
@@ -49,7 +52,7 @@ func exactly(n int64) nixie.Range { return nixie.Range{Min: &n, Max: &n} }
 
 // confirmedKeyAndStream shows that what a broker took holds up nobody: neither its key,
 // which somebody else may have by now, nor its stream.
-func confirmedKeyAndStream(b *bed) {
+func confirmedKeyAndStream(b *fixture) {
 	for _, scope := range [...]nixie.DedupeScope{nixie.DedupeActive, nixie.DedupeUnresolved} {
 		b.configure(nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: scope})
 		d := b.took("head", nixie.DedupeKey("k"), nixie.Stream("s"))
@@ -74,7 +77,7 @@ func confirmedKeyAndStream(b *bed) {
 
 // confirmedMany confirms all that an operation is about at once, alike and not: each has
 // its own answer, as if it had come alone, and a repeat changes nothing.
-func confirmedMany(b *bed) {
+func confirmedMany(b *fixture) {
 	const letters = 30
 	var ids []nixie.ID
 	for i := range letters {
@@ -100,7 +103,8 @@ func confirmedMany(b *bed) {
 		}
 		list = append(list, r)
 	}
-	list = append(list, store.Resolution{Letter: b.idOf("nobody"), Event: store.OnConfirm, Actor: "ann", Reason: "mended", Operation: op.ID})
+	list = append(list, store.Resolution{Letter: b.idOf("nobody"), Event: store.OnConfirm, Actor: "ann", Reason: "mended",
+		Operation: op.ID})
 	for i, err := range b.st.Resolve(b.ctx, list) {
 		switch i {
 		case 7, 8:
@@ -135,14 +139,15 @@ func confirmedMany(b *bed) {
 
 // confirmedInOrder records many confirmations of one call in its order, also where some of
 // them free a key and cannot be done together with the others.
-func confirmedInOrder(b *bed) {
+func confirmedInOrder(b *fixture) {
 	var list []store.Resolution
 	for i := range 20 {
 		var opts []nixie.Option
 		if i%3 == 0 {
 			opts = append(opts, nixie.DedupeKey(fmt.Sprint(i)))
 		}
-		list = append(list, store.Resolution{Letter: b.dead("a", nixie.StatusOpen, opts...).ID, Event: store.OnConfirm, Actor: "ann", Reason: "mended"})
+		list = append(list, store.Resolution{Letter: b.dead("a", nixie.StatusOpen, opts...).ID, Event: store.OnConfirm, Actor: "ann",
+			Reason: "mended"})
 	}
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
 	for i := range list {

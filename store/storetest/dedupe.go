@@ -36,7 +36,7 @@ func dedupeClauses() []clause {
 
 // again enqueues another message with the dedupe key k and expects that the
 // key is free or held.
-func (b *bed) again(holder nixie.ID) {
+func (b *fixture) again(holder nixie.ID) {
 	b.Helper()
 	r, err := b.st.Enqueue(b.ctx, message("other", nixie.DedupeKey("k")))
 	b.ok(err)
@@ -51,7 +51,7 @@ func (b *bed) again(holder nixie.ID) {
 	}
 }
 
-func returnExisting(b *bed) {
+func returnExisting(b *fixture) {
 	id := b.put("a", nixie.DedupeKey("k"))
 	r, err := b.st.Enqueue(b.ctx, message("a", nixie.DedupeKey("k")), message("b", nixie.DedupeKey("k")), message("c"))
 	b.ok(err)
@@ -61,7 +61,7 @@ func returnExisting(b *bed) {
 	b.keys(b.claim(9), "a", "c")
 }
 
-func dedupeWithinCall(b *bed) {
+func dedupeWithinCall(b *fixture) {
 	r, err := b.st.Enqueue(b.ctx, message("a", nixie.DedupeKey("k")), message("b", nixie.DedupeKey("k")))
 	b.ok(err)
 	same(b, "second", r[1], nixie.Receipt{ID: r[0].ID, Duplicate: true, Different: true})
@@ -72,17 +72,18 @@ func dedupeWithinCall(b *bed) {
 	})
 }
 
-func keysBelongToAQueue(b *bed) {
+func keysBelongToAQueue(b *fixture) {
 	b.put("a", nixie.DedupeKey("k"))
 	r, err := b.st.Enqueue(b.ctx, message("a", nixie.DedupeKey("k"), nixie.Queue("other")))
 	b.ok(err)
 	same(b, "duplicate", r[0].Duplicate, false)
 }
 
-func failOnConflict(b *bed) {
+func failOnConflict(b *fixture) {
 	id := b.put("a", nixie.DedupeKey("k"))
 	b.unchanged(func() {
-		_, err := b.st.Enqueue(b.ctx, message("b"), message("c", nixie.DedupeKey("k"), nixie.OnConflict(nixie.FailOnConflict)), message("d"))
+		_, err := b.st.Enqueue(b.ctx, message("b"), message("c", nixie.DedupeKey("k"), nixie.OnConflict(nixie.FailOnConflict)),
+			message("d"))
 		b.code(err, nixie.CodeConflict)
 		var duplicate *nixie.DuplicateError
 		if !errors.As(err, &duplicate) || duplicate.Existing != id || duplicate.Key != "k" {
@@ -94,7 +95,7 @@ func failOnConflict(b *bed) {
 	same(b, "duplicate", r[0].Duplicate, false)
 }
 
-func replaceExisting(b *bed) {
+func replaceExisting(b *fixture) {
 	id := b.put("a", nixie.DedupeKey("k"))
 	b.put("b")
 	next := message("a", nixie.DedupeKey("k"), nixie.OnConflict(nixie.ReplaceExisting))
@@ -110,7 +111,7 @@ func replaceExisting(b *bed) {
 
 // replaceAll replaces a message by one with more said, then by one with less: the
 // key of the holder is what it was called by, so only another key takes its place.
-func replaceAll(b *bed) {
+func replaceAll(b *fixture) {
 	first := message("a", nixie.DedupeKey("k"), nixie.WithHeader("old", "1"), nixie.Stream("s"), nixie.Priority(2))
 	first.Origin = &nixie.Origin{System: "kafka", Channel: "c", MessageID: "1"}
 	there, err := b.st.Enqueue(b.ctx, first)
@@ -120,7 +121,8 @@ func replaceAll(b *bed) {
 		given nixie.Message
 		key   string
 	}{
-		{nixie.Message{Key: "b", Type: "other", Headers: []nixie.Header{{Name: "new", Value: "2"}, {Name: "new", Value: "3"}}, Stream: "t", Priority: -1, Delay: time.Hour}, "b"},
+		{nixie.Message{Key: "b", Type: "other", Headers: []nixie.Header{{Name: "new", Value: "2"}, {Name: "new", Value: "3"}}, Stream: "t",
+			Priority: -1, Delay: time.Hour}, "b"},
 		{nixie.Message{Body: []byte("last")}, "b"},
 	} {
 		given := next.given
@@ -150,7 +152,7 @@ func replaceAll(b *bed) {
 
 // replaceAudited replaces a message, twice in one call, and asks for the hash of each body
 // that was lost. What is refused leaves no entry.
-func replaceAudited(b *bed) {
+func replaceAudited(b *fixture) {
 	var want []string
 	given := message("a", nixie.DedupeKey("k"), nixie.OnConflict(nixie.ReplaceExisting))
 	next := func(body string) nixie.Message {
@@ -187,7 +189,7 @@ func replaceAudited(b *bed) {
 	same(b, "entries", len(audited()), 3)
 }
 
-func replaceClaimed(b *bed) {
+func replaceClaimed(b *fixture) {
 	d := b.took("a", nixie.DedupeKey("k"))
 	next := message("a", nixie.DedupeKey("k"), nixie.OnConflict(nixie.ReplaceExisting))
 	next.Body = []byte("new")
@@ -202,14 +204,15 @@ func replaceClaimed(b *bed) {
 	refuse()
 }
 
-func replaceRedriven(b *bed) {
+func replaceRedriven(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
 	b.ok(b.resolve(l.ID, store.OnRedrive))
 	next := message("a", nixie.DedupeKey("k"), nixie.OnConflict(nixie.ReplaceExisting))
 	next.Type = "new"
 	_, err := b.st.Enqueue(b.ctx, next)
 	b.ok(err)
-	counted, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByType}, Scan: store.ScanAll, Described: true})
+	counted, _, err := b.st.Count(b.ctx, nixie.Filter{},
+		store.Counting{By: []store.GroupBy{store.ByType}, Scan: store.ScanAll, Described: true})
 	b.ok(err)
 	groups := counted[0]
 	if len(groups) != 1 || groups[0].Key != "new" || groups[0].Count != 1 {
@@ -219,7 +222,7 @@ func replaceRedriven(b *bed) {
 	b.sound()
 }
 
-func scopeActive(b *bed) {
+func scopeActive(b *fixture) {
 	for _, verb := range []nixie.Verb{nixie.Complete, nixie.Discard, nixie.Bury, nixie.Hold} {
 		id := b.put("a", nixie.DedupeKey("k"))
 		b.again(id)
@@ -231,7 +234,7 @@ func scopeActive(b *bed) {
 	}
 }
 
-func scopeUnresolved(b *bed) {
+func scopeUnresolved(b *fixture) {
 	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeUnresolved})
 	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
 	id := l.Message.ID
@@ -252,7 +255,7 @@ func scopeUnresolved(b *bed) {
 	b.again(nixie.ID{})
 }
 
-func scopeEver(b *bed) {
+func scopeEver(b *fixture) {
 	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeEver})
 	d := b.took("a", nixie.DedupeKey("k"))
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
@@ -266,7 +269,7 @@ func scopeEver(b *bed) {
 
 // scopeChanges shows that keys that are held stay held, until the message moves
 // on, and that keys that were released stay free, and that neither is damage.
-func scopeChanges(b *bed) {
+func scopeChanges(b *fixture) {
 	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeEver})
 	done := b.took("a", nixie.DedupeKey("k"))
 	b.ok(b.settle(nixie.Settlement{Delivery: done, Verb: nixie.Complete}))
@@ -295,7 +298,7 @@ func scopeChanges(b *bed) {
 	b.sound()
 }
 
-func retryKeepsKey(b *bed) {
+func retryKeepsKey(b *fixture) {
 	d := b.took("a", nixie.DedupeKey("k"))
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry}))
 	b.again(d.ID)
@@ -304,7 +307,7 @@ func retryKeepsKey(b *bed) {
 	b.again(d.ID)
 }
 
-func cancelFreesKey(b *bed) {
+func cancelFreesKey(b *fixture) {
 	id := b.put("a", nixie.DedupeKey("k"))
 	b.ok(b.amend(id, store.Cancel))
 	b.again(nixie.ID{})
@@ -313,7 +316,7 @@ func cancelFreesKey(b *bed) {
 	b.again(nixie.ID{})
 }
 
-func lateFinisherKeepsKey(b *bed) {
+func lateFinisherKeepsKey(b *fixture) {
 	d := b.took("a", nixie.DedupeKey("k"))
 	b.ok(b.amend(d.ID, store.Cancel))
 	id := b.put("b", nixie.DedupeKey("k"))
@@ -322,7 +325,7 @@ func lateFinisherKeepsKey(b *bed) {
 }
 
 // B065: a key was removed by a job that no longer had it.
-func lateFinisherOfLease(b *bed) {
+func lateFinisherOfLease(b *fixture) {
 	late := b.took("a", nixie.DedupeKey("k"))
 	b.clock.Advance(31 * time.Second)
 	ds := b.claimBy(b.join(), 1)
@@ -335,7 +338,7 @@ func lateFinisherOfLease(b *bed) {
 
 // letterKeepsNewersKey discards the letter of a message that lost its key when it
 // died, after a newer one took it.
-func letterKeepsNewersKey(b *bed) {
+func letterKeepsNewersKey(b *fixture) {
 	d := b.took("a", nixie.DedupeKey("k"))
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	newer := b.put("b", nixie.DedupeKey("k"))
@@ -343,7 +346,7 @@ func letterKeepsNewersKey(b *bed) {
 	b.again(newer)
 }
 
-func redriveTakesKey(b *bed) {
+func redriveTakesKey(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
 	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.again(l.Message.ID)
@@ -351,7 +354,7 @@ func redriveTakesKey(b *bed) {
 	b.again(nixie.ID{})
 }
 
-func redriveOfTakenKey(b *bed) {
+func redriveOfTakenKey(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
 	free := b.dead("b", nixie.StatusOpen)
 	holder := b.put("c", nixie.DedupeKey("k"))

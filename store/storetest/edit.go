@@ -28,7 +28,7 @@ func seeOriginal(o *nixie.Original) string {
 }
 
 // editing is a redrive of a letter as it is now, with another body and other headers.
-func (b *bed) editing(id nixie.ID, body string, headers ...nixie.Header) store.Resolution {
+func (b *fixture) editing(id nixie.ID, body string, headers ...nixie.Header) store.Resolution {
 	b.Helper()
 	return store.Resolution{
 		Letter: id, Event: store.OnRedrive, Actor: "ann", Reason: "mended", Force: true,
@@ -37,7 +37,7 @@ func (b *bed) editing(id nixie.ID, body string, headers ...nixie.Header) store.R
 }
 
 // amends are the reasons of the edits of a letter, as the audit has them.
-func (b *bed) amends(id nixie.ID) (list []string) {
+func (b *fixture) amends(id nixie.ID) (list []string) {
 	b.Helper()
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)
@@ -49,7 +49,7 @@ func (b *bed) amends(id nixie.ID) (list []string) {
 	return list
 }
 
-func originalKept(b *bed) {
+func originalKept(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen, nixie.WithHeader("colour", "red"), nixie.DedupeKey("k"))
 	first := b.clock.Now()
 	b.ok(b.resolution(b.editing(l.ID, "mended", nixie.Header{Name: "colour", Value: "blue"})))
@@ -65,8 +65,10 @@ func originalKept(b *bed) {
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 
 	got := b.letter(l.ID)
-	same(b, "message", fmt.Sprintf("%q %d %x %s %v", got.Message.Body, len(got.Message.Headers), got.Message.Hash, got.Message.DedupeKey, got.Damage), fmt.Sprintf("%q 0 %x k []", "", nixie.HashBody(nil)))
-	same(b, "original", seeOriginal(got.Original), seeOriginal(&nixie.Original{Body: l.Message.Body, Headers: l.Message.Headers, Hash: l.Message.Hash, At: first, By: "ann"}))
+	same(b, "message", fmt.Sprintf("%q %d %x %s %v", got.Message.Body, len(got.Message.Headers), got.Message.Hash, got.Message.DedupeKey,
+		got.Damage), fmt.Sprintf("%q 0 %x k []", "", nixie.HashBody(nil)))
+	same(b, "original", seeOriginal(got.Original),
+		seeOriginal(&nixie.Original{Body: l.Message.Body, Headers: l.Message.Headers, Hash: l.Message.Hash, At: first, By: "ann"}))
 	amends := b.amends(l.ID)
 	same(b, "edits in the audit", len(amends), 2)
 	before, after := fmt.Sprintf("%x", l.Message.Hash), fmt.Sprintf("%x", nixie.HashBody([]byte("mended")))
@@ -77,7 +79,7 @@ func originalKept(b *bed) {
 	same(b, "a list has the original", short[0].Original == nil, true)
 }
 
-func emptyEdit(b *bed) {
+func emptyEdit(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen, nixie.WithHeader("colour", "red"))
 	b.ok(b.resolution(b.editing(l.ID, string(l.Message.Body), l.Message.Headers...)))
 	got := b.letter(l.ID)
@@ -88,7 +90,7 @@ func emptyEdit(b *bed) {
 
 // editOfChanged shows that no edit is lost under another that was made from the same
 // letter.
-func editOfChanged(b *bed) {
+func editOfChanged(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	late := b.editing(l.ID, "late")
 	b.ok(b.resolution(b.editing(l.ID, "soon")))
@@ -97,7 +99,7 @@ func editOfChanged(b *bed) {
 	same(b, "body", string(b.letter(l.ID).Message.Body), "soon")
 }
 
-func editLimits(b *bed) {
+func editLimits(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.unchanged(func() {
 		b.code(b.resolution(b.editing(l.ID, strings.Repeat("x", nixie.MaxBody+1))), nixie.CodeLimit)
@@ -115,7 +117,7 @@ func editLimits(b *bed) {
 	})
 }
 
-func editInOperation(b *bed) {
+func editInOperation(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
 	r := b.editing(l.ID, "mended")
@@ -132,7 +134,7 @@ func editInOperation(b *bed) {
 	}
 }
 
-func purgedOriginal(b *bed) {
+func purgedOriginal(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.ok(b.resolution(b.editing(l.ID, "mended")))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))

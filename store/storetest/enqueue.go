@@ -31,7 +31,7 @@ func enqueueClauses() []clause {
 	}
 }
 
-func everyFieldComesBack(b *bed) {
+func everyFieldComesBack(b *fixture) {
 	m := nixie.Message{
 		Queue: work, Type: "invoice", Key: "k-1 ü", Stream: "customer-7", DedupeKey: "d-1",
 		Body: []byte{0, 1, 0xff, '\n'}, Priority: -2, ExpiresAt: b.clock.Now().Add(time.Hour),
@@ -61,7 +61,8 @@ func everyFieldComesBack(b *bed) {
 			b.Fatalf("headers are %q, want %q", got.Headers, m.Headers)
 		}
 		o := got.Origin
-		if o == nil || o.System != "kafka" || o.Channel != "orders" || o.Partition != 3 || o.Offset != 1<<40 || o.MessageID != "m" || !o.Timestamp.Equal(m.Origin.Timestamp) {
+		if o == nil || o.System != "kafka" || o.Channel != "orders" || o.Partition != 3 || o.Offset != 1<<40 || o.MessageID != "m" ||
+			!o.Timestamp.Equal(m.Origin.Timestamp) {
 			b.Fatalf("origin is %+v, want %+v", o, m.Origin)
 		}
 		if o.Key == nil || len(o.Key) != 0 {
@@ -71,7 +72,7 @@ func everyFieldComesBack(b *bed) {
 }
 
 // farMoments keeps what is due in the year 9999 until then, as people write never.
-func farMoments(b *bed) {
+func farMoments(b *fixture) {
 	never := time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
 	b.put("later", func(m *nixie.Message) { m.NotBefore = never })
 	b.put("forever", func(m *nixie.Message) { m.ExpiresAt = never })
@@ -88,10 +89,11 @@ func farMoments(b *bed) {
 }
 
 // impossibleOrigin refuses an origin whose time has no form in UTC, and so the message.
-func impossibleOrigin(b *bed) {
+func impossibleOrigin(b *fixture) {
 	late := time.Date(9999, time.December, 31, 23, 59, 59, 0, time.FixedZone("west", -3600))
 	b.unchanged(func() {
-		_, err := b.st.Enqueue(b.ctx, message("b"), message("a", func(m *nixie.Message) { m.Origin = &nixie.Origin{System: "elsewhere", Timestamp: late} }))
+		_, err := b.st.Enqueue(b.ctx, message("b"),
+			message("a", func(m *nixie.Message) { m.Origin = &nixie.Origin{System: "elsewhere", Timestamp: late} }))
 		b.code(err, nixie.CodeInvalid)
 		if !strings.Contains(fmt.Sprint(err), "message 2 of 2: ") {
 			b.Fatalf("error is %v, want which message it is about", err)
@@ -99,7 +101,7 @@ func impossibleOrigin(b *bed) {
 	})
 }
 
-func storeFieldsAreIgnored(b *bed) {
+func storeFieldsAreIgnored(b *fixture) {
 	m := message("a")
 	m.State, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives = nixie.Dead, 7, 7, 7, 7, 7
 	m.Steps, m.LastFailure, m.LeaseOwner = []string{"s"}, "x", "y"
@@ -113,7 +115,7 @@ func storeFieldsAreIgnored(b *bed) {
 	}
 }
 
-func idsAreChosen(b *bed) {
+func idsAreChosen(b *fixture) {
 	receipts, err := b.st.Enqueue(b.ctx, slices.Repeat([]nixie.Message{message("a")}, 100)...)
 	b.ok(err)
 	same(b, "receipts", len(receipts), 100)
@@ -127,7 +129,7 @@ func idsAreChosen(b *bed) {
 	}
 }
 
-func knownID(b *bed) {
+func knownID(b *fixture) {
 	var ids store.IDs
 	id := ids.New(b.clock.Now())
 	given := message("a")
@@ -149,7 +151,7 @@ func knownID(b *bed) {
 	b.code(err, nixie.CodeConflict)
 }
 
-func allOrNone(b *bed) {
+func allOrNone(b *fixture) {
 	b.put("before")
 	b.unchanged(func() {
 		bad := message("bad")
@@ -162,7 +164,7 @@ func allOrNone(b *bed) {
 	})
 }
 
-func nothingIsFine(b *bed) {
+func nothingIsFine(b *fixture) {
 	receipts, err := b.st.Enqueue(b.ctx)
 	b.ok(err)
 	same(b, "receipts", len(receipts), 0)
@@ -172,7 +174,7 @@ func nothingIsFine(b *bed) {
 	same(b, "answers", len(b.st.Resolve(b.ctx, nil)), 0)
 }
 
-func neverBeforeNotBefore(b *bed) {
+func neverBeforeNotBefore(b *fixture) {
 	at := b.clock.Now().Add(time.Minute)
 	id := b.put("a", func(m *nixie.Message) { m.NotBefore = at })
 	if got := b.record(id).NotBefore; !got.Equal(at) {
@@ -187,7 +189,7 @@ func neverBeforeNotBefore(b *bed) {
 	b.keys(b.claim(5), "past")
 }
 
-func neverBeforeDelay(b *bed) {
+func neverBeforeDelay(b *fixture) {
 	b.put("a", nixie.Delay(time.Minute))
 	b.clock.Advance(time.Minute - time.Millisecond)
 	b.keys(b.claim(5))
@@ -195,7 +197,7 @@ func neverBeforeDelay(b *bed) {
 	b.keys(b.claim(5), "a")
 }
 
-func laterOfBoth(b *bed) {
+func laterOfBoth(b *fixture) {
 	at := b.clock.Now().Add(time.Minute)
 	b.put("a", nixie.Delay(time.Second), func(m *nixie.Message) { m.NotBefore = at })
 	b.clock.Advance(time.Second)
@@ -206,7 +208,7 @@ func laterOfBoth(b *bed) {
 
 // bodiesComeBack walks bodies of 0 bytes to 1 MiB through all ways in which
 // they are handed over: delivery, second delivery, listing, letter, redrive.
-func bodiesComeBack(b *bed) {
+func bodiesComeBack(b *fixture) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []int{0, 1, 255, 4095, 4096, 4097, 65_536, 1 << 20} {
 		body := make([]byte, size)
@@ -237,7 +239,7 @@ func bodiesComeBack(b *bed) {
 	}
 }
 
-func bodiesAreCopied(b *bed) {
+func bodiesAreCopied(b *fixture) {
 	m := message("a")
 	_, err := b.st.Enqueue(b.ctx, m)
 	b.ok(err)
@@ -248,7 +250,7 @@ func bodiesAreCopied(b *bed) {
 	same(b, "body", string(b.record(d.ID).Body), "body of a")
 }
 
-func undecodableBody(b *bed) {
+func undecodableBody(b *fixture) {
 	raw := []byte("{\"half\": \xff\x00")
 	l := b.dead("a", nixie.StatusOpen, func(m *nixie.Message) { m.Body = raw })
 	if !bytes.Equal(l.Message.Body, raw) {

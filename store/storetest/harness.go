@@ -84,7 +84,7 @@ func (c *Clock) Advance(d time.Duration) {
 // clause is one test of a part of the contract.
 type clause struct {
 	name string
-	test func(b *bed)
+	test func(b *fixture)
 }
 
 // Run checks the contract. Each clause gets a store of its own.
@@ -105,7 +105,7 @@ func Run(t *testing.T, h Harness) {
 		{"Amend", amendClauses()},
 		{"Letters", letterClauses()},
 		{"Lists", listClauses()},
-		{"Bury", adoptClauses()},
+		{"Adopt", adoptClauses()},
 		{"Redrive", redriveClauses()},
 		{"Resolve", resolveClauses()},
 		{"Edit", editClauses()},
@@ -118,8 +118,8 @@ func Run(t *testing.T, h Harness) {
 		{"Audit", auditClauses()},
 		{"Queues", queueClauses()},
 		{"Operators", operatorClauses()},
-		{"Tallies", tallyClauses()},
-		{"Trail", trailClauses()},
+		{"Retrying", retryingClauses()},
+		{"AuditLists", auditListClauses()},
 		{"Limits", limitClauses()},
 		{"Tables", tableClauses()},
 		{"Bugs", bugClauses()},
@@ -140,7 +140,7 @@ func RunTransactions(t *testing.T, h Harness) { runClauses(t, h, txClauses(h.Beg
 func runClauses(t *testing.T, h Harness, clauses []clause) {
 	for _, c := range clauses {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBed(t, h)
+			b := newFixture(t, h)
 			c.test(b)
 			b.sound()
 		})

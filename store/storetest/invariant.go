@@ -38,7 +38,8 @@ func Invariants(t testing.TB, st store.Store) {
 //     of moves leads every letter to the status that it has;
 //   - the overview counts what is there.
 func Broken(ctx context.Context, st store.Store) ([]string, error) {
-	c := inspector{messages: map[nixie.ID]*store.Record{}, letters: map[nixie.ID]*nixie.Letter{}, status: map[nixie.ID]nixie.Status{}, pruned: map[string]bool{}}
+	c := inspector{messages: map[nixie.ID]*store.Record{}, letters: map[nixie.ID]*nixie.Letter{}, status: map[nixie.ID]nixie.Status{},
+		pruned: map[string]bool{}}
 	messages, err := allMessages(ctx, st, nixie.Filter{})
 	if err != nil {
 		return nil, err
@@ -105,9 +106,11 @@ func (c *inspector) lookAtMessages(all []store.Record) {
 		c.want(unfinished == m.EndedAt.IsZero(), "message %s is %s and ended at %s", m.ID, m.State, m.EndedAt)
 		c.want(m.Attempts >= 0 && m.Attempts <= m.Deliveries && m.Crashes >= 0 && m.Crashes <= m.Deliveries,
 			"message %s has %d attempts and %d crashes in %d deliveries", m.ID, m.Attempts, m.Crashes, m.Deliveries)
-		c.want(m.Generation == m.Redrives+1 && m.Redrives >= 0, "message %s is in generation %d after %d redrives", m.ID, m.Generation, m.Redrives)
+		c.want(m.Generation == m.Redrives+1 && m.Redrives >= 0, "message %s is in generation %d after %d redrives", m.ID, m.Generation,
+			m.Redrives)
 		c.want(m.Hash == nixie.HashBody(m.Body), "the body of message %s is not the one that was accepted", m.ID)
-		c.want(len(m.History) <= nixie.MaxHistory && m.HistoryDropped >= 0, "message %s has %d failures and dropped %d", m.ID, len(m.History), m.HistoryDropped)
+		c.want(len(m.History) <= nixie.MaxHistory && m.HistoryDropped >= 0, "message %s has %d failures and dropped %d", m.ID,
+			len(m.History), m.HistoryDropped)
 		if n := len(m.History); n > 0 {
 			c.want(m.LastFailure == m.History[n-1].Text, "message %s shows another failure than its last", m.ID)
 		}
@@ -156,7 +159,8 @@ func (c *inspector) lookAtChain(queue string, entries []store.AuditEntry) {
 	c.want(first > 1 || entries[0].Before == nixie.Hash{}, "audit of queue %s: something is before the first entry", queue)
 	for i := range entries {
 		e := &entries[i]
-		c.want(e.Number == first+int64(i) && e.Queue == queue, "audit of queue %s: entry %d has the number %d of queue %s", queue, first+int64(i), e.Number, e.Queue)
+		c.want(e.Number == first+int64(i) && e.Queue == queue, "audit of queue %s: entry %d has the number %d of queue %s", queue,
+			first+int64(i), e.Number, e.Queue)
 		c.want(i == 0 || e.Before == entries[i-1].Hash, "audit of queue %s: entry %d does not follow the one before", queue, e.Number)
 		c.want(e.Hash == e.Sum(e.Before), "audit of queue %s: the hash of entry %d is wrong", queue, e.Number)
 		if c.letters[e.Subject] == nil || e.Event == store.OnNote || e.Event == store.OnAmend {
@@ -167,7 +171,8 @@ func (c *inspector) lookAtChain(queue string, entries []store.AuditEntry) {
 			continue
 		}
 		next, ok := store.NextStatus(c.status[e.Subject], e.Event)
-		c.want(ok, "audit of queue %s: entry %d says %s of letter %s, which was %q", queue, e.Number, e.Event, e.Subject, c.status[e.Subject])
+		c.want(ok, "audit of queue %s: entry %d says %s of letter %s, which was %q", queue, e.Number, e.Event, e.Subject,
+			c.status[e.Subject])
 		c.status[e.Subject] = next
 	}
 }
@@ -245,7 +250,7 @@ func recount(messages []store.Record, letters map[nixie.ID]*nixie.Letter, now ti
 }
 
 // checkCounts compares the overview with a recount as of now.
-func checkCounts(b *bed, st store.Store, now time.Time) {
+func checkCounts(b *fixture, st store.Store, now time.Time) {
 	b.Helper()
 	messages, err := allMessages(b.ctx, st, nixie.Filter{})
 	b.ok(err)

@@ -14,7 +14,7 @@ func leaseClauses() []clause {
 		{"AWrongNumberIsRefused", wrongNumber},
 		{"TwoSettlementsOfOneDelivery", twoSettlements},
 		{"TheFilingIsAShortCutOnly", withoutReceipt},
-		{"NumbersGrowOverAllLives", numbersGrow},
+		{"NumbersGrowOverAllGenerations", numbersGrow},
 		{"ExtendMovesTheEnd", extendMovesEnd},
 		{"ExtendShortens", extendShortens},
 		{"ExtendAnswersEachOne", extendAnswersEach},
@@ -28,42 +28,42 @@ func leaseClauses() []clause {
 // lost is a way in which a lease ends before its holder speaks.
 type lost struct {
 	name string
-	end  func(b *bed, d *nixie.Delivery)
+	end  func(b *fixture, d *nixie.Delivery)
 }
 
 func waysToLose() []lost {
-	complete := func(b *bed, d *nixie.Delivery) { b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete})) }
+	complete := func(b *fixture, d *nixie.Delivery) { b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete})) }
 	return []lost{
-		{"expired", func(b *bed, _ *nixie.Delivery) { b.clock.Advance(30 * time.Second) }},
-		{"expired and seen", func(b *bed, _ *nixie.Delivery) {
+		{"expired", func(b *fixture, _ *nixie.Delivery) { b.clock.Advance(30 * time.Second) }},
+		{"expired and seen", func(b *fixture, _ *nixie.Delivery) {
 			b.clock.Advance(30 * time.Second)
 			b.configure(nixie.QueueSettings{Paused: true})
 			b.claim(1)
 		}},
-		{"claimed again", func(b *bed, d *nixie.Delivery) {
+		{"claimed again", func(b *fixture, d *nixie.Delivery) {
 			b.clock.Advance(30 * time.Second)
 			same(b, "claimed again", len(b.claim(1)), 1)
 		}},
 		{"completed", complete},
-		{"completed by the next holder", func(b *bed, _ *nixie.Delivery) {
+		{"completed by the next holder", func(b *fixture, _ *nixie.Delivery) {
 			b.clock.Advance(30 * time.Second)
 			complete(b, b.claim(1)[0])
 		}},
-		{"retried", func(b *bed, d *nixie.Delivery) { b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry})) }},
-		{"released", func(b *bed, d *nixie.Delivery) { b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release})) }},
-		{"discarded", func(b *bed, d *nixie.Delivery) { b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Discard})) }},
-		{"buried", func(b *bed, d *nixie.Delivery) { b.ok(b.settle(b.dying(d, nixie.StatusOpen))) }},
-		{"buried and redriven", func(b *bed, d *nixie.Delivery) {
+		{"retried", func(b *fixture, d *nixie.Delivery) { b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry})) }},
+		{"released", func(b *fixture, d *nixie.Delivery) { b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release})) }},
+		{"discarded", func(b *fixture, d *nixie.Delivery) { b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Discard})) }},
+		{"buried", func(b *fixture, d *nixie.Delivery) { b.ok(b.settle(b.dying(d, nixie.StatusOpen))) }},
+		{"buried and redriven", func(b *fixture, d *nixie.Delivery) {
 			b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 			b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))
 		}},
-		{"canceled", func(b *bed, d *nixie.Delivery) { b.ok(b.amend(d.ID, store.Cancel)) }},
+		{"canceled", func(b *fixture, d *nixie.Delivery) { b.ok(b.amend(d.ID, store.Cancel)) }},
 	}
 }
 
 // lateCalls tries every verb and an extend on leases that were lost in every
 // way, of messages of both sides: nothing may change.
-func lateCalls(b *bed) {
+func lateCalls(b *fixture) {
 	verbs := []nixie.Verb{nixie.Complete, nixie.Retry, nixie.Release, nixie.Discard, nixie.Bury, nixie.Hold, nixie.Halt}
 	for _, way := range waysToLose() {
 		for _, priority := range []int{0, 1} {
@@ -88,7 +88,7 @@ func lateCalls(b *bed) {
 }
 
 // empty cancels everything that has not ended.
-func (b *bed) empty() {
+func (b *fixture) empty() {
 	b.Helper()
 	left, err := allMessages(b.ctx, b.st, nixie.Filter{States: []nixie.State{nixie.Queued, nixie.Leased}})
 	b.ok(err)
@@ -97,7 +97,7 @@ func (b *bed) empty() {
 	}
 }
 
-func validUntilEnd(b *bed) {
+func validUntilEnd(b *fixture) {
 	d := b.took("a")
 	b.clock.Advance(30*time.Second - time.Millisecond)
 	b.keys(b.claim(1))
@@ -109,7 +109,7 @@ func validUntilEnd(b *bed) {
 	b.keys(b.claim(1), "b")
 }
 
-func wrongNumber(b *bed) {
+func wrongNumber(b *fixture) {
 	d := b.took("a")
 	b.unchanged(func() {
 		for _, number := range []int64{-1, 0, 2, 1 << 40} {
@@ -126,7 +126,7 @@ func wrongNumber(b *bed) {
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 }
 
-func twoSettlements(b *bed) {
+func twoSettlements(b *fixture) {
 	for _, priority := range []int{0, 1} {
 		d := b.took("a", nixie.Priority(priority))
 		errs := b.st.Settle(b.ctx, []nixie.Settlement{
@@ -147,7 +147,7 @@ func twoSettlements(b *bed) {
 	same(b, "letters", len(b.letters(nixie.Filter{})), 0)
 }
 
-func withoutReceipt(b *bed) {
+func withoutReceipt(b *fixture) {
 	for _, priority := range []int{0, 1} {
 		b.put("a", nixie.Priority(priority))
 		b.put("b", nixie.Priority(priority))
@@ -166,7 +166,7 @@ func withoutReceipt(b *bed) {
 	}
 }
 
-func numbersGrow(b *bed) {
+func numbersGrow(b *fixture) {
 	b.put("a")
 	last := int64(0)
 	for range 3 {
@@ -186,7 +186,7 @@ func numbersGrow(b *bed) {
 	same(b, "lease number", b.take("a").Lease.Number, 10)
 }
 
-func extendMovesEnd(b *bed) {
+func extendMovesEnd(b *fixture) {
 	d := b.took("a")
 	for range 5 {
 		b.clock.Advance(20 * time.Second)
@@ -197,7 +197,7 @@ func extendMovesEnd(b *bed) {
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 }
 
-func extendShortens(b *bed) {
+func extendShortens(b *fixture) {
 	d := b.took("a")
 	b.ok(b.st.Extend(b.ctx, []*nixie.Delivery{d}, time.Second)[0])
 	b.clock.Advance(time.Second)
@@ -205,7 +205,7 @@ func extendShortens(b *bed) {
 	b.keys(b.claim(1), "a")
 }
 
-func extendAnswersEach(b *bed) {
+func extendAnswersEach(b *fixture) {
 	b.put("a")
 	b.put("b")
 	b.put("c")
@@ -221,7 +221,7 @@ func extendAnswersEach(b *bed) {
 	b.ok(b.settle(nixie.Settlement{Delivery: ds[2], Verb: nixie.Complete}))
 }
 
-func extendOfNothing(b *bed) {
+func extendOfNothing(b *fixture) {
 	d := b.took("a")
 	errs := b.st.Extend(b.ctx, []*nixie.Delivery{nil, d, nil}, time.Minute)
 	same(b, "answers", len(errs), 3)
@@ -234,7 +234,7 @@ func extendOfNothing(b *bed) {
 
 // extendTwice names deliveries of one batch twice in a call, with and without
 // a step to save.
-func extendTwice(b *bed) {
+func extendTwice(b *fixture) {
 	b.put("a")
 	b.put("b")
 	b.put("c")
@@ -250,7 +250,7 @@ func extendTwice(b *bed) {
 	}
 }
 
-func extendSavesSteps(b *bed) {
+func extendSavesSteps(b *fixture) {
 	d := b.took("a")
 	b.ok(d.Step("one", func() error { return nil }))
 	b.ok(b.st.Extend(b.ctx, []*nixie.Delivery{d}, time.Second)[0])
@@ -263,7 +263,7 @@ func extendSavesSteps(b *bed) {
 
 // extendOneOfBatch extends one of three messages that were claimed together:
 // the other two leases end when they should.
-func extendOneOfBatch(b *bed) {
+func extendOneOfBatch(b *fixture) {
 	b.put("a")
 	b.put("b")
 	b.put("c")

@@ -22,7 +22,7 @@ func letterClauses() []clause {
 	}
 }
 
-func historyIsWhole(b *bed) {
+func historyIsWhole(b *fixture) {
 	d := b.took("a")
 	code := 75
 	f := nixie.Failure{
@@ -36,22 +36,26 @@ func historyIsWhole(b *bed) {
 	for _, history := range [][]nixie.Failure{b.letterOf(d.ID).History, b.record(d.ID).History} {
 		same(b, "failures", len(history), 1)
 		got := history[0]
-		if got.Generation != 1 || got.Attempt != 1 || !got.StartedAt.Equal(f.StartedAt) || !got.FailedAt.Equal(f.FailedAt) || got.Took != f.Took ||
-			got.Class != f.Class || got.Reason != f.Reason || got.Type != f.Type || got.Text != f.Text || !slices.Equal(got.Context, f.Context) ||
-			got.Stack != f.Stack || got.Step != f.Step || got.Worker != f.Worker || got.Node != f.Node || got.LogLocation != f.LogLocation ||
+		if got.Generation != 1 || got.Attempt != 1 || !got.StartedAt.Equal(f.StartedAt) || !got.FailedAt.Equal(f.FailedAt) ||
+			got.Took != f.Took ||
+			got.Class != f.Class || got.Reason != f.Reason || got.Type != f.Type || got.Text != f.Text ||
+			!slices.Equal(got.Context, f.Context) ||
+			got.Stack != f.Stack || got.Step != f.Step || got.Worker != f.Worker || got.Node != f.Node ||
+			got.LogLocation != f.LogLocation ||
 			!slices.Equal(got.Steps, f.Steps) || got.Decision != f.Decision {
 			b.Fatalf("failure came back as\n%+v, want\n%+v", got, f)
 		}
 		if got.ExitCode == nil || *got.ExitCode != code {
 			b.Fatalf("exit code is %v, want %d", got.ExitCode, code)
 		}
-		if len(got.Attachments) != 1 || got.Attachments[0].Name != "stderr" || !bytes.Equal(got.Attachments[0].Data, f.Attachments[0].Data) || got.Attachments[0].Truncated != 9 {
+		if len(got.Attachments) != 1 || got.Attachments[0].Name != "stderr" ||
+			!bytes.Equal(got.Attachments[0].Data, f.Attachments[0].Data) || got.Attachments[0].Truncated != 9 {
 			b.Fatalf("attachments came back as %+v", got.Attachments)
 		}
 	}
 }
 
-func historyIsBounded(b *bed) {
+func historyIsBounded(b *fixture) {
 	const more = 7
 	b.put("a")
 	for i := range nixie.MaxHistory + more {
@@ -69,7 +73,7 @@ func historyIsBounded(b *bed) {
 	}
 }
 
-func failsAgain(b *bed) {
+func failsAgain(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.clock.Advance(time.Minute)
 	b.ok(b.resolve(l.ID, store.OnRedrive))
@@ -93,7 +97,7 @@ func failsAgain(b *bed) {
 	same(b, "letters", len(b.letters(nixie.Filter{})), 1)
 }
 
-func heldAgain(b *bed) {
+func heldAgain(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.ok(b.resolve(l.ID, store.OnRedrive))
 	d := b.take("a")
@@ -101,7 +105,7 @@ func heldAgain(b *bed) {
 	b.status(l.ID, nixie.StatusReview)
 }
 
-func quarantinedAgain(b *bed) {
+func quarantinedAgain(b *fixture) {
 	l := b.quarantined("a")
 	same(b, "status", l.Status, nixie.StatusQuarantined)
 	same(b, "redrives", l.Message.Redrives, 1)
@@ -112,11 +116,12 @@ func quarantinedAgain(b *bed) {
 	same(b, "redrives", b.take("a").Redrives, 2)
 }
 
-func flagsFollow(b *bed) {
+func flagsFollow(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.ok(b.resolve(l.ID, store.OnRedrive))
 	d := b.take("a")
-	next := &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusReview, Signature: "other", Fingerprint: "v1:bb", NeedsReview: true, Rule: "validation"}
+	next := &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusReview, Signature: "other", Fingerprint: "v1:bb",
+		NeedsReview: true, Rule: "validation"}
 	f := b.failure(d, "again")
 	f.Class, f.Reason = nixie.ClassPermanent, nixie.ReasonValidation
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: next}))
@@ -127,7 +132,7 @@ func flagsFollow(b *bed) {
 	}
 }
 
-func oneLetter(b *bed) {
+func oneLetter(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	for i := range 5 {
 		b.ok(b.resolve(l.ID, store.OnRedrive))
@@ -141,7 +146,7 @@ func oneLetter(b *bed) {
 
 func redriveClauses() []clause {
 	return []clause{
-		{"StartsTheNextLife", startsNextLife},
+		{"StartsTheNextGeneration", startsNextGeneration},
 		{"SuccessResolvesTheLetter", successResolves},
 		{"DiscardOfARedrivenOne", discardOfRedriven},
 		{"R33_TwoRedrivesNoDouble", twoRedrives},
@@ -152,7 +157,7 @@ func redriveClauses() []clause {
 	}
 }
 
-func startsNextLife(b *bed) {
+func startsNextGeneration(b *fixture) {
 	d := b.took("a", nixie.Priority(2), nixie.Stream("s"), nixie.WithHeader(nixie.HeaderRequestID, "r"))
 	b.ok(d.Step("one", func() error { return nil }))
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
@@ -164,7 +169,8 @@ func startsNextLife(b *bed) {
 	same(b, "state", got.Message.State, nixie.Queued)
 	same(b, "history", len(got.History), 1)
 	again := b.take("a")
-	if again.ID != d.ID || again.Generation != 2 || again.Redrives != 1 || again.Attempts != 1 || again.Deliveries != 1 || again.Crashes != 0 ||
+	if again.ID != d.ID || again.Generation != 2 || again.Redrives != 1 || again.Attempts != 1 || again.Deliveries != 1 ||
+		again.Crashes != 0 ||
 		again.Priority != 2 || again.Stream != "s" || again.Header(nixie.HeaderRequestID) != "r" || !again.Done("one") || again.Abandoned {
 		b.Fatalf("redriven message is %+v", again.Message)
 	}
@@ -173,7 +179,7 @@ func startsNextLife(b *bed) {
 	}
 }
 
-func successResolves(b *bed) {
+func successResolves(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.clock.Advance(time.Second)
@@ -187,7 +193,7 @@ func successResolves(b *bed) {
 	}
 }
 
-func discardOfRedriven(b *bed) {
+func discardOfRedriven(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Discard}))
@@ -195,7 +201,7 @@ func discardOfRedriven(b *bed) {
 	b.state(l.Message.ID, nixie.Discarded)
 }
 
-func twoRedrives(b *bed) {
+func twoRedrives(b *fixture) {
 	var rs []store.Resolution
 	for i := range 20 {
 		l := b.dead(fmt.Sprint(i), nixie.StatusOpen)
@@ -221,7 +227,7 @@ func twoRedrives(b *bed) {
 	same(b, "claimed twice", len(b.claim(100)), 0)
 }
 
-func needsForce(b *bed) {
+func needsForce(b *fixture) {
 	for i, flags := range []nixie.Burial{{}, {Redrivable: true, NeedsReview: true}, {NeedsReview: true}} {
 		d := b.took(fmt.Sprint(i))
 		s := b.dying(d, nixie.StatusOpen)
@@ -235,7 +241,7 @@ func needsForce(b *bed) {
 	}
 }
 
-func capHolds(b *bed) {
+func capHolds(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	r := store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", MaxRedrives: 2}
 	for range 2 {
@@ -247,7 +253,7 @@ func capHolds(b *bed) {
 	b.ok(b.resolution(r))
 }
 
-func crashesStartAgain(b *bed) {
+func crashesStartAgain(b *fixture) {
 	b.took("a")
 	b.clock.Advance(time.Minute)
 	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
@@ -260,7 +266,7 @@ func crashesStartAgain(b *bed) {
 	same(b, "crashes", ds[1].Crashes, 0)
 }
 
-func oldLeasesStayLost(b *bed) {
+func oldLeasesStayLost(b *fixture) {
 	d := b.took("a")
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))

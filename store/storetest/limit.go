@@ -25,7 +25,7 @@ func limitClauses() []clause {
 	}
 }
 
-func messagesOfACall(b *bed) {
+func messagesOfACall(b *fixture) {
 	ms := slices.Repeat([]nixie.Message{message("a")}, nixie.MaxBatch+1)
 	b.unchanged(func() {
 		_, err := b.st.Enqueue(b.ctx, ms...)
@@ -46,7 +46,7 @@ func messagesOfACall(b *bed) {
 	same(b, "succeeded", b.info().Succeeded, nixie.MaxBatch)
 }
 
-func partsOfCalls(b *bed) {
+func partsOfCalls(b *fixture) {
 	const over = nixie.MaxBatch + 1
 	d := b.took("a")
 	l := b.dead("b", nixie.StatusOpen)
@@ -65,7 +65,7 @@ func partsOfCalls(b *bed) {
 	})
 }
 
-func bodySize(b *bed) {
+func bodySize(b *fixture) {
 	body := make([]byte, nixie.MaxBody+1)
 	for _, size := range []int{0, nixie.MaxBody - 1, nixie.MaxBody} {
 		b.put("a", func(m *nixie.Message) { m.Body = body[:size] })
@@ -79,7 +79,7 @@ func bodySize(b *bed) {
 	})
 }
 
-func bytesOfACall(b *bed) {
+func bytesOfACall(b *fixture) {
 	big := message("big", func(m *nixie.Message) { m.Body = make([]byte, nixie.MaxBody) })
 	n := nixie.MaxBatchBytes / nixie.MaxBody
 	b.unchanged(func() {
@@ -90,7 +90,7 @@ func bytesOfACall(b *bed) {
 
 // bytesOfAClaim claims more bodies than one call may carry, each in a stream of its own:
 // new ones, and ones that were tried before together with new ones.
-func bytesOfAClaim(b *bed) {
+func bytesOfAClaim(b *fixture) {
 	const fit = nixie.MaxBatchBytes / nixie.MaxBody
 	body := make([]byte, nixie.MaxBody)
 	b.ordered(nixie.OrderStrict, "")
@@ -143,7 +143,7 @@ func calls(ctx context.Context, st store.Store, d *nixie.Delivery, l nixie.ID) [
 	return errs
 }
 
-func endedContext(b *bed) {
+func endedContext(b *fixture) {
 	l := b.dead("dead", nixie.StatusOpen)
 	d := b.took("a")
 	b.put("b")
@@ -158,7 +158,7 @@ func endedContext(b *bed) {
 	})
 }
 
-func closedStore(b *bed) {
+func closedStore(b *fixture) {
 	l := b.dead("dead", nixie.StatusOpen)
 	other := b.join()
 	b.put("a")
@@ -172,13 +172,13 @@ func closedStore(b *bed) {
 	b.keys(b.claim(1), "a")
 }
 
-func closeTwice(b *bed) {
+func closeTwice(b *fixture) {
 	other := b.join()
 	b.ok(other.Close())
 	b.ok(other.Close())
 }
 
-func wakeTells(b *bed) {
+func wakeTells(b *fixture) {
 	wake := b.st.Features().Wake
 	if wake == nil {
 		b.Skip("the store wakes nobody")

@@ -31,7 +31,7 @@ func listClauses() []clause {
 }
 
 // manyLetters makes n letters of random properties by a few calls.
-func (b *bed) manyLetters(n int, random *rand.Rand) {
+func (b *fixture) manyLetters(n int, random *rand.Rand) {
 	b.Helper()
 	for from := 0; from < n; from += 50 {
 		var ms []nixie.Message
@@ -65,7 +65,7 @@ func (b *bed) manyLetters(n int, random *rand.Rand) {
 	}
 }
 
-func (b *bed) randomDeath(d *nixie.Delivery, random *rand.Rand) nixie.Settlement {
+func (b *fixture) randomDeath(d *nixie.Delivery, random *rand.Rand) nixie.Settlement {
 	f := b.failure(d, pick(random, "Connection refused", "100% of_it", "no such file"))
 	f.FailedAt = f.FailedAt.Add(-time.Duration(random.IntN(60)) * time.Second)
 	f.Reason = pick(random, nixie.ReasonTimeout, nixie.ReasonHandler, nixie.ReasonValidation)
@@ -80,7 +80,7 @@ func (b *bed) randomDeath(d *nixie.Delivery, random *rand.Rand) nixie.Settlement
 
 func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
-func pagesOfLetters(b *bed) {
+func pagesOfLetters(b *fixture) {
 	const n = 1000
 	b.manyLetters(n, rand.New(rand.NewPCG(1, 1)))
 	for _, limit := range []int{0, 7, 333, n, n + 1} {
@@ -111,7 +111,7 @@ func pagesOfLetters(b *bed) {
 	}
 }
 
-func pagesOfMessages(b *bed) {
+func pagesOfMessages(b *fixture) {
 	const n = 120
 	for i := range n {
 		b.put(fmt.Sprint(i))
@@ -139,11 +139,12 @@ func pagesOfMessages(b *bed) {
 	same(b, "messages on all pages", len(seen), n)
 }
 
-func bodiesOnlyWhenWhole(b *bed) {
+func bodiesOnlyWhenWhole(b *fixture) {
 	b.dead("a", nixie.StatusOpen)
 	ls, _, err := b.st.Letters(b.ctx, nixie.Filter{}, store.Page{})
 	b.ok(err)
-	if len(ls[0].Message.Body) != 0 || len(ls[0].History) != 0 || ls[0].Message.LastFailure != "it fails" || ls[0].Message.Hash == (nixie.Hash{}) {
+	if len(ls[0].Message.Body) != 0 || len(ls[0].History) != 0 || ls[0].Message.LastFailure != "it fails" ||
+		ls[0].Message.Hash == (nixie.Hash{}) {
 		b.Fatalf("letter in a list is %+v", ls[0])
 	}
 	ls[0].Message.Body = message("a").Body
@@ -159,7 +160,7 @@ func bodiesOnlyWhenWhole(b *bed) {
 	}
 }
 
-func badCursor(b *bed) {
+func badCursor(b *fixture) {
 	b.dead("a", nixie.StatusOpen)
 	for _, cursor := range []string{"x", "-", "1.x", "💥"} {
 		_, _, err := b.st.Letters(b.ctx, nixie.Filter{}, store.Page{Cursor: cursor})
@@ -172,7 +173,7 @@ func badCursor(b *bed) {
 }
 
 // randomFilter sets two parts of a filter to values that occur.
-func (b *bed) randomFilter(random *rand.Rand, all []nixie.Letter) nixie.Filter {
+func (b *fixture) randomFilter(random *rand.Rand, all []nixie.Letter) nixie.Filter {
 	var f nixie.Filter
 	some := pick(random, all...)
 	yes, no, one := true, false, int64(1)
@@ -213,7 +214,7 @@ func (b *bed) randomFilter(random *rand.Rand, all []nixie.Letter) nixie.Filter {
 	return f
 }
 
-func filtersMean(b *bed) {
+func filtersMean(b *fixture) {
 	random := rand.New(rand.NewPCG(3, 4))
 	b.manyLetters(300, random)
 	all := b.letters(nixie.Filter{})
@@ -244,7 +245,7 @@ func anyKey[K comparable, V any](m map[K]V) (key K) {
 	return key
 }
 
-func messageFiltersMean(b *bed) {
+func messageFiltersMean(b *fixture) {
 	random := rand.New(rand.NewPCG(5, 6))
 	b.manyLetters(100, random)
 	b.retried(5)
@@ -273,7 +274,7 @@ func messageFiltersMean(b *bed) {
 
 // anyCase finds letters and messages by texts in capitals and small letters, also
 // those that ASCII does not have.
-func anyCase(b *bed) {
+func anyCase(b *fixture) {
 	d := b.took("a")
 	s := b.dying(d, nixie.StatusOpen)
 	s.Failure.Text, s.Burial.Signature = "Größe ÜBER Grenze", "Σφάλμα: ÄRGER"
@@ -291,7 +292,7 @@ func anyCase(b *bed) {
 	same(b, "letters", len(b.letters(nixie.Filter{Signature: "ΣΦΑΛΜΑ"})), 0)
 }
 
-func groupsMatch(b *bed) {
+func groupsMatch(b *fixture) {
 	random := rand.New(rand.NewPCG(7, 8))
 	b.manyLetters(300, random)
 	all := b.letters(nixie.Filter{})
@@ -328,7 +329,7 @@ func groupsMatch(b *bed) {
 }
 
 // letterCounts counts by all properties at once, and by each alone.
-func letterCounts(b *bed) {
+func letterCounts(b *fixture) {
 	random := rand.New(rand.NewPCG(9, 10))
 	b.manyLetters(300, random)
 	all := b.letters(nixie.Filter{})
@@ -393,7 +394,7 @@ func regroup(ls []nixie.Letter, key func(*nixie.Letter) string) map[string]*stor
 	return groups
 }
 
-func unknownGrouping(b *bed) {
+func unknownGrouping(b *fixture) {
 	_, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{"colour"}, Scan: store.ScanRecent, Described: true})
 	b.code(err, nixie.CodeInvalid)
 	_, _, err = b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByReason, "colour"}, Scan: store.ScanRecent})

@@ -25,7 +25,7 @@ const many = 100
 
 // settleMany settles deliveries by one verb in one call, in an order that is not
 // theirs, and expects lease-lost for those in lost and success for the others.
-func (b *bed) settleMany(ds []*nixie.Delivery, verb nixie.Verb, lost ...int) {
+func (b *fixture) settleMany(ds []*nixie.Delivery, verb nixie.Verb, lost ...int) {
 	b.Helper()
 	sts := make([]nixie.Settlement, len(ds))
 	for i, d := range ds {
@@ -55,7 +55,7 @@ func all(n int) []int {
 	return list
 }
 
-func manyMembers(b *bed) {
+func manyMembers(b *fixture) {
 	b.fill(2*many, 2*many)
 	ds := b.claim(2 * many)
 	b.ok(b.settle(nixie.Settlement{Delivery: ds[40], Verb: nixie.Complete}))
@@ -67,7 +67,7 @@ func manyMembers(b *bed) {
 	same(b, "succeeded in the end", b.info().Succeeded, 2*many-1)
 }
 
-func manyRetried(b *bed) {
+func manyRetried(b *fixture) {
 	b.fill(many, many)
 	first := b.claim(many)
 	b.settleMany(first, nixie.Retry)
@@ -92,7 +92,7 @@ func manyRetried(b *bed) {
 	same(b, "succeeded", b.info().Succeeded, many)
 }
 
-func manyLate(b *bed) {
+func manyLate(b *fixture) {
 	b.fill(2*many, 2*many)
 	again := b.claim(many)
 	b.settleMany(again, nixie.Retry)
@@ -117,7 +117,7 @@ func manyLate(b *bed) {
 // lateFinisherOfWhatWentOn settles a member of a claim that went on since, to a later
 // life or to another queue: it is no member any more, and is not taken for one of the
 // others, one of which would be lost.
-func lateFinisherOfWhatWentOn(b *bed) {
+func lateFinisherOfWhatWentOn(b *fixture) {
 	redriven := func(d *nixie.Delivery) {
 		b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 		b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))

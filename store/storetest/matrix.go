@@ -56,7 +56,7 @@ func matrixRows() []matrixRow {
 }
 
 // decisionMatrix walks the whole matrix and prints it.
-func decisionMatrix(b *bed) {
+func decisionMatrix(b *fixture) {
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-8s %-22s %-19s %-9s %-12s %s\n", "order", "M1", "M2's lease cleared", "M2", "told of gap", "ordering")
 	for i, row := range matrixRows() {
@@ -64,7 +64,8 @@ func decisionMatrix(b *bed) {
 		word := map[bool]string{true: "can claim", false: "blocked"}
 		fmt.Fprintf(&table, "%-8s %-22s %-19s %-9s %-12v %s\n", row.order, row.m1, row.m2, word[got], gap, row.ordering)
 		if got != row.claimed || gap != row.gap {
-			b.Errorf("%s, M1 %s, M2 %s: M2 is %s and told of a gap: %v; want %s, %v", row.order, row.m1, row.m2, word[got], gap, word[row.claimed], row.gap)
+			b.Errorf("%s, M1 %s, M2 %s: M2 is %s and told of a gap: %v; want %s, %v", row.order, row.m1, row.m2, word[got], gap,
+				word[row.claimed], row.gap)
 		}
 	}
 	b.Log(table.String())
@@ -72,7 +73,7 @@ func decisionMatrix(b *bed) {
 
 // decide makes a row true in a queue of its own, and looks whether M2 can be
 // claimed.
-func (b *bed) decide(queue string, row *matrixRow) (claimed, gap bool) {
+func (b *fixture) decide(queue string, row *matrixRow) (claimed, gap bool) {
 	b.Helper()
 	b.ok(store.Configure(b.ctx, b.st, queue, nixie.QueueSettings{Order: row.order}, "ann", ""))
 	b.put("m1", nixie.Queue(queue), nixie.Stream("s"))
@@ -94,7 +95,8 @@ func (b *bed) decide(queue string, row *matrixRow) (claimed, gap bool) {
 	}
 	switch row.m2 {
 	case unblocked:
-		_, err := b.st.Features().Streams.Unblock(b.ctx, store.Unblocking{Queue: queue, Stream: "s", Actor: "ann", Reason: "independent of it"})
+		_, err := b.st.Features().Streams.Unblock(b.ctx,
+			store.Unblocking{Queue: queue, Stream: "s", Actor: "ann", Reason: "independent of it"})
 		b.ok(err)
 	case released, marked:
 		b.ok(b.amend(m2, store.MayPass))
@@ -113,7 +115,7 @@ func (b *bed) decide(queue string, row *matrixRow) (claimed, gap bool) {
 
 // oneHolder lets processes come and go: each stream has one holder at any time, one
 // that comes takes nothing away, and of one that vanishes only what it held moves.
-func oneHolder(b *bed) {
+func oneHolder(b *fixture) {
 	const streams, each = 12, 3
 	b.ordered(nixie.OrderStrict, "")
 	for i := range each {

@@ -30,17 +30,17 @@ func Model(t *testing.T, h Harness) {
 	t.Run("Stormy", func(t *testing.T) { model(t, h, true, 1) })
 }
 
-// CalmModel does what a seed stands for of the part of [Model] in which time stands
+// ModelWithoutFaults does what a seed stands for of the part of [Model] in which time stands
 // still: ten checks of 60 steps on average, or of 150 in a deep run, which compares what
 // readers see after every fourth: then most of the time is the store's, and not that of
 // looking at it. Answers of calls are compared always. It says how many checks there were.
-func CalmModel(t *testing.T, h Harness, seed uint64, deep bool) int {
+func ModelWithoutFaults(t *testing.T, h Harness, seed uint64, deep bool) int {
 	return seededModel(t, h, false, seed, deep)
 }
 
-// StormyModel is [CalmModel] for the part in which time passes and processes come,
+// ModelWithFaults is [ModelWithoutFaults] for the part in which time passes and processes come,
 // go and crash.
-func StormyModel(t *testing.T, h Harness, seed uint64, deep bool) int {
+func ModelWithFaults(t *testing.T, h Harness, seed uint64, deep bool) int {
 	return seededModel(t, h, true, seed, deep)
 }
 
@@ -85,8 +85,11 @@ func model(t *testing.T, h Harness, stormy bool, every int) {
 		m.processes = []*process{m.join(), m.join()}
 		m.begin()
 		actions := map[string]func(*rapid.T){
-			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle, "settleMany": m.settleMany, "extend": m.extend, "amend": m.amend,
-			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder, "unblock": m.unblock, "query": m.query, "adopt": m.adopt, "purge": m.purge, "adjust": m.adjust, "tally": m.retrying, "search": m.search, "": m.compareNow,
+			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle,
+			"settleMany": m.settleMany, "extend": m.extend, "amend": m.amend,
+			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder,
+			"unblock": m.unblock, "query": m.query, "adopt": m.adopt, "purge": m.purge, "adjust": m.adjust, "tally": m.retrying,
+			"search": m.search, "": m.compareNow,
 		}
 		if h.Begin != nil {
 			actions["transact"] = m.transact
@@ -155,7 +158,8 @@ func (m *machine) begin() {
 // ordering is a queue's rules of order.
 func (m *machine) ordering(r *rapid.T) nixie.QueueSettings {
 	return rapid.SampledFrom([]nixie.QueueSettings{
-		{}, {PriorityAge: -1}, {Order: nixie.OrderStrict}, {Order: nixie.OrderStrict}, {Order: nixie.OrderRelaxed, PriorityAge: 5 * time.Second},
+		{}, {PriorityAge: -1}, {Order: nixie.OrderStrict}, {Order: nixie.OrderStrict},
+		{Order: nixie.OrderRelaxed, PriorityAge: 5 * time.Second},
 		{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees, PriorityAge: time.Second},
 	}).Draw(r, "order")
 }
@@ -284,13 +288,16 @@ func (m *machine) seeMessage(side int, r *store.Record) string {
 	if r.State != nixie.Queued || !notBefore.After(m.clock.Now()) {
 		notBefore = time.Time{}
 	}
-	return fmt.Sprint(m.name(side, r.ID), r.Queue, r.Stream, r.MayPass, r.OrderGap, r.DedupeKey, string(r.Body), " says ", r.Type, r.Key, r.Headers, r.Priority, r.State, " attempts ", r.Attempts, r.Deliveries, r.Crashes,
-		" lives ", r.Generation, r.Redrives, r.Steps, " last ", r.LastFailure, texts, r.HistoryDropped, " lease ", r.LeaseOwner, at(r.LeaseExpiresAt),
+	return fmt.Sprint(m.name(side, r.ID), r.Queue, r.Stream, r.MayPass, r.OrderGap, r.DedupeKey, string(r.Body), " says ", r.Type, r.Key,
+		r.Headers, r.Priority, r.State, " attempts ", r.Attempts, r.Deliveries, r.Crashes,
+		" lives ", r.Generation, r.Redrives, r.Steps, " last ", r.LastFailure, texts, r.HistoryDropped, " lease ", r.LeaseOwner,
+		at(r.LeaseExpiresAt),
 		" times ", at(notBefore), at(r.EnqueuedAt), at(r.FirstReceivedAt), at(r.EndedAt))
 }
 
 func seeFailure(f *nixie.Failure) string {
-	return fmt.Sprint("\n  life ", f.Generation, " attempt ", f.Attempt, f.Decision, f.Class, f.Reason, f.Text, f.Steps, at(f.StartedAt), at(f.FailedAt))
+	return fmt.Sprint("\n  life ", f.Generation, " attempt ", f.Attempt, f.Decision, f.Class, f.Reason, f.Text, f.Steps, at(f.StartedAt),
+		at(f.FailedAt))
 }
 
 func at(t time.Time) string {
@@ -321,7 +328,8 @@ func (m *machine) seeLetters(side int, ls []nixie.Letter) []string {
 		if i > 0 && ls[i-1].DiedAt.Before(l.DiedAt) {
 			m.Fatalf("letters are not in the order of their deaths")
 		}
-		seen = append(seen, fmt.Sprint("\nletter of ", m.name(side, l.Message.ID), l.Status, l.Cause, l.Class, l.Reason, l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule,
+		seen = append(seen, fmt.Sprint("\nletter of ", m.name(side, l.Message.ID), l.Status, l.Cause, l.Class, l.Reason, l.Signature,
+			l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule,
 			len(l.History), l.HistoryDropped, at(l.FirstFailedAt), at(l.LastFailedAt), at(l.DiedAt), at(l.ResolvedAt), l.Operation.IsZero(), " revision ", l.Revision, l.Note, seeNotes(l.Notes), l.Message.Hash, l.Message.Headers, seeOriginal(l.Original)))
 	}
 	slices.Sort(seen)

@@ -24,9 +24,11 @@ func (m *machine) messages(r *rapid.T) []nixie.Message {
 	var ms []nixie.Message
 	for i := range rapid.IntRange(1, 3).Draw(r, "messages") {
 		ms = append(ms, nixie.Message{
-			Queue: m.queue(r), Type: rapid.SampledFrom([]string{"t", "u", ""}).Draw(r, "type"), Body: []byte(fmt.Sprintf("body %d", rapid.IntRange(0, 2).Draw(r, "body"))),
-			Key:       rapid.SampledFrom([]string{fmt.Sprintf("k%d.%d", len(m.ids), i), ""}).Draw(r, "name"),
-			Headers:   rapid.SampledFrom([][]nixie.Header{nil, nil, {{Name: "h", Value: "1"}}, {{Name: "h", Value: "2"}, {Name: "h", Value: "1"}}}).Draw(r, "headers"),
+			Queue: m.queue(r), Type: rapid.SampledFrom([]string{"t", "u", ""}).Draw(r, "type"),
+			Body: []byte(fmt.Sprintf("body %d", rapid.IntRange(0, 2).Draw(r, "body"))),
+			Key:  rapid.SampledFrom([]string{fmt.Sprintf("k%d.%d", len(m.ids), i), ""}).Draw(r, "name"),
+			Headers: rapid.SampledFrom([][]nixie.Header{nil, nil, {{Name: "h", Value: "1"}},
+				{{Name: "h", Value: "2"}, {Name: "h", Value: "1"}}}).Draw(r, "headers"),
 			Priority:  rapid.SampledFrom([]int{0, 0, 0, 1, -1}).Draw(r, "priority"),
 			Delay:     rapid.SampledFrom([]time.Duration{0, 0, time.Second, 10 * time.Second}).Draw(r, "delay"),
 			Stream:    rapid.SampledFrom([]string{"", "", "s", "s", "t"}).Draw(r, "stream"),
@@ -100,7 +102,8 @@ func (m *machine) claimFrom(p *process, queue string, want nixie.Want) {
 func (m *machine) seeDeliveries(side int, ds []*nixie.Delivery) []string {
 	var seen []string
 	for _, d := range ds {
-		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), d.LastFailure, d.LastReason, string(d.Body), d.Hash == nixie.HashBody(d.Body), " attempts ", d.Attempts, d.Deliveries, d.Crashes,
+		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), d.LastFailure, d.LastReason, string(d.Body),
+			d.Hash == nixie.HashBody(d.Body), " attempts ", d.Attempts, d.Deliveries, d.Crashes,
 			" lives ", d.Generation, d.Redrives, d.Steps, " lease ", d.Lease.Number, d.Lease.Owner, at(d.Lease.ExpiresAt),
 			d.Abandoned, d.AbandonedBy, d.AbandonedAlone, d.OrderGap, d.MayPass, at(d.FirstReceivedAt)))
 	}
@@ -204,7 +207,8 @@ func (m *machine) settlement(r *rapid.T, l loan) (sut, ref nixie.Settlement) {
 		second.Text, second.Reason = "two at once", nixie.ReasonUnknown
 		s.Second = &second
 	}
-	if status := rapid.SampledFrom([]nixie.Status{"", nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}).Draw(r, "status"); s.Verb != nixie.Hold {
+	if status := rapid.SampledFrom([]nixie.Status{"", nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}).Draw(r,
+		"status"); s.Verb != nixie.Hold {
 		s.Burial = burial(status)
 	} else {
 		s.Burial = burial(nixie.StatusReview)
@@ -253,7 +257,8 @@ func (m *machine) change(r *rapid.T) store.Change {
 	c.At = m.clock.Now().Add(rapid.SampledFrom([]time.Duration{-time.Second, 0, time.Second, 10 * time.Second}).Draw(r, "at"))
 	c.Queue = m.queue(r)
 	c.Free = rapid.Bool().Draw(r, "free")
-	c.Hold = &nixie.Failure{Decision: nixie.Hold, Class: nixie.ClassPermanent, Reason: nixie.ReasonPoison, Text: "held", FailedAt: m.clock.Now()}
+	c.Hold = &nixie.Failure{Decision: nixie.Hold, Class: nixie.ClassPermanent, Reason: nixie.ReasonPoison, Text: "held",
+		FailedAt: m.clock.Now()}
 	c.Burial = burial(nixie.StatusReview)
 	return c
 }
@@ -293,7 +298,8 @@ func (m *machine) resolve(r *rapid.T) {
 		i := rapid.IntRange(0, len(letters)-1).Draw(r, "letter")
 		x := store.Resolution{
 			Event: rapid.SampledFrom([]store.Event{
-				store.OnRedrive, store.OnRedrive, store.OnRedrive, store.OnDiscard, store.OnHold, store.OnUnhold, store.OnRequalify, store.OnRestore, store.OnNote, store.OnPurge, store.OnConfirm,
+				store.OnRedrive, store.OnRedrive, store.OnRedrive, store.OnDiscard, store.OnHold, store.OnUnhold, store.OnRequalify,
+				store.OnRestore, store.OnNote, store.OnPurge, store.OnConfirm,
 			}).Draw(r, "event"),
 			Actor: "ann", Reason: rapid.SampledFrom([]string{"why", "why", ""}).Draw(r, "reason"),
 			Force:       rapid.Bool().Draw(r, "force") || letters[i][1].Status == nixie.StatusReview || letters[i][1].NeedsReview,
@@ -302,7 +308,8 @@ func (m *machine) resolve(r *rapid.T) {
 		}
 		y := x
 		if rapid.Bool().Draw(r, "edited") && x.Event == store.OnRedrive {
-			edit := store.Edit{Body: []byte(rapid.SampledFrom([]string{"", "mended", "{}"}).Draw(r, "body")), Headers: letters[i][1].Message.Headers}
+			edit := store.Edit{Body: []byte(rapid.SampledFrom([]string{"", "mended", "{}"}).Draw(r, "body")),
+				Headers: letters[i][1].Message.Headers}
 			ours, its := edit, edit
 			ours.Revision, its.Revision = letters[i][0].Revision, letters[i][1].Revision
 			if rapid.IntRange(0, 3).Draw(r, "read before") == 0 {
@@ -347,13 +354,16 @@ func (m *machine) query(r *rapid.T) {
 	f := rapid.SampledFrom([]nixie.Filter{
 		{}, {Queues: []string{"a"}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout}}, {Fingerprint: "v1:a"}, {Text: "ON"},
 		{Statuses: []nixie.Status{nixie.StatusOpen}}, {Died: nixie.Times{Before: m.clock.Now()}}, {Age: nixie.Durations{Min: time.Second}},
-		{Died: nixie.Times{After: m.clock.Now().Add(-time.Hour), Before: m.clock.Now().Add(-time.Second)}}, {Age: nixie.Durations{Min: time.Second, Max: time.Hour}, Died: nixie.Times{After: m.clock.Now().Add(-3 * time.Hour)}}, {Attempts: nixie.Range{Max: &one}}, {Crashes: nixie.Range{Min: &one}},
+		{Died: nixie.Times{After: m.clock.Now().Add(-time.Hour), Before: m.clock.Now().Add(-time.Second)}},
+		{Age: nixie.Durations{Min: time.Second, Max: time.Hour}, Died: nixie.Times{After: m.clock.Now().Add(-3 * time.Hour)}},
+		{Attempts: nixie.Range{Max: &one}}, {Crashes: nixie.Range{Min: &one}},
 	}).Draw(r, "filter")
 	sut, err := allLetters(m.ctx, p.sut, f)
 	ref, want := allLetters(m.ctx, p.ref, f)
 	m.sameCode("letters", err, want)
 	m.same("letters that match", m.seeLetters(0, sut), m.seeLetters(1, ref))
-	by := rapid.SampledFrom([]store.GroupBy{store.ByFingerprint, store.ByReason, store.ByStatus, store.ByQueue, store.ByHour, store.ByRedrivable, store.ByType, store.ByAttempts, store.ByReview, store.ByClass}).Draw(r, "by")
+	by := rapid.SampledFrom([]store.GroupBy{store.ByFingerprint, store.ByReason, store.ByStatus, store.ByQueue, store.ByHour,
+		store.ByRedrivable, store.ByType, store.ByAttempts, store.ByReview, store.ByClass}).Draw(r, "by")
 	x, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []store.GroupBy{by}, Scan: store.ScanAll, Described: true})
 	y, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []store.GroupBy{by}, Scan: store.ScanAll, Described: true})
 	m.sameCode("groups", err, want)

@@ -48,13 +48,18 @@ func (m *machine) foreign(r *rapid.T, name string) nixie.Letter {
 	now, hash := m.clock.Now(), nixie.HashBody([]byte(name))
 	l := nixie.Letter{
 		Message: nixie.Message{
-			ID: nixie.ID(hash[:16]), Queue: m.queue(r), Type: rapid.SampledFrom([]string{"t", "u", ""}).Draw(r, "type"), Body: []byte("from elsewhere"),
-			DedupeKey: rapid.SampledFrom([]string{"", "x", "y"}).Draw(r, "key"), Stream: rapid.SampledFrom([]string{"", "s"}).Draw(r, "stream"),
-			Attempts: 2, Deliveries: 3, Crashes: rapid.IntRange(0, 1).Draw(r, "crashes"), Redrives: rapid.IntRange(0, 1).Draw(r, "redrives"), EnqueuedAt: now, FirstReceivedAt: now,
+			ID: nixie.ID(hash[:16]), Queue: m.queue(r), Type: rapid.SampledFrom([]string{"t", "u", ""}).Draw(r, "type"),
+			Body:      []byte("from elsewhere"),
+			DedupeKey: rapid.SampledFrom([]string{"", "x", "y"}).Draw(r, "key"),
+			Stream:    rapid.SampledFrom([]string{"", "s"}).Draw(r, "stream"),
+			Attempts:  2, Deliveries: 3, Crashes: rapid.IntRange(0, 1).Draw(r, "crashes"),
+			Redrives: rapid.IntRange(0, 1).Draw(r, "redrives"), EnqueuedAt: now, FirstReceivedAt: now,
 			Generation: 1,
 		},
-		Cause: nixie.CauseAdopted, Fingerprint: "v1:a", DiedAt: now.Add(rapid.SampledFrom([]time.Duration{0, -time.Second, -time.Hour}).Draw(r, "died")),
-		Status:     rapid.SampledFrom([]nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined, nixie.StatusResolved}).Draw(r, "status"),
+		Cause: nixie.CauseAdopted, Fingerprint: "v1:a",
+		DiedAt: now.Add(rapid.SampledFrom([]time.Duration{0, -time.Second, -time.Hour}).Draw(r, "died")),
+		Status: rapid.SampledFrom([]nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined,
+			nixie.StatusResolved}).Draw(r, "status"),
 		Redrivable: rapid.Bool().Draw(r, "redrivable"), NeedsReview: rapid.Bool().Draw(r, "needs review"),
 	}
 	if n := rapid.IntRange(-1, 3).Draw(r, "origin"); n >= 0 {
@@ -64,7 +69,8 @@ func (m *machine) foreign(r *rapid.T, name string) nixie.Letter {
 		l.Class, l.Reason = nixie.ClassTransient, nixie.ReasonTimeout
 		l.FirstFailedAt, l.LastFailedAt = l.DiedAt, l.DiedAt
 		l.History = append(l.History, nixie.Failure{
-			Generation: 1, Attempt: i + 1, StartedAt: l.DiedAt, FailedAt: l.DiedAt, Class: l.Class, Reason: l.Reason, Text: fmt.Sprint("elsewhere ", i),
+			Generation: 1, Attempt: i + 1, StartedAt: l.DiedAt, FailedAt: l.DiedAt, Class: l.Class, Reason: l.Reason,
+			Text:     fmt.Sprint("elsewhere ", i),
 			Decision: rapid.SampledFrom([]nixie.Verb{nixie.Retry, nixie.Bury}).Draw(r, "decision"),
 		})
 	}
@@ -110,7 +116,8 @@ func (m *machine) retrying(r *rapid.T) {
 	if len(m.others("")) > 0 {
 		r.Skip("a lease is over")
 	}
-	f := rapid.SampledFrom([]nixie.Filter{{}, {Queues: []string{"a"}}, {Types: []string{"t"}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout}}}).Draw(r, "filter")
+	f := rapid.SampledFrom([]nixie.Filter{{}, {Queues: []string{"a"}}, {Types: []string{"t"}},
+		{Reasons: []nixie.Reason{nixie.ReasonTimeout}}}).Draw(r, "filter")
 	by := rapid.SampledFrom(store.RetryingBy()).Draw(r, "by")
 	sut, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []store.GroupBy{by}, Retrying: true})
 	ref, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []store.GroupBy{by}, Retrying: true})

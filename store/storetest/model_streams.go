@@ -86,7 +86,8 @@ func (m *machine) seeStreams(side int, st store.Store, queue string) []string {
 		if i := slices.IndexFunc(letters, func(l nixie.Letter) bool { return l.ID == v.Letter }); i >= 0 {
 			letter = fmt.Sprint("letter of ", m.name(side, letters[i].Message.ID))
 		}
-		seen = append(seen, fmt.Sprint(v.Queue, v.Name, v.State, " head ", m.name(side, v.Head), letter, at(v.Due), v.LeasedBy, v.Attempts, v.Failure,
+		seen = append(seen, fmt.Sprint(v.Queue, v.Name, v.State, " head ", m.name(side, v.Head), letter, at(v.Due), v.LeasedBy, v.Attempts,
+			v.Failure,
 			" followers ", v.Followers, v.Passing, v.Dead))
 	}
 	slices.Sort(seen)

@@ -9,17 +9,19 @@ import (
 
 // operationKept shows that an operation says what it was asked to do, in words that
 // nobody has to take apart.
-func operationKept(b *bed) {
+func operationKept(b *fixture) {
 	b.deaths(2)
 	want := store.Operation{
-		Event: store.OnPurge, Actor: "ann", Reason: "old", Filter: `text:"tool --to place"`, Force: true, Destination: "kafka://host/a --quarantine b",
-		Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}, Reviewed: true, Guarded: true,
+		Event: store.OnPurge, Actor: "ann", Reason: "old", Filter: `text:"tool --to place"`, Force: true,
+		Destination: "kafka://host/a --quarantine b",
+		Statuses:    []nixie.Status{nixie.StatusOpen, nixie.StatusReview}, Reviewed: true, Guarded: true,
 	}
 	planned, err := b.st.Plan(b.ctx, want, nixie.Filter{}, 0)
 	b.ok(err)
 	got, _ := b.operation(planned.ID, 0)
 	for _, op := range []store.Operation{planned, got} {
-		if op.Filter != want.Filter || op.Destination != want.Destination || !slices.Equal(op.Statuses, want.Statuses) || !op.Reviewed || !op.Guarded {
+		if op.Filter != want.Filter || op.Destination != want.Destination || !slices.Equal(op.Statuses, want.Statuses) || !op.Reviewed ||
+			!op.Guarded {
 			b.Errorf("operation is %+v, want %+v", op, want)
 		}
 	}
@@ -44,7 +46,7 @@ func operationKept(b *bed) {
 
 // guardedLeavesWhatChanged shows that a guarded operation moves the letters that it
 // chose only as they were then.
-func guardedLeavesWhatChanged(b *bed) {
+func guardedLeavesWhatChanged(b *fixture) {
 	ls := b.deaths(2)
 	op := store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "fixed", Guarded: true}
 	guarded, err := b.st.Plan(b.ctx, op, nixie.Filter{}, 0)
@@ -67,7 +69,7 @@ func guardedLeavesWhatChanged(b *bed) {
 
 // outcomesByFailure shows what became of a redrive, and that those that died again can
 // be taken up again, at their places.
-func outcomesByFailure(b *bed) {
+func outcomesByFailure(b *fixture) {
 	ls := b.deaths(6)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 5)
 	move := func(letters ...nixie.Letter) {
@@ -112,7 +114,7 @@ func outcomesByFailure(b *bed) {
 
 // auditNamesOperation shows that what an operation does can be told from what was done
 // beside it, one by one and many in one call.
-func auditNamesOperation(b *bed) {
+func auditNamesOperation(b *fixture) {
 	ls := b.deaths(20)
 	op := b.plan(store.OnHold, nixie.Filter{}, 0)
 	var together []store.Resolution
@@ -133,7 +135,7 @@ func auditNamesOperation(b *bed) {
 }
 
 // reviewedGo shows that a person's word replaces that of the policy.
-func reviewedGo(b *bed) {
+func reviewedGo(b *fixture) {
 	d := b.took("a")
 	st := b.dying(d, nixie.StatusReview)
 	st.Burial.Redrivable, st.Burial.NeedsReview = false, true
@@ -150,7 +152,8 @@ func reviewedGo(b *bed) {
 	}
 	yes := true
 	same(b, "letters that a filter finds", len(b.letters(nixie.Filter{Redrivable: &yes})), 1)
-	counts, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByRedrivable, store.ByReview}, Scan: store.ScanAll})
+	counts, _, err := b.st.Count(b.ctx, nixie.Filter{},
+		store.Counting{By: []store.GroupBy{store.ByRedrivable, store.ByReview}, Scan: store.ScanAll})
 	b.ok(err)
 	same(b, "redrivable", store.Sizes(counts[0])["yes"], 1)
 	same(b, "to be reviewed", store.Sizes(counts[1])["yes"], 0)
@@ -158,7 +161,7 @@ func reviewedGo(b *bed) {
 }
 
 // takenKeyIsSaid shows that a letter whose redrive a newer message forbids says so.
-func takenKeyIsSaid(b *bed) {
+func takenKeyIsSaid(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
 	same(b, "taken by nobody", b.letter(l.ID).KeyTaken, false)
 	b.put("b", nixie.DedupeKey("k"))
@@ -171,7 +174,7 @@ func takenKeyIsSaid(b *bed) {
 
 // refusedIsSkipped counts a letter that an operation may not move, for whatever reason, as
 // skipped. Failed is one that cannot be read.
-func refusedIsSkipped(b *bed) {
+func refusedIsSkipped(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	for range nixie.MaxNotes {
 		b.ok(b.resolve(l.ID, store.OnNote))

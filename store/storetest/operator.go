@@ -27,14 +27,14 @@ func operatorClauses() []clause {
 	}
 }
 
-func (b *bed) adjust(edit func(*nixie.QueueSettings)) (nixie.QueueSettings, error) {
+func (b *fixture) adjust(edit func(*nixie.QueueSettings)) (nixie.QueueSettings, error) {
 	return b.st.Adjust(b.ctx, work, "ann", "because", func(q *nixie.QueueSettings) error {
 		edit(q)
 		return nil
 	})
 }
 
-func adjustOnly(b *bed) {
+func adjustOnly(b *fixture) {
 	b.configure(nixie.QueueSettings{Lease: time.Minute, DedupeScope: nixie.DedupeEver})
 	got, err := b.adjust(func(q *nixie.QueueSettings) { q.Paused, q.PausedNote = true, "n" })
 	b.ok(err)
@@ -49,7 +49,7 @@ func adjustOnly(b *bed) {
 }
 
 // adjustRaces lets processes that each know one setting change it at once.
-func adjustRaces(b *bed) {
+func adjustRaces(b *fixture) {
 	edits := []func(*nixie.QueueSettings){
 		func(q *nixie.QueueSettings) { q.Lease = time.Minute },
 		func(q *nixie.QueueSettings) { q.Paused = true },
@@ -71,10 +71,11 @@ func adjustRaces(b *bed) {
 	}
 	all.Wait()
 	b.ok(errors.Join(errs...))
-	same(b, "settings", b.info().Settings, nixie.QueueSettings{Lease: time.Minute, Paused: true, Closed: true, DedupeScope: nixie.DedupeEver})
+	same(b, "settings", b.info().Settings, nixie.QueueSettings{Lease: time.Minute, Paused: true, Closed: true,
+		DedupeScope: nixie.DedupeEver})
 }
 
-func adjustNonsense(b *bed) {
+func adjustNonsense(b *fixture) {
 	b.put("a")
 	stop := nixie.Errorf(nixie.CodeConflict, "stop")
 	b.unchanged(func() {
@@ -94,7 +95,7 @@ func adjustNonsense(b *bed) {
 	})
 }
 
-func settingsByName(b *bed) {
+func settingsByName(b *fixture) {
 	b.configure(nixie.QueueSettings{Lease: time.Minute})
 	b.ok(store.Configure(b.ctx, b.st, "other", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
 	b.ok(store.Configure(b.ctx, b.st, "third", nixie.QueueSettings{Paused: true}, "ann", ""))
@@ -122,8 +123,9 @@ func settingsByName(b *bed) {
 }
 
 // keptPolicy sets a policy, whose words a store does not look at, up to its limit.
-func keptPolicy(b *bed) {
-	for _, text := range []string{"max-attempts=3\ncase=type=a \"quoted\"; backoff=linear base=1m", "ä" + strings.Repeat("x", nixie.MaxPolicyText-2)} {
+func keptPolicy(b *fixture) {
+	for _, text := range []string{"max-attempts=3\ncase=type=a \"quoted\"; backoff=linear base=1m",
+		"ä" + strings.Repeat("x", nixie.MaxPolicyText-2)} {
 		_, err := b.adjust(func(q *nixie.QueueSettings) { q.Policy = text })
 		b.ok(err)
 		got, err := b.join().Queues(b.ctx, store.QueueQuery{Names: []string{work}, Settings: true})
@@ -141,7 +143,7 @@ func keptPolicy(b *bed) {
 	})
 }
 
-func closedQueue(b *bed) {
+func closedQueue(b *fixture) {
 	l := b.dead("dead", nixie.StatusOpen)
 	b.put("a", nixie.DedupeKey("k"))
 	_, err := b.adjust(func(q *nixie.QueueSettings) { q.Closed, q.ClosedNote = true, "moving house" })
@@ -161,7 +163,7 @@ func closedQueue(b *bed) {
 	b.took("c")
 }
 
-func purgeQueued(b *bed) {
+func purgeQueued(b *fixture) {
 	leased := b.took("leased")
 	b.put("other", nixie.Queue("other"))
 	waiting := b.took("waiting")
@@ -174,7 +176,8 @@ func purgeQueued(b *bed) {
 	l := b.redriving()
 	queued = append(queued, l.Message.ID)
 	kept := b.put("kept", nixie.Key("not this one"))
-	n, err := b.st.Purge(b.ctx, work, nixie.Filter{Keys: []string{"a", "b", "later", "waiting", "leased", "dead", "other"}}, 100, "ann", "test data")
+	n, err := b.st.Purge(b.ctx, work, nixie.Filter{Keys: []string{"a", "b", "later", "waiting", "leased", "dead", "other"}}, 100, "ann",
+		"test data")
 	b.ok(err)
 	same(b, "purged", n, len(queued))
 	for _, id := range queued {
@@ -204,7 +207,7 @@ func purgeQueued(b *bed) {
 }
 
 // redriving makes a letter whose message is queued again.
-func (b *bed) redriving() nixie.Letter {
+func (b *fixture) redriving() nixie.Letter {
 	b.Helper()
 	b.put("dead", nixie.Priority(1))
 	l := b.claim(1)[0]
@@ -215,7 +218,7 @@ func (b *bed) redriving() nixie.Letter {
 	return letter
 }
 
-func purgeBounded(b *bed) {
+func purgeBounded(b *fixture) {
 	for i := range 10 {
 		b.put(fmt.Sprint(i), nixie.Delay(time.Duration(i%2)*time.Hour))
 	}
@@ -230,7 +233,7 @@ func purgeBounded(b *bed) {
 
 // purgeTakesFirst cancels the messages that have been there longest, also those that wait
 // between new ones, and one that was moved here by its place here.
-func purgeTakesFirst(b *bed) {
+func purgeTakesFirst(b *fixture) {
 	old, err := b.st.Enqueue(b.ctx, message("moved", nixie.Queue("other"), nixie.Delay(time.Hour)))
 	b.ok(err)
 	var ids []nixie.ID
@@ -258,7 +261,7 @@ func purgeTakesFirst(b *bed) {
 }
 
 // byIsText refuses what not every store could say of who did something and why.
-func byIsText(b *bed) {
+func byIsText(b *fixture) {
 	l, id := b.dead("dead", nixie.StatusOpen), b.put("a")
 	for _, by := range [...][2]string{{"", "because"}, {"a\x00n", "because"}, {"ann", "be\x00cause"}, {"ann", "\xff"}} {
 		b.unchanged(func() {
@@ -281,7 +284,7 @@ func byIsText(b *bed) {
 	}
 }
 
-func dueBands(b *bed) {
+func dueBands(b *fixture) {
 	for _, delay := range []time.Duration{0, 1, 60, 61, 3600, 3601, 24 * 3600, 30 * 24 * 3600} {
 		b.put(fmt.Sprint(int64(delay)), nixie.Delay(delay*time.Second))
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-func orderChanges(b *bed) {
+func orderChanges(b *fixture) {
 	b.inStream("m1")
 	settings := nixie.QueueSettings{Order: nixie.OrderStrict}
 	b.unchanged(func() { b.code(store.Configure(b.ctx, b.st, work, settings, "ann", "r"), nixie.CodeConflict) })
@@ -27,7 +27,7 @@ func orderChanges(b *bed) {
 
 // orderForgotten discards a dead one, and restores it when its queue was without order for
 // a while: its place ended with the order.
-func orderForgotten(b *bed) {
+func orderForgotten(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1")
 	d := b.take("m1")
@@ -43,7 +43,7 @@ func orderForgotten(b *bed) {
 	same(b, "head", b.stream().Head, d.ID)
 }
 
-func loosening(b *bed) {
+func loosening(b *fixture) {
 	for _, to := range []nixie.QueueSettings{{Order: nixie.OrderRelaxed}, {Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}} {
 		b.ordered(nixie.OrderStrict, "")
 		b.inStream("m1", "m2")
@@ -55,9 +55,9 @@ func loosening(b *bed) {
 	}
 }
 
-// looseningPassesNobody hands out in their order, without a gap, what waited when a
+// looseningPassesNoMessage hands out in their order, without a gap, what waited when a
 // strict queue became relaxed.
-func looseningPassesNobody(b *bed) {
+func looseningPassesNoMessage(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2", "m3")
 	b.complete(b.take("m1"))
@@ -71,7 +71,7 @@ func looseningPassesNobody(b *bed) {
 
 // markedInRelaxed counts one that was marked while the queue was strict as the next of its
 // stream: it is due before the one that it was to pass.
-func markedInRelaxed(b *bed) {
+func markedInRelaxed(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	due := b.clock.Now()
 	b.inStream("m1", "m2")

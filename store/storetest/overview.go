@@ -32,7 +32,8 @@ func Overviews(t *testing.T, st store.Store, letters int, servers func() []strin
 			}
 			best, least = min(best, time.Since(began)), min(least, processorTime(servers)-used)
 		}
-		t.Logf("%d letters, %-24s %8s, of which processors worked %8s", letters, name+":", best.Round(time.Millisecond/10), least.Round(time.Millisecond/10))
+		t.Logf("%d letters, %-24s %8s, of which processors worked %8s", letters, name+":", best.Round(time.Millisecond/10),
+			least.Round(time.Millisecond/10))
 		if best > slowestLook && (least == 0 || least > slowestLook) {
 			t.Errorf("%s took %s, at most %s is right", name, best, slowestLook)
 		}
@@ -90,8 +91,9 @@ func overviews(t *testing.T, st store.Store, letters int64) map[string]func() er
 			}
 			return nil
 		},
-		"groups by hour":         count(nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByHour}, Described: true}),
-		"counts of the waiting":  count(waiting, store.Counting{By: []store.GroupBy{store.ByRedrivable, store.ByReview, store.ByReason, store.ByQueue, store.ByHour}}),
+		"groups by hour": count(nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByHour}, Described: true}),
+		"counts of the waiting": count(waiting, store.Counting{By: []store.GroupBy{store.ByRedrivable, store.ByReview, store.ByReason,
+			store.ByQueue, store.ByHour}}),
 		"groups of the last day": count(lately, store.Counting{By: []store.GroupBy{store.ByStatus}, Described: true}),
 		"what retries":           count(nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByReason}, Retrying: true}),
 		"queues": func() error {
@@ -115,10 +117,13 @@ func buryMany(t *testing.T, st store.Store, letters int) {
 		died := now.Add(-time.Duration(i) * 72 * time.Hour / time.Duration(letters))
 		group := i % 5
 		call = append(call, nixie.Letter{
-			Message: nixie.Message{Queue: fmt.Sprint("q", i%4), Type: "order", Body: []byte("{}"), Attempts: 3, Deliveries: 3, Generation: 1, State: nixie.Dead},
-			Status:  statuses[i%3], Cause: nixie.CauseExhausted, Class: nixie.ClassTransient, Reason: reasons[group], Redrivable: true,
-			Signature: fmt.Sprint("no answer from ", group), Fingerprint: fmt.Sprint("v2-", group), DiedAt: died, FirstFailedAt: died, LastFailedAt: died,
-			History: []nixie.Failure{{FailedAt: died, Attempt: 3, Class: nixie.ClassTransient, Reason: reasons[group], Decision: nixie.Bury, Text: "no answer"}},
+			Message: nixie.Message{Queue: fmt.Sprint("q", i%4), Type: "order", Body: []byte("{}"), Attempts: 3, Deliveries: 3,
+				Generation: 1, State: nixie.Dead},
+			Status: statuses[i%3], Cause: nixie.CauseExhausted, Class: nixie.ClassTransient, Reason: reasons[group], Redrivable: true,
+			Signature: fmt.Sprint("no answer from ", group), Fingerprint: fmt.Sprint("v2-", group), DiedAt: died, FirstFailedAt: died,
+			LastFailedAt: died,
+			History: []nixie.Failure{{FailedAt: died, Attempt: 3, Class: nixie.ClassTransient, Reason: reasons[group], Decision: nixie.Bury,
+				Text: "no answer"}},
 		})
 		if len(call) == 2000 || i == letters-1 {
 			_, errs := st.Adopt(t.Context(), call, "ann", "found")

@@ -23,7 +23,7 @@ func pruneClauses() []clause {
 }
 
 // prune removes all that is old, in steps of limit rows.
-func (b *bed) prune(limit int, dry bool) (done store.Pruned) {
+func (b *fixture) prune(limit int, dry bool) (done store.Pruned) {
 	b.Helper()
 	for cursor := ""; ; {
 		step, err := b.st.Prune(b.ctx, store.Pruning{Limit: limit, Cursor: cursor, DryRun: dry})
@@ -41,7 +41,7 @@ func (b *bed) prune(limit int, dry bool) (done store.Pruned) {
 }
 
 // ends makes one message of each end that leaves no letter.
-func (b *bed) ends() {
+func (b *fixture) ends() {
 	b.Helper()
 	b.ok(b.settle(nixie.Settlement{Delivery: b.took("succeeded"), Verb: nixie.Complete}))
 	d := b.took("discarded")
@@ -51,7 +51,7 @@ func (b *bed) ends() {
 	b.ok(b.amend(b.put("canceled"), store.Cancel))
 }
 
-func pruneOld(b *bed) {
+func pruneOld(b *fixture) {
 	b.ends()
 	b.clock.Advance(nixie.DefaultRetention - time.Second)
 	b.ends()
@@ -72,14 +72,14 @@ func pruneOld(b *bed) {
 }
 
 // records lists all messages.
-func (b *bed) records() []store.Record {
+func (b *fixture) records() []store.Record {
 	b.Helper()
 	rs, err := allMessages(b.ctx, b.st, nixie.Filter{})
 	b.ok(err)
 	return rs
 }
 
-func pruneNothingThatWaits(b *bed) {
+func pruneNothingThatWaits(b *fixture) {
 	b.configure(nixie.QueueSettings{Retention: time.Minute, LetterRetention: time.Minute})
 	for _, status := range []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined, nixie.StatusRedriving} {
 		b.letterIn(status)
@@ -94,7 +94,7 @@ func pruneNothingThatWaits(b *bed) {
 	same(b, "messages", len(b.records()), before)
 }
 
-func pruneLetters(b *bed) {
+func pruneLetters(b *fixture) {
 	resolved, _ := b.letterIn(nixie.StatusResolved)
 	discarded, _ := b.letterIn(nixie.StatusDiscarded)
 	b.clock.Advance(365 * 24 * time.Hour)
@@ -119,7 +119,7 @@ func pruneLetters(b *bed) {
 
 // pruneAudit shows that what is left of a chain can still be checked, also by
 // somebody who has only that, and goes on.
-func pruneAudit(b *bed) {
+func pruneAudit(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	for range 3 {
 		b.ok(b.resolve(l.ID, store.OnHold))
@@ -153,7 +153,7 @@ func pruneAudit(b *bed) {
 
 // pruneAsFound shows that a dry run says what is done, also where the letters that go add
 // to the audit which is pruned after them.
-func pruneAsFound(b *bed) {
+func pruneAsFound(b *fixture) {
 	b.configure(nixie.QueueSettings{LetterRetention: time.Hour, AuditRetention: time.Hour})
 	for i := range 2 {
 		b.ok(b.resolve(b.dead(fmt.Sprint(i), nixie.StatusOpen).ID, store.OnDiscard))
@@ -165,7 +165,7 @@ func pruneAsFound(b *bed) {
 	b.sound()
 }
 
-func pruneInSteps(b *bed) {
+func pruneInSteps(b *fixture) {
 	b.configure(nixie.QueueSettings{LetterRetention: time.Hour, AuditRetention: nixie.Forever})
 	for i := range 5 {
 		b.ends()
@@ -182,7 +182,7 @@ func pruneInSteps(b *bed) {
 }
 
 // pruneResumed does a little now and then, and gets everywhere.
-func pruneResumed(b *bed) {
+func pruneResumed(b *fixture) {
 	for range 4 {
 		b.ends()
 	}
@@ -202,7 +202,7 @@ func pruneResumed(b *bed) {
 }
 
 // pruneFreesKeys shows for how long "ever" is.
-func pruneFreesKeys(b *bed) {
+func pruneFreesKeys(b *fixture) {
 	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeEver, Retention: time.Hour})
 	b.ok(b.settle(nixie.Settlement{Delivery: b.took("a", nixie.DedupeKey("k")), Verb: nixie.Complete}))
 	b.clock.Advance(time.Hour)
@@ -214,11 +214,12 @@ func pruneFreesKeys(b *bed) {
 	b.took("b", nixie.DedupeKey("k"))
 }
 
-func pruneNonsense(b *bed) {
+func pruneNonsense(b *fixture) {
 	b.ends()
 	b.clock.Advance(nixie.DefaultRetention)
 	b.unchanged(func() {
-		for _, p := range []store.Pruning{{Limit: -1}, {Limit: nixie.MaxBatch + 1}, {Cursor: "nonsense"}, {Cursor: "1.2.3.4"}, {Cursor: "1.9.0"}} {
+		for _, p := range []store.Pruning{{Limit: -1}, {Limit: nixie.MaxBatch + 1}, {Cursor: "nonsense"}, {Cursor: "1.2.3.4"},
+			{Cursor: "1.9.0"}} {
 			_, err := b.st.Prune(b.ctx, p)
 			b.code(err, nixie.CodeInvalid)
 		}

@@ -21,7 +21,7 @@ func auditClauses() []clause {
 }
 
 // events lists what the audit says of a subject; zero is of the queue.
-func (b *bed) events(subject nixie.ID) []store.Event {
+func (b *fixture) events(subject nixie.ID) []store.Event {
 	b.Helper()
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)
@@ -34,7 +34,7 @@ func (b *bed) events(subject nixie.ID) []store.Event {
 	return events
 }
 
-func eachMoveHasEntry(b *bed) {
+func eachMoveHasEntry(b *fixture) {
 	l := b.quarantined("a")
 	for _, on := range []store.Event{store.OnRequalify, store.OnHold, store.OnUnhold, store.OnDiscard, store.OnRestore, store.OnRedrive} {
 		b.ok(b.resolve(l.ID, on))
@@ -61,7 +61,7 @@ func eachMoveHasEntry(b *bed) {
 	}
 }
 
-func cancelHasEntry(b *bed) {
+func cancelHasEntry(b *fixture) {
 	id := b.put("a")
 	b.ok(b.amend(id, store.Cancel))
 	if got := b.events(id); !slices.Equal(got, []store.Event{store.OnCancel}) {
@@ -81,13 +81,13 @@ func cancelHasEntry(b *bed) {
 }
 
 // unpausedDeath makes a letter in a queue that was paused.
-func (b *bed) unpausedDeath(status nixie.Status) nixie.Letter {
+func (b *fixture) unpausedDeath(status nixie.Status) nixie.Letter {
 	b.Helper()
 	b.configure(nixie.QueueSettings{})
 	return b.dead("dead", status)
 }
 
-func chainHolds(b *bed) {
+func chainHolds(b *fixture) {
 	for i := range 10 {
 		l := b.dead(fmt.Sprint(i), nixie.StatusOpen)
 		b.ok(b.resolve(l.ID, store.OnHold))
@@ -106,7 +106,7 @@ func chainHolds(b *bed) {
 	}
 }
 
-func refusedHasNone(b *bed) {
+func refusedHasNone(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	before := len(b.events(l.ID))
 	b.code(b.resolve(l.ID, store.OnUnhold), nixie.CodeConflict)
@@ -116,7 +116,7 @@ func refusedHasNone(b *bed) {
 	same(b, "entries of an unknown queue", len(entries), 0)
 }
 
-func pagesOfEntries(b *bed) {
+func pagesOfEntries(b *fixture) {
 	for i := range 23 {
 		b.ok(b.amend(b.put(fmt.Sprint(i)), store.Cancel))
 	}
@@ -147,7 +147,7 @@ func queueClauses() []clause {
 	}
 }
 
-func countsMatch(b *bed) {
+func countsMatch(b *fixture) {
 	random := rand.New(rand.NewPCG(9, 9))
 	verbs := []nixie.Verb{nixie.Complete, nixie.Retry, nixie.Release, nixie.Discard, nixie.Bury, nixie.Hold, ""}
 	for i := range 150 {
@@ -160,7 +160,8 @@ func countsMatch(b *bed) {
 			if verb == "" {
 				continue
 			}
-			b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: verb, Delay: time.Duration(random.IntN(2)) * time.Hour, Failure: b.failure(d, "x"), Burial: burial("")}))
+			b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: verb, Delay: time.Duration(random.IntN(2)) * time.Hour,
+				Failure: b.failure(d, "x"), Burial: burial("")}))
 		}
 		if i%10 == 0 {
 			checkCounts(b, b.st, b.clock.Now())
@@ -169,7 +170,7 @@ func countsMatch(b *bed) {
 	checkCounts(b, b.st, b.clock.Now())
 }
 
-func oldestAndNext(b *bed) {
+func oldestAndNext(b *fixture) {
 	began := b.clock.Now()
 	b.put("later", nixie.Delay(time.Hour))
 	b.put("next", nixie.Delay(time.Minute))
@@ -190,7 +191,7 @@ func oldestAndNext(b *bed) {
 	}
 }
 
-func lastHour(b *bed) {
+func lastHour(b *fixture) {
 	d := b.took("a")
 	retry := func() {
 		f := b.failure(d, "x")
@@ -217,7 +218,7 @@ func lastHour(b *bed) {
 	same(b, "dead", info.Dead, 1)
 }
 
-func queuesByName(b *bed) {
+func queuesByName(b *fixture) {
 	for _, name := range []string{"c", "a", "b"} {
 		b.put("x", nixie.Queue(name))
 	}
@@ -229,7 +230,7 @@ func queuesByName(b *bed) {
 	}
 }
 
-func configureMakes(b *bed) {
+func configureMakes(b *fixture) {
 	want := nixie.QueueSettings{Paused: true, PausedNote: "n", Lease: time.Minute, DedupeScope: nixie.DedupeEver}
 	b.ok(store.Configure(b.ctx, b.st, work, want, "ann", ""))
 	same(b, "settings", b.info().Settings, want)
@@ -239,7 +240,7 @@ func configureMakes(b *bed) {
 	same(b, "settings in another process", infos[0].Settings, want)
 }
 
-func configureNonsense(b *bed) {
+func configureNonsense(b *fixture) {
 	b.put("a")
 	b.unchanged(func() {
 		b.code(store.Configure(b.ctx, b.st, "", nixie.QueueSettings{}, "ann", ""), nixie.CodeInvalid)

@@ -37,7 +37,7 @@ func together(n int, call func(i int)) {
 }
 
 // crowd is n processes more.
-func (b *bed) crowd(n int) []store.Store {
+func (b *fixture) crowd(n int) []store.Store {
 	list := make([]store.Store, n)
 	for i := range list {
 		list[i] = b.join()
@@ -46,7 +46,7 @@ func (b *bed) crowd(n int) []store.Store {
 }
 
 // B007: one scheduled task was taken by several workers.
-func claimersOfDue(b *bed) {
+func claimersOfDue(b *fixture) {
 	const rounds, messages, claimers = 6, 80, 32
 	list := b.crowd(4)
 	for round := range rounds {
@@ -85,7 +85,7 @@ func claimersOfDue(b *bed) {
 
 // B008: two recoverers listed the same expired lease. Here many see leases that are
 // over, by time or as their holder is gone, and one of them counts each.
-func twoSweepers(b *bed) {
+func twoSweepers(b *fixture) {
 	const messages = 60
 	list := b.crowd(4)
 	for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict} {
@@ -124,7 +124,7 @@ func twoSweepers(b *bed) {
 }
 
 // B011: a job was both finished and failed.
-func endedTwice(b *bed) {
+func endedTwice(b *fixture) {
 	list := b.crowd(2)
 	for priority := range 2 { // a message of a batch, and one with a row of its own
 		d := b.took(fmt.Sprint(priority), nixie.Priority(priority))
@@ -148,7 +148,7 @@ func endedTwice(b *bed) {
 
 // B034: a close did not wait for what had been fetched. Here it serves or refuses
 // each call, hangs in none, and leaves nobody as the holder of anything.
-func closeDuringCalls(b *bed) {
+func closeDuringCalls(b *fixture) {
 	const rounds, callers = 5, 12
 	for round := range rounds {
 		b.fill(100, 100)
@@ -209,7 +209,7 @@ func anyCall(ctx context.Context, st store.Store, kind int) error {
 // B042: a context that ended inside a transaction left a broken connection for
 // others. Here callers leave at every moment: an outcome that was called unknown is
 // one of the two, and the store is used a thousand times afterwards.
-func callersThatLeave(b *bed) {
+func callersThatLeave(b *fixture) {
 	const callers, uses = 300, 1000
 	together(callers, func(i int) {
 		ctx, leave := context.WithTimeout(b.ctx, time.Duration(i*i)*500*time.Nanosecond) // up to 45 ms, most of them soon
@@ -257,7 +257,7 @@ func callersThatLeave(b *bed) {
 // B062: a refused insert had neither a reason nor a job. Of many producers that
 // offer one key at once one makes a message; the others are told which, whether
 // they are refused or not.
-func producersOfOneKey(b *bed) {
+func producersOfOneKey(b *fixture) {
 	const rounds, producers = 20, 32
 	list := b.crowd(2)
 	for round := range rounds {

@@ -11,12 +11,12 @@ import (
 
 func noteClauses() []clause {
 	return []clause{
-		{"NotesStayOverLives", notesStay},
+		{"NotesStayOverGenerations", notesStay},
 		{"NotesAreBounded", notesBounded},
 	}
 }
 
-func notesStay(b *bed) {
+func notesStay(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	for _, on := range []store.Event{store.OnNote, store.OnDiscard, store.OnNote, store.OnRestore, store.OnRedrive, store.OnNote} {
 		b.clock.Advance(time.Second)
@@ -41,7 +41,7 @@ func notesStay(b *bed) {
 	same(b, "revision", got.Revision, l.Revision+7)
 }
 
-func notesBounded(b *bed) {
+func notesBounded(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	note := func(text string) error {
 		return b.resolution(store.Resolution{Letter: l.ID, Event: store.OnNote, Actor: "ann", Reason: text})
@@ -72,7 +72,7 @@ func purgeClauses() []clause {
 
 // purgeEveryStatus walks all statuses: what is named goes, but for what is on
 // its way, and what is not named only when nobody has to do anything about it.
-func purgeEveryStatus(b *bed) {
+func purgeEveryStatus(b *fixture) {
 	for _, status := range nixie.Statuses() {
 		l, d := b.letterIn(status)
 		harmless := !status.Unresolved()
@@ -97,14 +97,14 @@ func purgeEveryStatus(b *bed) {
 }
 
 // purge removes a letter of any status.
-func (b *bed) purge(id nixie.ID) {
+func (b *fixture) purge(id nixie.ID) {
 	b.Helper()
 	b.ok(b.resolution(store.Resolution{Letter: id, Event: store.OnPurge, Actor: "ann", Reason: "old", Statuses: nixie.Statuses()}))
 }
 
 // purgeOfChanged confirms a letter and purges it in the same call: it counts as what it
 // was at last.
-func purgeOfChanged(b *bed) {
+func purgeOfChanged(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	for _, err := range b.st.Resolve(b.ctx, []store.Resolution{
 		{Letter: l.ID, Event: store.OnConfirm, Actor: "ann"},
@@ -118,7 +118,7 @@ func purgeOfChanged(b *bed) {
 	b.sound()
 }
 
-func purgeLeavesNothing(b *bed) {
+func purgeLeavesNothing(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	kept := b.dead("b", nixie.StatusOpen)
 	b.ok(b.resolve(l.ID, store.OnNote))
@@ -145,7 +145,7 @@ func purgeLeavesNothing(b *bed) {
 	same(b, "notes of the next letter", len(b.letters(nixie.Filter{Keys: []string{"c"}})[0].Notes), 0)
 }
 
-func purgeFreesKey(b *bed) {
+func purgeFreesKey(b *fixture) {
 	for _, scope := range []nixie.DedupeScope{nixie.DedupeUnresolved, nixie.DedupeEver} {
 		b.configure(nixie.QueueSettings{DedupeScope: scope})
 		l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
@@ -155,7 +155,7 @@ func purgeFreesKey(b *bed) {
 	}
 }
 
-func purgedInOperations(b *bed) {
+func purgedInOperations(b *fixture) {
 	ls := b.deaths(2)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
 	b.purge(ls[0].ID)
@@ -168,7 +168,7 @@ func purgedInOperations(b *bed) {
 	b.code(b.resolution(store.Resolution{Letter: later.ID, Event: store.OnRedrive, Actor: "ann", Operation: op.ID}), nixie.CodeNotFound)
 }
 
-func purgeInOperation(b *bed) {
+func purgeInOperation(b *fixture) {
 	ls := b.deaths(3)
 	b.ok(b.resolve(ls[0].ID, store.OnDiscard))
 	b.ok(b.resolve(ls[1].ID, store.OnDiscard))
@@ -189,7 +189,7 @@ func purgeInOperation(b *bed) {
 
 // purgedAndLate settles a delivery twice, the second time when its message is
 // gone while others of the same claim are still out.
-func purgedAndLate(b *bed) {
+func purgedAndLate(b *fixture) {
 	for _, key := range []string{"a", "b", "c"} {
 		b.put(key)
 	}
@@ -207,7 +207,7 @@ func purgedAndLate(b *bed) {
 	same(b, "crashes", b.take("c").Crashes, 1)
 }
 
-func purgeUnblocks(b *bed) {
+func purgeUnblocks(b *fixture) {
 	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict})
 	l := b.dead("head", nixie.StatusOpen, nixie.Stream("s"))
 	b.put("follower", nixie.Stream("s"))

@@ -29,7 +29,7 @@ func resolveClauses() []clause {
 	}
 }
 
-func holdAndUnhold(b *bed) {
+func holdAndUnhold(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.ok(b.resolve(l.ID, store.OnHold))
 	b.status(l.ID, nixie.StatusReview)
@@ -40,13 +40,13 @@ func holdAndUnhold(b *bed) {
 }
 
 // held holds a letter and reads it.
-func (b *bed) held(id nixie.ID) nixie.Letter {
+func (b *fixture) held(id nixie.ID) nixie.Letter {
 	b.Helper()
 	b.ok(b.resolve(id, store.OnHold))
 	return b.letter(id)
 }
 
-func discardAndRestore(b *bed) {
+func discardAndRestore(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.clock.Advance(time.Second)
 	b.ok(b.resolve(l.ID, store.OnDiscard))
@@ -66,7 +66,7 @@ func discardAndRestore(b *bed) {
 	b.take("a")
 }
 
-func requalifyNeedsReason(b *bed) {
+func requalifyNeedsReason(b *fixture) {
 	l := b.quarantined("a")
 	r := store.Resolution{Letter: l.ID, Event: store.OnRequalify, Actor: "ann"}
 	b.unchanged(func() { b.code(b.resolution(r), nixie.CodeInvalid) })
@@ -75,7 +75,7 @@ func requalifyNeedsReason(b *bed) {
 	b.status(l.ID, nixie.StatusOpen)
 }
 
-func actorRequired(b *bed) {
+func actorRequired(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.unchanged(func() {
 		for _, on := range []store.Event{store.OnRedrive, store.OnDiscard, store.OnHold} {
@@ -86,10 +86,11 @@ func actorRequired(b *bed) {
 	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann"}))
 }
 
-func resolveNonsense(b *bed) {
+func resolveNonsense(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.unchanged(func() {
-		for _, on := range []store.Event{"", "explode", store.OnBury, store.OnSuccess, store.OnDieAgain, store.OnExceed, store.OnGone, store.OnClaim} {
+		for _, on := range []store.Event{"", "explode", store.OnBury, store.OnSuccess, store.OnDieAgain, store.OnExceed, store.OnGone,
+			store.OnClaim} {
 			b.code(b.resolve(l.ID, on), nixie.CodeInvalid, nixie.CodeConflict)
 		}
 		b.code(b.resolve(new(store.IDs).New(b.clock.Now()), store.OnHold), nixie.CodeNotFound)
@@ -97,7 +98,7 @@ func resolveNonsense(b *bed) {
 	})
 }
 
-func resolveEach(b *bed) {
+func resolveEach(b *fixture) {
 	x, y := b.dead("a", nixie.StatusOpen), b.dead("b", nixie.StatusReview)
 	errs := b.st.Resolve(b.ctx, []store.Resolution{
 		{Letter: y.ID, Event: store.OnHold, Actor: "ann"},
@@ -117,7 +118,7 @@ func resolveEach(b *bed) {
 // holdOfRedriving shows that an operator's hold is for letters that lie in the
 // office: one whose message is on its way would end as a letter in review
 // with a message that runs.
-func holdOfRedriving(b *bed) {
+func holdOfRedriving(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.unchanged(func() { b.code(b.resolve(l.ID, store.OnHold), nixie.CodeConflict) })
@@ -125,7 +126,7 @@ func holdOfRedriving(b *bed) {
 	b.status(l.ID, nixie.StatusResolved)
 }
 
-func revisionsGrow(b *bed) {
+func revisionsGrow(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	last := l.Revision
 	for _, on := range []store.Event{store.OnHold, store.OnUnhold, store.OnDiscard, store.OnRestore, store.OnRedrive} {
@@ -140,7 +141,7 @@ func revisionsGrow(b *bed) {
 
 // noteOfDiscardAndHold shows that a letter says who gave it up or holds it, and
 // why, for as long as that is so.
-func noteOfDiscardAndHold(b *bed) {
+func noteOfDiscardAndHold(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	for _, step := range [...]struct {
 		on   store.Event
@@ -193,17 +194,18 @@ func operationClauses() []clause {
 }
 
 // plan makes an operation over the letters that match.
-func (b *bed) plan(on store.Event, f nixie.Filter, limit int) store.Operation {
+func (b *fixture) plan(on store.Event, f nixie.Filter, limit int) store.Operation {
 	b.Helper()
 	op, err := b.st.Plan(b.ctx, store.Operation{Event: on, Actor: "ann", Reason: "fixed", Filter: "as written", Force: true}, f, limit)
 	b.ok(err)
-	if op.ID.IsZero() || op.Event != on || op.Actor != "ann" || op.Reason != "fixed" || op.Filter != "as written" || !op.Force || !op.CreatedAt.Equal(b.clock.Now()) {
+	if op.ID.IsZero() || op.Event != on || op.Actor != "ann" || op.Reason != "fixed" || op.Filter != "as written" || !op.Force ||
+		!op.CreatedAt.Equal(b.clock.Now()) {
 		b.Fatalf("planned operation is %+v", op)
 	}
 	return op
 }
 
-func (b *bed) operation(id nixie.ID, limit int) (store.Operation, []nixie.ID) {
+func (b *fixture) operation(id nixie.ID, limit int) (store.Operation, []nixie.ID) {
 	b.Helper()
 	op, err := store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: id, Next: limit})
 	b.ok(err)
@@ -214,7 +216,7 @@ func (b *bed) operation(id nixie.ID, limit int) (store.Operation, []nixie.ID) {
 }
 
 // deaths makes n letters, a second apart.
-func (b *bed) deaths(n int) []nixie.Letter {
+func (b *fixture) deaths(n int) []nixie.Letter {
 	b.Helper()
 	var ls []nixie.Letter
 	for i := range n {
@@ -224,7 +226,7 @@ func (b *bed) deaths(n int) []nixie.Letter {
 	return ls
 }
 
-func planIsFrozen(b *bed) {
+func planIsFrozen(b *fixture) {
 	ls := b.deaths(3)
 	op := b.plan(store.OnRedrive, nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}, 0)
 	same(b, "selected", op.Selected, 3)
@@ -237,7 +239,7 @@ func planIsFrozen(b *bed) {
 	same(b, "selected", empty.Selected, 0)
 }
 
-func oldestFirst(b *bed) {
+func oldestFirst(b *fixture) {
 	ls := b.deaths(5)
 	op := b.plan(store.OnDiscard, nixie.Filter{}, 0)
 	_, next := b.operation(op.ID, 3)
@@ -247,7 +249,7 @@ func oldestFirst(b *bed) {
 	}
 }
 
-func planAtMost(b *bed) {
+func planAtMost(b *fixture) {
 	ls := b.deaths(9)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 7)
 	same(b, "selected", op.Selected, 7)
@@ -258,7 +260,7 @@ func planAtMost(b *bed) {
 
 // resumeOnce drives an operation in parts, by two processes, with a letter
 // that dies again in between: each letter is redriven once.
-func resumeOnce(b *bed) {
+func resumeOnce(b *fixture) {
 	b.deaths(6)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
 	var rs []store.Resolution
@@ -293,7 +295,7 @@ func resumeOnce(b *bed) {
 	same(b, "letters of the operation", len(b.letters(nixie.Filter{Operation: op.ID})), 6)
 }
 
-func countsAddUp(b *bed) {
+func countsAddUp(b *fixture) {
 	ls := b.deaths(4)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
 	b.ok(b.resolve(ls[1].ID, store.OnDiscard)) // somebody was faster
@@ -320,7 +322,7 @@ func countsAddUp(b *bed) {
 
 // outcomes shows how a redrive finds out what became of what it moved: by the letters
 // that name it, also those of another life that came in from elsewhere.
-func outcomes(b *bed) {
+func outcomes(b *fixture) {
 	b.deaths(5)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 4)
 	_, next := b.operation(op.ID, 4)
@@ -334,7 +336,8 @@ func outcomes(b *bed) {
 	elsewhere.Operation = op.ID
 	b.adopted(elsewhere)
 	b.adopted(b.foreign("g"))
-	for _, f := range []nixie.Filter{{Operation: op.ID}, {Operation: op.ID, Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}}} {
+	for _, f := range []nixie.Filter{{Operation: op.ID},
+		{Operation: op.ID, Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}}} {
 		got, looked, err := b.st.Count(b.ctx, f, store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: store.ScanAll})
 		b.ok(err)
 		want := map[string]int64{"open": 2, "quarantined": 1}
@@ -347,7 +350,7 @@ func outcomes(b *bed) {
 	}
 }
 
-func operationNonsense(b *bed) {
+func operationNonsense(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.unchanged(func() {
 		_, err := b.st.Plan(b.ctx, store.Operation{Event: store.OnRedrive}, nixie.Filter{}, 0)
@@ -363,10 +366,11 @@ func operationNonsense(b *bed) {
 }
 
 // skippedStays shows that an operation can pass a letter by without touching it.
-func skippedStays(b *bed) {
+func skippedStays(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
-	r := store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "mended", Operation: op.ID, Skip: "it came from nowhere"}
+	r := store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "mended", Operation: op.ID,
+		Skip: "it came from nowhere"}
 	err := b.resolution(r)
 	b.code(err, nixie.CodeConflict)
 	same(b, "answer", err.Error(), r.Skip)

@@ -12,17 +12,17 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-func tallyClauses() []clause {
+func retryingClauses() []clause {
 	return []clause{
 		{"TalliesMatchARecount", retryingMatches},
-		{"TallyFollowsAMessage", retryingFollows},
-		{"AnUnknownTallyIsInvalid", unknownRetrying},
+		{"CountsFollowAMessage", retryingFollows},
+		{"AnUnknownPropertyIsInvalid", unknownRetrying},
 		{"MessagesOnTheirWayAreFound", onTheirWay},
 	}
 }
 
 // retryingOnes brings n messages to random places of their lives.
-func (b *bed) retryingOnes(n int, random *rand.Rand) {
+func (b *fixture) retryingOnes(n int, random *rand.Rand) {
 	b.Helper()
 	for i := range n {
 		b.put(fmt.Sprint(i), nixie.Queue(pick(random, work, "other")), nixie.Delay(time.Duration(random.IntN(2))*time.Hour))
@@ -31,7 +31,8 @@ func (b *bed) retryingOnes(n int, random *rand.Rand) {
 		for _, d := range b.someOf(pick(random, work, "other"), 2) {
 			f := b.failure(d, pick(random, "refused", "no such file"))
 			f.Reason = pick(random, nixie.ReasonTimeout, nixie.ReasonHandler, nixie.ReasonDependency)
-			s := nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: f, Delay: time.Duration(random.IntN(90)) * time.Minute, Burial: burial("")}
+			s := nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: f, Delay: time.Duration(random.IntN(90)) * time.Minute,
+				Burial: burial("")}
 			switch random.IntN(12) {
 			case 0:
 				s.Verb, s.Failure = nixie.Release, nil
@@ -54,7 +55,7 @@ func (b *bed) retryingOnes(n int, random *rand.Rand) {
 	b.someOf(work, 5)
 }
 
-func (b *bed) someOf(queue string, n int) []*nixie.Delivery {
+func (b *fixture) someOf(queue string, n int) []*nixie.Delivery {
 	b.Helper()
 	ds, err := b.st.Claim(b.ctx, queue, nixie.Want{Max: n, Lease: 30 * time.Minute})
 	b.ok(err)
@@ -62,18 +63,21 @@ func (b *bed) someOf(queue string, n int) []*nixie.Delivery {
 }
 
 // retryingFilters are those that counters can answer, and some that they cannot.
-func (b *bed) retryingFilters() []nixie.Filter {
+func (b *fixture) retryingFilters() []nixie.Filter {
 	two, three := int64(2), int64(3)
 	return []nixie.Filter{
-		{}, {Queues: []string{work}}, {Queues: []string{"none"}}, {States: []nixie.State{nixie.Leased}}, {States: []nixie.State{nixie.Queued}},
-		{States: []nixie.State{nixie.Dead}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout, nixie.ReasonPanic}}, {Attempts: nixie.Range{Min: &two}},
+		{}, {Queues: []string{work}}, {Queues: []string{"none"}}, {States: []nixie.State{nixie.Leased}},
+		{States: []nixie.State{nixie.Queued}},
+		{States: []nixie.State{nixie.Dead}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout, nixie.ReasonPanic}},
+		{Attempts: nixie.Range{Min: &two}},
 		{Attempts: nixie.Range{Max: &two}, Queues: []string{work, "other"}, States: []nixie.State{nixie.Queued, nixie.Leased}},
 		{Text: "REFUSED"}, {Types: []string{"test"}, Attempts: nixie.Range{Min: &three}}, {Types: []string{"no"}},
-		{Crashes: nixie.Range{Max: &two}}, {Due: nixie.Times{After: b.clock.Now().Add(10 * time.Minute)}}, {Statuses: []nixie.Status{nixie.StatusOpen}},
+		{Crashes: nixie.Range{Max: &two}}, {Due: nixie.Times{After: b.clock.Now().Add(10 * time.Minute)}},
+		{Statuses: []nixie.Status{nixie.StatusOpen}},
 	}
 }
 
-func retryingMatches(b *bed) {
+func retryingMatches(b *fixture) {
 	b.retryingOnes(60, rand.New(rand.NewPCG(11, 12)))
 	all, err := allMessages(b.ctx, b.st, nixie.Filter{})
 	b.ok(err)
@@ -124,7 +128,7 @@ func sameSize(a, b store.Group) bool {
 }
 
 // retryingFollows looks at one message through its life.
-func retryingFollows(b *bed) {
+func retryingFollows(b *fixture) {
 	is := func(want ...store.Group) {
 		b.Helper()
 		got, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByAttempts}, Retrying: true})
@@ -135,7 +139,8 @@ func retryingFollows(b *bed) {
 	}
 	letters := func(attempts string) {
 		b.Helper()
-		counted, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByAttempts}, Scan: store.ScanAll, Described: true})
+		counted, _, err := b.st.Count(b.ctx, nixie.Filter{},
+			store.Counting{By: []store.GroupBy{store.ByAttempts}, Scan: store.ScanAll, Described: true})
 		b.ok(err)
 		groups := counted[0]
 		if len(groups) != 1 || groups[0].Key != attempts || groups[0].Count != 1 {
@@ -171,7 +176,7 @@ func retryingFollows(b *bed) {
 	letters("1")
 }
 
-func unknownRetrying(b *bed) {
+func unknownRetrying(b *fixture) {
 	for _, by := range []store.GroupBy{"", store.ByHour, store.ByFingerprint} {
 		_, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{by}, Retrying: true})
 		b.code(err, nixie.CodeInvalid)
@@ -179,7 +184,7 @@ func unknownRetrying(b *bed) {
 }
 
 // onTheirWay asks for messages by what a store may have an index for.
-func onTheirWay(b *bed) {
+func onTheirWay(b *fixture) {
 	random := rand.New(rand.NewPCG(13, 14))
 	b.retryingOnes(40, random)
 	all, err := allMessages(b.ctx, b.st, nixie.Filter{})
@@ -187,10 +192,14 @@ func onTheirWay(b *bed) {
 	one, two := int64(1), int64(2)
 	queued, leased := []nixie.State{nixie.Queued}, []nixie.State{nixie.Leased}
 	for _, f := range []nixie.Filter{
-		{States: queued, Attempts: nixie.Range{Min: &two}}, {States: leased}, {States: append(queued, leased...), Crashes: nixie.Range{Min: &one}},
-		{States: append(queued, leased...), Attempts: nixie.Range{Min: &one}}, {States: queued, Due: nixie.Times{After: b.clock.Now().Add(20 * time.Minute)}},
-		{States: queued, Due: nixie.Times{Before: b.clock.Now().Add(20 * time.Minute)}}, {States: append(leased, queued...), Reasons: []nixie.Reason{nixie.ReasonTimeout}},
-		{States: leased, Queues: []string{"other"}, Attempts: nixie.Range{Max: &one}}, {States: append(leased, nixie.Dead), Attempts: nixie.Range{Min: &two}},
+		{States: queued, Attempts: nixie.Range{Min: &two}}, {States: leased},
+		{States: append(queued, leased...), Crashes: nixie.Range{Min: &one}},
+		{States: append(queued, leased...), Attempts: nixie.Range{Min: &one}},
+		{States: queued, Due: nixie.Times{After: b.clock.Now().Add(20 * time.Minute)}},
+		{States: queued, Due: nixie.Times{Before: b.clock.Now().Add(20 * time.Minute)}},
+		{States: append(leased, queued...), Reasons: []nixie.Reason{nixie.ReasonTimeout}},
+		{States: leased, Queues: []string{"other"}, Attempts: nixie.Range{Max: &one}},
+		{States: append(leased, nixie.Dead), Attempts: nixie.Range{Min: &two}},
 	} {
 		want := 0
 		for i := range all {

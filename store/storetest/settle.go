@@ -33,7 +33,7 @@ func settleClauses() []clause {
 
 // failureDecided shows beside a failure the verb of its settlement, whatever the caller
 // thought, and the steps that were done by then. A delivery says its reason, a list its text.
-func failureDecided(b *bed) {
+func failureDecided(b *fixture) {
 	d := b.took("a")
 	d.Steps = []string{"fetched"}
 	f := b.failure(d, "it fails")
@@ -51,7 +51,7 @@ func failureDecided(b *bed) {
 
 // stepsLimited takes no step more than the limit over all deliveries of a message: one that
 // was forgotten in silence would be done twice.
-func stepsLimited(b *bed) {
+func stepsLimited(b *fixture) {
 	names := func(from, to int) (list []string) {
 		for i := range to - from {
 			list = append(list, fmt.Sprint("step ", from+i))
@@ -77,7 +77,7 @@ func stepsLimited(b *bed) {
 
 // unknownIsLost answers whoever works on a message that is not there, it was pruned or is
 // of another store, as one whose lease is over.
-func unknownIsLost(b *bed) {
+func unknownIsLost(b *fixture) {
 	b.put("a")
 	d := &nixie.Delivery{Message: message("b"), Lease: nixie.Lease{Number: 1, Owner: "owner-1"}}
 	d.ID = new(store.IDs).New(b.clock.Now())
@@ -87,7 +87,7 @@ func unknownIsLost(b *bed) {
 	})
 }
 
-func completeEnds(b *bed) {
+func completeEnds(b *fixture) {
 	d := b.took("a")
 	b.clock.Advance(time.Second)
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
@@ -102,7 +102,7 @@ func completeEnds(b *bed) {
 	same(b, "letters", len(b.letters(nixie.Filter{})), 0)
 }
 
-func discardEnds(b *bed) {
+func discardEnds(b *fixture) {
 	d := b.took("a")
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Discard, Failure: b.failure(d, "not worth it"), Note: "policy"}))
 	m := b.record(d.ID)
@@ -113,7 +113,7 @@ func discardEnds(b *bed) {
 	same(b, "letters", len(b.letters(nixie.Filter{})), 0)
 }
 
-func retryWaits(b *bed) {
+func retryWaits(b *fixture) {
 	d := b.took("a")
 	b.clock.Advance(time.Second)
 	f := b.failure(d, "first")
@@ -133,7 +133,7 @@ func retryWaits(b *bed) {
 	same(b, "reason of the newest failure", d.LastReason, nixie.ReasonHandler)
 }
 
-func releaseRefunds(b *bed) {
+func releaseRefunds(b *fixture) {
 	for _, priority := range []int{0, 1} {
 		id := b.put("a", nixie.Priority(priority))
 		for i := 1; i <= 100; i++ {
@@ -151,7 +151,7 @@ func releaseRefunds(b *bed) {
 	}
 }
 
-func releaseWaits(b *bed) {
+func releaseWaits(b *fixture) {
 	d := b.took("a")
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release, Delay: time.Minute}))
 	b.clock.Advance(time.Minute - time.Millisecond)
@@ -160,7 +160,7 @@ func releaseWaits(b *bed) {
 	b.keys(b.claim(1), "a")
 }
 
-func buryMakesLetter(b *bed) {
+func buryMakesLetter(b *fixture) {
 	enqueued := b.clock.Now()
 	d := b.took("a")
 	b.clock.Advance(time.Second)
@@ -197,7 +197,7 @@ func buryMakesLetter(b *bed) {
 	b.keys(b.claim(1))
 }
 
-func holdIsForReview(b *bed) {
+func holdIsForReview(b *fixture) {
 	d := b.took("a")
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Hold, Failure: b.failure(d, "odd"), Burial: burial(nixie.StatusReview)}))
 	same(b, "status", b.letterOf(d.ID).Status, nixie.StatusReview)
@@ -207,7 +207,7 @@ func holdIsForReview(b *bed) {
 	same(b, "needs review", l.NeedsReview, true)
 }
 
-func haltPauses(b *bed) {
+func haltPauses(b *fixture) {
 	b.put("a")
 	b.put("b")
 	b.configure(nixie.QueueSettings{Lease: time.Minute, DedupeScope: nixie.DedupeEver})
@@ -224,7 +224,7 @@ func haltPauses(b *bed) {
 	b.keys(b.claim(1), "b")
 }
 
-func stepsGrow(b *bed) {
+func stepsGrow(b *fixture) {
 	b.put("a")
 	for i, verb := range []nixie.Verb{nixie.Retry, nixie.Release, nixie.Retry} {
 		d := b.take("a")
@@ -250,7 +250,7 @@ func stepsGrow(b *bed) {
 	same(b, "steps at the end", len(b.record(d.ID).Steps), 4)
 }
 
-func eachWholeOrNot(b *bed) {
+func eachWholeOrNot(b *fixture) {
 	for i := range 5 {
 		b.put(fmt.Sprint(i))
 	}
@@ -273,7 +273,7 @@ func eachWholeOrNot(b *bed) {
 	same(b, "failures of the refused one", len(b.record(ds[3].ID).History), 0)
 }
 
-func nonsense(b *bed) {
+func nonsense(b *fixture) {
 	d := b.took("a")
 	b.unchanged(func() {
 		for _, s := range []nixie.Settlement{
@@ -295,7 +295,7 @@ func nonsense(b *bed) {
 
 // repeatedMove gives every settlement, amendment and resolution twice: the
 // second changes nothing and the letter keeps its ID.
-func repeatedMove(b *bed) {
+func repeatedMove(b *fixture) {
 	d := b.took("a")
 	dying := b.dying(d, nixie.StatusOpen)
 	b.ok(b.settle(dying))
@@ -311,7 +311,7 @@ func repeatedMove(b *bed) {
 	same(b, "letters", len(b.letters(nixie.Filter{})), 1)
 }
 
-func othersStayLeased(b *bed) {
+func othersStayLeased(b *fixture) {
 	for i := range 6 {
 		b.put(fmt.Sprint(i))
 	}

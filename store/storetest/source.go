@@ -33,7 +33,7 @@ type received struct {
 }
 
 // receive waits for work in the background.
-func (b *bed) receive(ctx context.Context, n int) <-chan received {
+func (b *fixture) receive(ctx context.Context, n int) <-chan received {
 	got := make(chan received, 1)
 	go func() {
 		ds, err := store.NewSource(b.st, work).Receive(ctx, nixie.Want{Max: n, Wait: patience, Lease: time.Minute})
@@ -42,7 +42,7 @@ func (b *bed) receive(ctx context.Context, n int) <-chan received {
 	return got
 }
 
-func waitsForWork(b *bed) {
+func waitsForWork(b *fixture) {
 	b.put("elsewhere", nixie.Queue("other"))
 	got := b.receive(b.ctx, 10)
 	id := b.put("a")
@@ -57,7 +57,7 @@ func waitsForWork(b *bed) {
 	b.state(id, nixie.Succeeded)
 }
 
-func waitsForRetry(b *bed) {
+func waitsForRetry(b *fixture) {
 	d := b.took("a")
 	got := b.receive(b.ctx, 10)
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: b.failure(d, "no")}))
@@ -70,18 +70,19 @@ func waitsForRetry(b *bed) {
 }
 
 // idle receives in the background, and returns once a claim has found nothing.
-func (b *bed) idle(n int) <-chan received {
+func (b *fixture) idle(n int) <-chan received {
 	b.keys(b.claim(n))
 	return b.receive(b.ctx, n)
 }
 
 // waitsForOthers waits in one process for what another one adds, of each kind of queue.
-func waitsForOthers(b *bed) {
+func waitsForOthers(b *fixture) {
 	other := b.join()
 	for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict, nixie.OrderRelaxed} {
 		b.configure(nixie.QueueSettings{Order: order})
 		for _, m := range []nixie.Message{
-			message("plain"), message("in a stream", nixie.Stream("s")), message("urgent", nixie.Priority(2)), message("once", nixie.DedupeKey("d")),
+			message("plain"), message("in a stream", nixie.Stream("s")), message("urgent", nixie.Priority(2)),
+			message("once", nixie.DedupeKey("d")),
 		} {
 			got := b.idle(10)
 			_, err := other.Enqueue(b.ctx, m)
@@ -96,7 +97,7 @@ func waitsForOthers(b *bed) {
 
 // waitsForDue waits for a message that is due later and for a retry, in a stream and in
 // none.
-func waitsForDue(b *bed) {
+func waitsForDue(b *fixture) {
 	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict})
 	for _, options := range [][]nixie.Option{nil, {nixie.Stream("s")}} {
 		b.put("a", append(options, nixie.Delay(time.Hour))...)
@@ -116,7 +117,7 @@ func waitsForDue(b *bed) {
 }
 
 // waitsForAnEndedLease waits in one process for what another one holds too long.
-func waitsForAnEndedLease(b *bed) {
+func waitsForAnEndedLease(b *fixture) {
 	for _, options := range [][]nixie.Option{nil, {nixie.Priority(1)}} {
 		b.put("a", options...)
 		b.take("a")
@@ -139,7 +140,7 @@ func waitsForAnEndedLease(b *bed) {
 }
 
 // waitsForAResume waits while the queue is paused, until another process resumes it.
-func waitsForAResume(b *bed) {
+func waitsForAResume(b *fixture) {
 	b.configure(nixie.QueueSettings{Paused: true, PausedNote: "no work"})
 	b.put("a")
 	got := b.idle(10)
@@ -151,7 +152,7 @@ func waitsForAResume(b *bed) {
 
 // waitsInVain ends a wait by its time and by its context: nothing is handed out
 // afterwards to those who left.
-func waitsInVain(b *bed) {
+func waitsInVain(b *fixture) {
 	b.configure(nixie.QueueSettings{Paused: true, PausedNote: "no work"})
 	got, err := store.NewSource(b.st, work).Receive(b.ctx, nixie.Want{Max: 1, Wait: 2 * time.Millisecond})
 	b.ok(err)
@@ -169,7 +170,7 @@ func waitsInVain(b *bed) {
 
 // manyWait lets several wait for what several bring, one at a time: each message
 // goes to one of them.
-func manyWait(b *bed) {
+func manyWait(b *fixture) {
 	const n = 8
 	ctx, stop := context.WithCancel(b.ctx)
 	defer stop()

@@ -21,22 +21,22 @@ func streamClauses() []clause {
 		{"AMarkedHeadIsStillTheHead", markedHead},
 		{"R41_RelaxedFollowersGoWhileTheHeadWaits", relaxedGo},
 		{"R42_ADeadHeadBlocksOrFrees", deadHead},
-		{"R43_ABlockedStreamStarvesNobody", blockedStarvesNobody},
+		{"R43_ABlockedStreamStarvesNoOther", blockedStarvesNoOther},
 		{"R44_EveryStreamHasOneHolder", oneHolder},
 		{"R35_SiblingsAreRedrivenInOrder", siblings},
 		{"PriorityDoesNotBreakTheOrder", priorityKeepsOrder},
 		{"AnAbandonedHeadIsStillTheHead", abandonedHead},
 		{"AScheduledHeadKeepsTheOthersWaiting", scheduledHead},
 		{"AFreedHeadIsAppended", freedHead},
-		{"ARedrivenHeadKeepsItsPlace", redrivenHead},
+		{"ARedrivenHeadKeepsItsPosition", redrivenHead},
 		{"ADiscardedHeadFrees", discardedHead},
 		{"ACanceledHeadFrees", canceledHead},
 		{"AReleasedOneMayPass", releasedPasses},
 		{"TheOrderChangesOnlyWhenNothingIsOnItsWay", orderChanges},
-		{"APlaceEndsWithTheOrder", orderForgotten},
+		{"APositionEndsWithTheOrder", orderForgotten},
 		{"LooseningTheOrderFrees", loosening},
-		{"LooseningTheOrderPassesNobody", looseningPassesNobody},
-		{"AMarkedOneGoesByItsTurnInARelaxedQueue", markedInRelaxed},
+		{"LooseningTheOrderPassesNoMessage", looseningPassesNoMessage},
+		{"AMarkedOneGoesByItsDueRankInARelaxedQueue", markedInRelaxed},
 		{"BlockedOnesAreListedFirst", blockedFirst},
 		{"SinceWhenABlockedOneIsDue", blockedSince},
 		{"UnblockNeedsAReason", unblockInvalid},
@@ -44,25 +44,25 @@ func streamClauses() []clause {
 }
 
 // ordered makes the queue work ordered.
-func (b *bed) ordered(order nixie.Order, dead nixie.DeadHead) {
+func (b *fixture) ordered(order nixie.Order, dead nixie.DeadHead) {
 	b.Helper()
 	b.configure(nixie.QueueSettings{Order: order, DeadHead: dead})
 }
 
 // inStream enqueues messages to stream s.
-func (b *bed) inStream(keys ...string) {
+func (b *fixture) inStream(keys ...string) {
 	b.Helper()
 	for _, key := range keys {
 		b.put(key, nixie.Stream("s"))
 	}
 }
 
-func (b *bed) retry(d *nixie.Delivery, delay time.Duration) {
+func (b *fixture) retry(d *nixie.Delivery, delay time.Duration) {
 	b.Helper()
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Delay: delay, Failure: b.failure(d, "it fails")}))
 }
 
-func (b *bed) complete(ds ...*nixie.Delivery) {
+func (b *fixture) complete(ds ...*nixie.Delivery) {
 	b.Helper()
 	for _, d := range ds {
 		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
@@ -70,34 +70,35 @@ func (b *bed) complete(ds ...*nixie.Delivery) {
 }
 
 // gap expects whether a message is marked as handed out out of order.
-func (b *bed) gap(d *nixie.Delivery, want bool) {
+func (b *fixture) gap(d *nixie.Delivery, want bool) {
 	b.Helper()
 	same(b, "order gap of "+d.Key, d.OrderGap, want)
 	same(b, "order gap of "+d.Key+" as it is shown", b.record(d.ID).OrderGap, want)
 }
 
-func (b *bed) stream() store.Stream {
+func (b *fixture) stream() store.Stream {
 	b.Helper()
 	v, err := store.FindStream(b.ctx, b.st.Features().Streams, work, "s")
 	b.ok(err)
 	return v
 }
 
-func (b *bed) unblock(mark bool) int64 {
+func (b *fixture) unblock(mark bool) int64 {
 	b.Helper()
-	n, err := b.st.Features().Streams.Unblock(b.ctx, store.Unblocking{Queue: work, Stream: "s", Actor: "ann", Reason: "because", Mark: mark})
+	n, err := b.st.Features().Streams.Unblock(b.ctx,
+		store.Unblocking{Queue: work, Stream: "s", Actor: "ann", Reason: "because", Mark: mark})
 	b.ok(err)
 	return n
 }
 
-func unordered(b *bed) {
+func unordered(b *fixture) {
 	b.inStream("a", "b")
 	b.keys(b.claim(9), "a", "b")
 	_, err := store.FindStream(b.ctx, b.st.Features().Streams, work, "s")
 	b.code(err, nixie.CodeNotFound)
 }
 
-func oneLease(b *bed) {
+func oneLease(b *fixture) {
 	for _, order := range []nixie.Order{nixie.OrderStrict, nixie.OrderRelaxed} {
 		b.ordered(order, "")
 		b.inStream("a", "b")
@@ -113,13 +114,14 @@ func oneLease(b *bed) {
 	}
 }
 
-func strictWaits(b *bed) {
+func strictWaits(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2")
 	b.retry(b.take("m1"), time.Minute)
 	b.keys(b.claim(9))
 	v := b.stream()
-	if v.State != store.StreamWaiting || v.Followers != 1 || !v.Due.Equal(b.clock.Now().Add(time.Minute)) || v.Failure != "it fails" || v.Attempts != 1 {
+	if v.State != store.StreamWaiting || v.Followers != 1 || !v.Due.Equal(b.clock.Now().Add(time.Minute)) || v.Failure != "it fails" ||
+		v.Attempts != 1 {
 		b.Fatalf("stream is %+v", v)
 	}
 	b.clock.Advance(time.Minute)
@@ -130,7 +132,7 @@ func strictWaits(b *bed) {
 	b.gap(b.take("m2"), false)
 }
 
-func onePasses(b *bed) {
+func onePasses(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2", "m3")
 	head := b.take("m1")
@@ -152,7 +154,7 @@ func onePasses(b *bed) {
 
 // blockedSince asks since when the longest blocked message is due: those behind a dead
 // head count, and marked ones whose head goes first, and nothing that is due later.
-func blockedSince(b *bed) {
+func blockedSince(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	none := func() {
 		b.Helper()
@@ -191,7 +193,7 @@ func blockedSince(b *bed) {
 
 // markedWaits: a mark is for passing a head that waits. Once that is due it goes
 // first, and alone.
-func markedWaits(b *bed) {
+func markedWaits(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2", "m3")
 	b.retry(b.take("m1"), time.Minute)
@@ -211,7 +213,7 @@ func markedWaits(b *bed) {
 }
 
 // markedHead marks the head too: it goes first, and is counted as ready.
-func markedHead(b *bed) {
+func markedHead(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2", "m3")
 	b.retry(b.take("m1"), time.Minute)
@@ -229,7 +231,7 @@ func markedHead(b *bed) {
 }
 
 // messageOf finds a message by its key.
-func (b *bed) messageOf(key string) nixie.ID {
+func (b *fixture) messageOf(key string) nixie.ID {
 	b.Helper()
 	rs, _, err := b.st.Messages(b.ctx, nixie.Filter{Keys: []string{key}}, store.Page{})
 	b.ok(err)
@@ -239,7 +241,7 @@ func (b *bed) messageOf(key string) nixie.ID {
 	return rs[0].ID
 }
 
-func relaxedGo(b *bed) {
+func relaxedGo(b *fixture) {
 	b.ordered(nixie.OrderRelaxed, "")
 	b.inStream("m1", "m2", "m3")
 	b.retry(b.take("m1"), time.Minute)
@@ -258,7 +260,7 @@ func relaxedGo(b *bed) {
 	}
 }
 
-func deadHead(b *bed) {
+func deadHead(b *fixture) {
 	for _, c := range []struct {
 		order  nixie.Order
 		dead   nixie.DeadHead
@@ -298,7 +300,7 @@ func deadHead(b *bed) {
 }
 
 // emptyStreams discards all letters, so that the order may change.
-func (b *bed) emptyStreams() {
+func (b *fixture) emptyStreams() {
 	b.Helper()
 	for _, l := range b.letters(nixie.Filter{}) {
 		if l.Status.Unresolved() {
@@ -309,7 +311,7 @@ func (b *bed) emptyStreams() {
 	b.code(err, nixie.CodeNotFound)
 }
 
-func blockedStarvesNobody(b *bed) {
+func blockedStarvesNoOther(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("head")
 	b.ok(b.settle(b.dying(b.take("head"), nixie.StatusOpen)))
@@ -326,7 +328,7 @@ func blockedStarvesNobody(b *bed) {
 	same(b, "followers", b.stream().Followers, 1000)
 }
 
-func siblings(b *bed) {
+func siblings(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2", "m3")
 	b.retry(b.take("m1"), time.Minute)
@@ -352,7 +354,7 @@ func siblings(b *bed) {
 	}
 }
 
-func priorityKeepsOrder(b *bed) {
+func priorityKeepsOrder(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.put("first", nixie.Stream("s"), nixie.Priority(-4))
 	b.put("second", nixie.Stream("s"), nixie.Priority(4))
@@ -360,7 +362,7 @@ func priorityKeepsOrder(b *bed) {
 	b.complete(b.take("second"))
 }
 
-func abandonedHead(b *bed) {
+func abandonedHead(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2")
 	b.take("m1")
@@ -372,7 +374,7 @@ func abandonedHead(b *bed) {
 	b.complete(b.take("m2"))
 }
 
-func scheduledHead(b *bed) {
+func scheduledHead(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.put("m1", nixie.Stream("s"), nixie.Delay(time.Hour))
 	b.inStream("m2")
@@ -382,7 +384,7 @@ func scheduledHead(b *bed) {
 	b.complete(b.take("m2"))
 }
 
-func freedHead(b *bed) {
+func freedHead(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2", "m3")
 	d := b.take("m1")
@@ -399,7 +401,7 @@ func freedHead(b *bed) {
 	b.complete(b.take("m4"))
 }
 
-func redrivenHead(b *bed) {
+func redrivenHead(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2")
 	d := b.take("m1")
@@ -414,7 +416,7 @@ func redrivenHead(b *bed) {
 	b.gap(b.take("m2"), false)
 }
 
-func discardedHead(b *bed) {
+func discardedHead(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2")
 	d := b.take("m1")
@@ -430,7 +432,7 @@ func discardedHead(b *bed) {
 	b.gap(b.take("m1"), true)
 }
 
-func canceledHead(b *bed) {
+func canceledHead(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2", "m3")
 	b.ok(b.amend(b.messageOf("m1"), store.Cancel))
@@ -438,7 +440,7 @@ func canceledHead(b *bed) {
 	b.complete(b.take("m3"))
 }
 
-func releasedPasses(b *bed) {
+func releasedPasses(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2")
 	b.retry(b.take("m1"), time.Minute)
@@ -452,7 +454,7 @@ func releasedPasses(b *bed) {
 	b.keys(b.claim(9)) // the mark is gone
 }
 
-func blockedFirst(b *bed) {
+func blockedFirst(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	for _, stream := range []string{"ready", "waiting", "blocked", "leased"} {
 		b.put(stream, nixie.Stream(stream))
@@ -485,7 +487,7 @@ func blockedFirst(b *bed) {
 	same(b, "streams of an unknown queue", len(none), 0)
 }
 
-func unblockInvalid(b *bed) {
+func unblockInvalid(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2")
 	for _, c := range []struct {
@@ -511,7 +513,7 @@ func unblockInvalid(b *bed) {
 
 // passesRestored shows that who is handed out behind a dead one that was given up and then
 // restored knows that it passes it.
-func passesRestored(b *bed) {
+func passesRestored(b *fixture) {
 	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict})
 	for i, before := range [...]bool{true, false} {
 		stream := nixie.Stream(fmt.Sprint("t", i))

@@ -21,7 +21,7 @@ func tableClauses() []clause {
 // A verb needs a delivery, so the ones for states without a lease use the
 // lease that the message had last: of a message that never had one the pair
 // cannot be expressed.
-func everyStateAndEvent(b *bed) {
+func everyStateAndEvent(b *fixture) {
 	for _, from := range nixie.States() {
 		for _, on := range messageEvents() {
 			d := b.messageIn(from)
@@ -53,7 +53,7 @@ func messageEvents() []store.Event {
 
 // pair runs one event that the table allows or forbids. The answer of an act
 // is an error or, where the contract answers by doing nothing, errNothing.
-func (b *bed) pair(what string, allowed bool, act func() error) {
+func (b *fixture) pair(what string, allowed bool, act func() error) {
 	b.Helper()
 	if allowed {
 		if err := act(); err != nil {
@@ -71,7 +71,7 @@ func (b *bed) pair(what string, allowed bool, act func() error) {
 var errNothing = fmt.Errorf("nothing happened")
 
 // messageIn makes a message of a state, with the lease that it had last.
-func (b *bed) messageIn(state nixie.State) *nixie.Delivery {
+func (b *fixture) messageIn(state nixie.State) *nixie.Delivery {
 	b.Helper()
 	d := b.took("a")
 	switch state {
@@ -91,7 +91,7 @@ func (b *bed) messageIn(state nixie.State) *nixie.Delivery {
 }
 
 // messageAct is how the contract expresses an event, nil if it cannot.
-func (b *bed) messageAct(on store.Event, d *nixie.Delivery) func() error {
+func (b *fixture) messageAct(on store.Event, d *nixie.Delivery) func() error {
 	settle := func(v nixie.Verb) func() error {
 		return func() error { return b.settle(nixie.Settlement{Delivery: d, Verb: v, Burial: burial("")}) }
 	}
@@ -135,7 +135,7 @@ func (b *bed) messageAct(on store.Event, d *nixie.Delivery) func() error {
 }
 
 // abandonAct lets time pass on a paused queue until a lease would have ended.
-func (b *bed) abandonAct(d *nixie.Delivery) func() error {
+func (b *fixture) abandonAct(d *nixie.Delivery) func() error {
 	b.configure(nixie.QueueSettings{Paused: true})
 	return func() error {
 		before := b.record(d.ID).Crashes
@@ -149,7 +149,7 @@ func (b *bed) abandonAct(d *nixie.Delivery) func() error {
 }
 
 // emptyOffice ends everything, so that the next pair starts clean.
-func (b *bed) emptyOffice() {
+func (b *fixture) emptyOffice() {
 	b.Helper()
 	b.empty()
 	b.configure(nixie.QueueSettings{})
@@ -170,7 +170,7 @@ func letterEvents() []store.Event {
 // message; only a letter in redriving has one on its way, so for all other
 // statuses they cannot be expressed. The birth of a letter comes from a bury
 // or hold of its message and is part of the pairs of messages.
-func everyStatusAndEvent(b *bed) {
+func everyStatusAndEvent(b *fixture) {
 	var not []string
 	for _, from := range nixie.Statuses() {
 		for _, on := range letterEvents() {
@@ -196,7 +196,7 @@ func everyStatusAndEvent(b *bed) {
 
 // letterIn makes a letter of a status; for redriving, its message is leased
 // and comes with it.
-func (b *bed) letterIn(status nixie.Status) (nixie.Letter, *nixie.Delivery) {
+func (b *fixture) letterIn(status nixie.Status) (nixie.Letter, *nixie.Delivery) {
 	b.Helper()
 	if status == nixie.StatusQuarantined {
 		return b.quarantined("a"), nil
@@ -221,7 +221,7 @@ func (b *bed) letterIn(status nixie.Status) (nixie.Letter, *nixie.Delivery) {
 	return l, d
 }
 
-func (b *bed) letterAct(on store.Event, l nixie.Letter, d *nixie.Delivery) func() error {
+func (b *fixture) letterAct(on store.Event, l nixie.Letter, d *nixie.Delivery) func() error {
 	operator := func() error { return b.resolve(l.ID, on) }
 	switch on {
 	case store.OnUnhold, store.OnRedrive, store.OnRequalify, store.OnDiscard, store.OnRestore, store.OnConfirm:

@@ -23,8 +23,8 @@ type OpenTx struct {
 // txClauses are those of stores that can be bound to a transaction. While one is
 // open nothing else is written: a store may make others wait for its end.
 func txClauses(begin func(context.Context, store.Store) (OpenTx, error)) []clause {
-	in := func(test func(b *bed, begin func() OpenTx)) func(*bed) {
-		return func(b *bed) {
+	in := func(test func(b *fixture, begin func() OpenTx)) func(*fixture) {
+		return func(b *fixture) {
 			test(b, func() OpenTx {
 				tx, err := begin(b.ctx, b.st)
 				b.ok(err)
@@ -47,7 +47,7 @@ func txClauses(begin func(context.Context, store.Store) (OpenTx, error)) []claus
 	}
 }
 
-func enqueueIn(b *bed, tx OpenTx, key string, opts ...nixie.Option) nixie.ID {
+func enqueueIn(b *fixture, tx OpenTx, key string, opts ...nixie.Option) nixie.ID {
 	b.Helper()
 	receipts, err := tx.Enqueue(b.ctx, message(key, opts...))
 	b.ok(err)
@@ -55,14 +55,14 @@ func enqueueIn(b *bed, tx OpenTx, key string, opts ...nixie.Option) nixie.ID {
 	return receipts[0].ID
 }
 
-func onceIn(b *bed, tx OpenTx, scope, key string, want bool) {
+func onceIn(b *fixture, tx OpenTx, scope, key string, want bool) {
 	b.Helper()
 	first, err := tx.Once(b.ctx, scope, key)
 	b.ok(err)
 	same(b, "first time of "+scope+"/"+key, first, want)
 }
 
-func commitKeepsAll(b *bed, begin func() OpenTx) {
+func commitKeepsAll(b *fixture, begin func() OpenTx) {
 	d := b.took("done")
 	tx := begin()
 	id := enqueueIn(b, tx, "new", nixie.DedupeKey("k"))
@@ -78,7 +78,7 @@ func commitKeepsAll(b *bed, begin func() OpenTx) {
 	same(b, "message", b.take("new").ID, id)
 }
 
-func rollbackLeavesNothing(b *bed, begin func() OpenTx) {
+func rollbackLeavesNothing(b *fixture, begin func() OpenTx) {
 	d := b.took("d")
 	b.unchanged(func() {
 		tx := begin()
@@ -91,7 +91,7 @@ func rollbackLeavesNothing(b *bed, begin func() OpenTx) {
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 }
 
-func unseenBefore(b *bed, begin func() OpenTx) {
+func unseenBefore(b *fixture, begin func() OpenTx) {
 	d := b.took("d")
 	b.unchanged(func() {
 		tx := begin()
@@ -103,11 +103,12 @@ func unseenBefore(b *bed, begin func() OpenTx) {
 	})
 }
 
-func refusedCallLeavesTheRest(b *bed, begin func() OpenTx) {
+func refusedCallLeavesTheRest(b *fixture, begin func() OpenTx) {
 	b.put("holder", nixie.DedupeKey("k"))
 	tx := begin()
 	first := enqueueIn(b, tx, "first")
-	_, err := tx.Enqueue(b.ctx, message("half", nixie.Queue("another")), message("dup", nixie.DedupeKey("k"), nixie.OnConflict(nixie.FailOnConflict)))
+	_, err := tx.Enqueue(b.ctx, message("half", nixie.Queue("another")),
+		message("dup", nixie.DedupeKey("k"), nixie.OnConflict(nixie.FailOnConflict)))
 	b.code(err, nixie.CodeConflict)
 	_, err = tx.Enqueue(b.ctx, message("half"), message("bad", nixie.Priority(nixie.MaxPriority+1)))
 	b.code(err, nixie.CodeInvalid)
@@ -121,7 +122,7 @@ func refusedCallLeavesTheRest(b *bed, begin func() OpenTx) {
 	same(b, "number of queues", len(queues), 1)
 }
 
-func completeSavesSteps(b *bed, begin func() OpenTx) {
+func completeSavesSteps(b *fixture, begin func() OpenTx) {
 	d := b.took("d", nixie.DedupeKey("k"))
 	b.ok(d.Step("charge", func() error { return nil }))
 	tx := begin()
@@ -134,7 +135,7 @@ func completeSavesSteps(b *bed, begin func() OpenTx) {
 	b.take("next")
 }
 
-func completeMovesLetterOn(b *bed, begin func() OpenTx) {
+func completeMovesLetterOn(b *fixture, begin func() OpenTx) {
 	l := b.dead("d", nixie.StatusOpen)
 	b.ok(b.resolve(l.ID, store.OnRedrive))
 	tx := begin()
@@ -146,7 +147,7 @@ func completeMovesLetterOn(b *bed, begin func() OpenTx) {
 	b.status(l.ID, nixie.StatusResolved)
 }
 
-func completeNeedsLease(b *bed, begin func() OpenTx) {
+func completeNeedsLease(b *fixture, begin func() OpenTx) {
 	settled, canceled, expired := b.took("settled"), b.took("canceled"), b.took("expired")
 	b.ok(b.settle(nixie.Settlement{Delivery: settled, Verb: nixie.Release}))
 	b.ok(b.amend(canceled.ID, store.Cancel))
@@ -161,19 +162,20 @@ func completeNeedsLease(b *bed, begin func() OpenTx) {
 	})
 }
 
-func settleAfterComplete(b *bed, begin func() OpenTx) {
+func settleAfterComplete(b *fixture, begin func() OpenTx) {
 	d := b.took("d")
 	tx := begin()
 	b.ok(tx.Complete(b.ctx, d))
 	b.code(tx.Complete(b.ctx, d), nixie.CodeLeaseLost)
 	b.ok(tx.Commit())
-	for _, st := range []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}, {Delivery: d, Verb: nixie.Retry, Failure: b.failure(d, "too late")}, b.dying(d, nixie.StatusOpen)} {
+	for _, st := range []nixie.Settlement{{Delivery: d, Verb: nixie.Complete},
+		{Delivery: d, Verb: nixie.Retry, Failure: b.failure(d, "too late")}, b.dying(d, nixie.StatusOpen)} {
 		b.unchanged(func() { b.code(b.settle(st), nixie.CodeLeaseLost) })
 	}
 	same(b, "number of failures", len(b.record(d.ID).History), 0)
 }
 
-func once(b *bed, begin func() OpenTx) {
+func once(b *fixture, begin func() OpenTx) {
 	for i, want := range []bool{true, true, false, false} {
 		tx := begin()
 		onceIn(b, tx, "mail", "7", want)
@@ -188,7 +190,7 @@ func once(b *bed, begin func() OpenTx) {
 	}
 }
 
-func onceLimits(b *bed, begin func() OpenTx) {
+func onceLimits(b *fixture, begin func() OpenTx) {
 	tx := begin()
 	long := strings.Repeat("k", nixie.MaxName)
 	onceIn(b, tx, long, long, true)
@@ -203,7 +205,7 @@ func onceLimits(b *bed, begin func() OpenTx) {
 
 // freedStream shows that a message of a transaction does not wait for one that was taken
 // out of its stream.
-func freedStream(b *bed, begin func() OpenTx) {
+func freedStream(b *fixture, begin func() OpenTx) {
 	b.ordered(nixie.OrderStrict, "")
 	head := b.put("m1", nixie.Stream("s"))
 	c := b.holding("poison")

@@ -18,7 +18,7 @@ func waitClauses() []clause {
 }
 
 // seesEveryEnd waits in one process for what another ends, in each way.
-func seesEveryEnd(b *bed) {
+func seesEveryEnd(b *fixture) {
 	ways := []struct {
 		state nixie.State
 		end   func(d *nixie.Delivery) error
@@ -84,7 +84,7 @@ func (l *looks) Messages(ctx context.Context, f nixie.Filter, p store.Page) ([]s
 	return l.Overview.Messages(ctx, f, p)
 }
 
-func endsWithContext(b *bed) {
+func endsWithContext(b *fixture) {
 	done, open := b.took("done"), b.put("open")
 	b.complete(done)
 	ctx, stop := context.WithCancel(b.ctx)
@@ -101,7 +101,7 @@ func endsWithContext(b *bed) {
 	}
 }
 
-func waitUnknown(b *bed) {
+func waitUnknown(b *fixture) {
 	done := b.took("done")
 	b.complete(done)
 	list, err := store.Wait(b.ctx, b.st, done.ID, nixie.ID{1})

@@ -48,7 +48,7 @@ func TestModelOnAFullDisk(t *testing.T) {
 		}
 	}
 	for seed := range uint64(3) {
-		storetest.CalmModel(t, storetest.Harness{Open: open}, seed, false)
+		storetest.ModelWithoutFaults(t, storetest.Harness{Open: open}, seed, false)
 	}
 	t.Logf("%d calls were refused and repeated", refused)
 	if refused < 100 {

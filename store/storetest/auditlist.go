@@ -10,16 +10,16 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-func trailClauses() []clause {
+func auditListClauses() []clause {
 	return []clause{
-		{"TheAuditOfAllQueues", trailOfAll},
-		{"ABadCursorOfTheAudit", trailCursor},
+		{"TheAuditOfAllQueues", auditOfAll},
+		{"ABadCursorOfTheAudit", auditCursor},
 		{"WhoEndedARedrivenMessage", whoEnded},
 	}
 }
 
-// trailOfAll lists what several people did to several queues.
-func trailOfAll(b *bed) {
+// auditOfAll lists what several people did to several queues.
+func auditOfAll(b *fixture) {
 	var gone []nixie.ID
 	for i := range 30 {
 		queue, who := fmt.Sprint("q", i%3), pick3(i)
@@ -45,7 +45,8 @@ func trailOfAll(b *bed) {
 	noon := b.clock.Now().Add(-8 * time.Minute)
 	for _, f := range []store.AuditFilter{
 		{}, {Oldest: true}, {Queues: []string{"q1", "q2"}}, {Queues: []string{"none"}}, {Since: noon}, {Until: noon, Oldest: true},
-		{Actor: "bob"}, {Actor: "nobody"}, {Events: []store.Event{store.OnCancel}}, {Events: []store.Event{store.OnConfigure}, Actor: "cy", Queues: []string{"q0"}},
+		{Actor: "bob"}, {Actor: "nobody"}, {Events: []store.Event{store.OnCancel}},
+		{Events: []store.Event{store.OnConfigure}, Actor: "cy", Queues: []string{"q0"}},
 		{Subjects: gone[:1]}, {Subjects: gone[2:5], Oldest: true}, {Subjects: []nixie.ID{{1}}},
 	} {
 		var want []string
@@ -75,8 +76,9 @@ func trailOfAll(b *bed) {
 
 // whoEnded says of letters that were redriven who ended their messages and why: nixie by a
 // verdict, an operator by a cancel, which comes before what follows from it.
-func whoEnded(b *bed) {
-	dead := []nixie.Letter{b.dead("discarded", nixie.StatusOpen), b.dead("succeeded", nixie.StatusOpen), b.dead("canceled", nixie.StatusOpen)}
+func whoEnded(b *fixture) {
+	dead := []nixie.Letter{b.dead("discarded", nixie.StatusOpen), b.dead("succeeded", nixie.StatusOpen),
+		b.dead("canceled", nixie.StatusOpen)}
 	for _, l := range dead {
 		b.ok(b.resolve(l.ID, store.OnRedrive))
 	}
@@ -103,14 +105,14 @@ func whoEnded(b *bed) {
 
 func pick3(i int) string { return [...]string{"ann", "bob", "cy"}[i/3%3] }
 
-func trail(b *bed, f store.AuditFilter, limit int) ([]store.AuditEntry, error) {
+func trail(b *fixture, f store.AuditFilter, limit int) ([]store.AuditEntry, error) {
 	return pages(func(p store.Page) ([]store.AuditEntry, string, error) {
 		p.Limit = limit
 		return b.st.Audit(b.ctx, f, p)
 	})
 }
 
-func trailCursor(b *bed) {
+func auditCursor(b *fixture) {
 	for _, cursor := range []string{"x", "-", "1", "💥"} {
 		_, _, err := b.st.Audit(b.ctx, store.AuditFilter{}, store.Page{Cursor: cursor})
 		b.code(err, nixie.CodeInvalid)

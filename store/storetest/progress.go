@@ -9,7 +9,7 @@ import (
 )
 
 // recorder is a store that notes stages.
-func (b *bed) recorder(st store.Store) lease.ProgressLog {
+func (b *fixture) recorder(st store.Store) lease.ProgressLog {
 	b.Helper()
 	r, ok := st.(lease.ProgressLog)
 	if !ok {
@@ -18,9 +18,9 @@ func (b *bed) recorder(st store.Store) lease.ProgressLog {
 	return r
 }
 
-// notedStages lets holders vanish, by death and by time, and looks at what becomes
+// loggedProgress lets holders vanish, by death and by time, and looks at what becomes
 // of deliveries in each stage.
-func notedStages(b *bed) {
+func loggedProgress(b *fixture) {
 	for _, priority := range []int{0, 1} { // a lease of many, and leases one by one
 		for _, frozen := range []bool{false, true} {
 			other := b.join()
@@ -56,7 +56,8 @@ func notedStages(b *bed) {
 			same(b, "released", len(again), 2)
 			for _, d := range again {
 				if d.Abandoned || d.Crashes != 0 || d.Attempts != 1 || d.Deliveries != 2 {
-					b.Errorf("%s: abandoned %v, %d crashes, %d attempts, %d deliveries", d.Key, d.Abandoned, d.Crashes, d.Attempts, d.Deliveries)
+					b.Errorf("%s: abandoned %v, %d crashes, %d attempts, %d deliveries", d.Key, d.Abandoned, d.Crashes, d.Attempts,
+						d.Deliveries)
 				}
 				b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 			}
@@ -72,9 +73,9 @@ func notedStages(b *bed) {
 	}
 }
 
-// claimsAreNoted shows that what waits is noted by the claim itself, if it asks
+// claimsAreLogged shows that what waits is noted by the claim itself, if it asks
 // for that, from the first moment.
-func claimsAreNoted(b *bed) {
+func claimsAreLogged(b *fixture) {
 	for _, priority := range []int{0, 1} {
 		other := b.join()
 		b.recorder(other)
@@ -95,9 +96,9 @@ func claimsAreNoted(b *bed) {
 	}
 }
 
-// noteOfOneLease shows that what was noted under one lease says nothing of the
+// progressOfOneLease shows that what was noted under one lease says nothing of the
 // next, also when the same process has it.
-func noteOfOneLease(b *bed) {
+func progressOfOneLease(b *fixture) {
 	r := b.recorder(b.st)
 	for _, priority := range []int{0, 1} {
 		for _, stage := range []lease.Progress{lease.Waiting, lease.Succeeded} {
@@ -118,7 +119,7 @@ func noteOfOneLease(b *bed) {
 
 // begunLate shows that a message is judged whose holder began it after it heard that the
 // lease is over, but before anybody has looked at what it noted.
-func begunLate(b *bed) {
+func begunLate(b *fixture) {
 	r := b.recorder(b.st)
 	d := b.took("a")
 	b.ok(r.LogProgress(lease.Waiting, d))
@@ -131,9 +132,9 @@ func begunLate(b *bed) {
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 }
 
-// newStepIsNoted shows that a success with a step that the store does not know is
+// newStepIsRefused shows that a success with a step that the store does not know is
 // refused: the note has no room for it.
-func newStepIsNoted(b *bed) {
+func newStepIsRefused(b *fixture) {
 	r := b.recorder(b.st)
 	d := b.took("a")
 	b.ok(d.Step("one", func() error { return nil }))

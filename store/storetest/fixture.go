@@ -11,9 +11,9 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// bed is what a clause lies on: a fresh store with one process, and the calls
+// fixture is what a clause lies on: a fresh store with one process, and the calls
 // that are not what the clause is about.
-type bed struct {
+type fixture struct {
 	testing.TB
 	ctx    context.Context
 	clock  *Clock
@@ -25,22 +25,22 @@ type bed struct {
 // work is the queue of most clauses.
 const work = "work"
 
-func newBed(t testing.TB, h Harness) *bed {
+func newFixture(t testing.TB, h Harness) *fixture {
 	clock := NewClock()
-	b := &bed{TB: t, ctx: t.Context(), clock: clock, shared: h.Open(t, clock)}
+	b := &fixture{TB: t, ctx: t.Context(), clock: clock, shared: h.Open(t, clock)}
 	t.Cleanup(b.shared.Close)
 	b.st = b.join()
 	return b
 }
 
 // join opens the store as another process.
-func (b *bed) join() store.Store {
+func (b *fixture) join() store.Store {
 	b.joined++
 	return b.shared.Join(fmt.Sprintf("owner-%d", b.joined))
 }
 
 // ok ends the test at an error.
-func (b *bed) ok(err error) {
+func (b *fixture) ok(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
@@ -48,7 +48,7 @@ func (b *bed) ok(err error) {
 }
 
 // code expects an error of one of the codes.
-func (b *bed) code(err error, want ...nixie.Code) {
+func (b *fixture) code(err error, want ...nixie.Code) {
 	b.Helper()
 	if !slices.Contains(want, nixie.CodeOf(err)) {
 		b.Fatalf("error is %v (code %q), want code %q", err, nixie.CodeOf(err), want)
@@ -56,7 +56,7 @@ func (b *bed) code(err error, want ...nixie.Code) {
 }
 
 // same expects two values to be equal.
-func same[T comparable](b *bed, what string, got, want T) {
+func same[T comparable](b *fixture, what string, got, want T) {
 	b.Helper()
 	if got != want {
 		b.Fatalf("%s is %v, want %v", what, got, want)
@@ -64,7 +64,7 @@ func same[T comparable](b *bed, what string, got, want T) {
 }
 
 // keys expects exactly the deliveries of these keys, in this order.
-func (b *bed) keys(ds []*nixie.Delivery, want ...string) {
+func (b *fixture) keys(ds []*nixie.Delivery, want ...string) {
 	b.Helper()
 	if got := keysOf(ds); !slices.Equal(got, want) {
 		b.Fatalf("claimed %q, want %q", got, want)
@@ -80,7 +80,7 @@ func keysOf(ds []*nixie.Delivery) []string {
 }
 
 // put enqueues one message with that key and options.
-func (b *bed) put(key string, opts ...nixie.Option) nixie.ID {
+func (b *fixture) put(key string, opts ...nixie.Option) nixie.ID {
 	b.Helper()
 	m := message(key, opts...)
 	receipts, err := b.st.Enqueue(b.ctx, m)
@@ -100,12 +100,12 @@ func message(key string, opts ...nixie.Option) nixie.Message {
 }
 
 // claim takes up to n messages of the queue work for 30 s.
-func (b *bed) claim(n int) []*nixie.Delivery {
+func (b *fixture) claim(n int) []*nixie.Delivery {
 	b.Helper()
 	return b.claimBy(b.st, n)
 }
 
-func (b *bed) claimBy(st store.Store, n int) []*nixie.Delivery {
+func (b *fixture) claimBy(st store.Store, n int) []*nixie.Delivery {
 	b.Helper()
 	ds, err := st.Claim(b.ctx, work, nixie.Want{Max: n, Lease: 30 * time.Second})
 	b.ok(err)
@@ -113,7 +113,7 @@ func (b *bed) claimBy(st store.Store, n int) []*nixie.Delivery {
 }
 
 // take claims one message, which has to have that key.
-func (b *bed) take(key string) *nixie.Delivery {
+func (b *fixture) take(key string) *nixie.Delivery {
 	b.Helper()
 	ds := b.claim(1)
 	b.keys(ds, key)
@@ -121,19 +121,19 @@ func (b *bed) take(key string) *nixie.Delivery {
 }
 
 // took enqueues and claims one message.
-func (b *bed) took(key string, opts ...nixie.Option) *nixie.Delivery {
+func (b *fixture) took(key string, opts ...nixie.Option) *nixie.Delivery {
 	b.Helper()
 	b.put(key, opts...)
 	return b.take(key)
 }
 
 // settle applies one settlement and returns its answer.
-func (b *bed) settle(s nixie.Settlement) error {
+func (b *fixture) settle(s nixie.Settlement) error {
 	b.Helper()
 	return b.settleBy(b.st, s)
 }
 
-func (b *bed) settleBy(st store.Store, s nixie.Settlement) error {
+func (b *fixture) settleBy(st store.Store, s nixie.Settlement) error {
 	b.Helper()
 	errs := st.Settle(b.ctx, []nixie.Settlement{s})
 	same(b, "number of answers", len(errs), 1)
@@ -141,7 +141,7 @@ func (b *bed) settleBy(st store.Store, s nixie.Settlement) error {
 }
 
 // failure makes what a worker would report about a delivery now.
-func (b *bed) failure(d *nixie.Delivery, text string) *nixie.Failure {
+func (b *fixture) failure(d *nixie.Delivery, text string) *nixie.Failure {
 	return &nixie.Failure{
 		Generation: d.Generation, Attempt: d.Attempts, StartedAt: b.clock.Now(), FailedAt: b.clock.Now(),
 		Class: nixie.ClassUnknown, Reason: nixie.ReasonHandler, Type: "storetest.Error", Text: text,
@@ -157,14 +157,14 @@ func burial(status nixie.Status) *nixie.Burial {
 }
 
 // dying is the settlement that buries a delivery.
-func (b *bed) dying(d *nixie.Delivery, status nixie.Status) nixie.Settlement {
+func (b *fixture) dying(d *nixie.Delivery, status nixie.Status) nixie.Settlement {
 	f := b.failure(d, "it fails")
 	f.Decision = nixie.Bury
 	return nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: burial(status)}
 }
 
 // dead brings one message from nothing to the office.
-func (b *bed) dead(key string, status nixie.Status, opts ...nixie.Option) nixie.Letter {
+func (b *fixture) dead(key string, status nixie.Status, opts ...nixie.Option) nixie.Letter {
 	b.Helper()
 	d := b.took(key, opts...)
 	b.ok(b.settle(b.dying(d, status)))
@@ -172,7 +172,7 @@ func (b *bed) dead(key string, status nixie.Status, opts ...nixie.Option) nixie.
 }
 
 // quarantined brings one message into quarantine, which takes two deaths.
-func (b *bed) quarantined(key string, opts ...nixie.Option) nixie.Letter {
+func (b *fixture) quarantined(key string, opts ...nixie.Option) nixie.Letter {
 	b.Helper()
 	l := b.dead(key, nixie.StatusOpen, opts...)
 	b.ok(b.resolve(l.ID, store.OnRedrive))
@@ -181,12 +181,12 @@ func (b *bed) quarantined(key string, opts ...nixie.Option) nixie.Letter {
 }
 
 // resolve applies an event to a letter as an operator.
-func (b *bed) resolve(letter nixie.ID, on store.Event) error {
+func (b *fixture) resolve(letter nixie.ID, on store.Event) error {
 	b.Helper()
 	return b.resolution(store.Resolution{Letter: letter, Event: on, Actor: "ann", Reason: "because", Force: true})
 }
 
-func (b *bed) resolution(r store.Resolution) error {
+func (b *fixture) resolution(r store.Resolution) error {
 	b.Helper()
 	errs := b.st.Resolve(b.ctx, []store.Resolution{r})
 	same(b, "number of answers", len(errs), 1)
@@ -194,7 +194,7 @@ func (b *bed) resolution(r store.Resolution) error {
 }
 
 // amend applies one change that needs no more than its verb.
-func (b *bed) amend(id nixie.ID, verb store.ChangeVerb) error {
+func (b *fixture) amend(id nixie.ID, verb store.ChangeVerb) error {
 	b.Helper()
 	return b.change(id, change(verb))
 }
@@ -204,15 +204,16 @@ func change(verb store.ChangeVerb) store.Change {
 }
 
 // holding is the change that puts a queued message on hold.
-func (b *bed) holding(reason string) store.Change {
+func (b *fixture) holding(reason string) store.Change {
 	c := change(store.Hold)
 	c.Reason, c.Burial = reason, burial(nixie.StatusReview)
-	c.Hold = &nixie.Failure{FailedAt: b.clock.Now(), Decision: nixie.Hold, Class: nixie.ClassPermanent, Reason: nixie.ReasonPoison, Text: "held"}
+	c.Hold = &nixie.Failure{FailedAt: b.clock.Now(), Decision: nixie.Hold, Class: nixie.ClassPermanent, Reason: nixie.ReasonPoison,
+		Text: "held"}
 	return c
 }
 
 // change applies one change and returns its answer.
-func (b *bed) change(id nixie.ID, change store.Change) error {
+func (b *fixture) change(id nixie.ID, change store.Change) error {
 	b.Helper()
 	errs := b.st.Amend(b.ctx, []nixie.ID{id}, change)
 	same(b, "number of answers", len(errs), 1)
@@ -220,13 +221,13 @@ func (b *bed) change(id nixie.ID, change store.Change) error {
 }
 
 // configure sets the settings of the queue work.
-func (b *bed) configure(s nixie.QueueSettings) {
+func (b *fixture) configure(s nixie.QueueSettings) {
 	b.Helper()
 	b.ok(store.Configure(b.ctx, b.st, work, s, "ann", "test"))
 }
 
 // letter reads one letter whole, by its own ID or that of its message.
-func (b *bed) letter(id nixie.ID) nixie.Letter {
+func (b *fixture) letter(id nixie.ID) nixie.Letter {
 	b.Helper()
 	ls := b.letters(nixie.Filter{IDs: []nixie.ID{id}})
 	if len(ls) != 1 {
@@ -236,13 +237,13 @@ func (b *bed) letter(id nixie.ID) nixie.Letter {
 }
 
 // letterOf reads the letter of a message.
-func (b *bed) letterOf(message nixie.ID) nixie.Letter {
+func (b *fixture) letterOf(message nixie.ID) nixie.Letter {
 	b.Helper()
 	return b.letter(message)
 }
 
 // letters reads all letters that match, whole.
-func (b *bed) letters(f nixie.Filter) []nixie.Letter {
+func (b *fixture) letters(f nixie.Filter) []nixie.Letter {
 	b.Helper()
 	all, err := allLetters(b.ctx, b.st, f)
 	b.ok(err)
@@ -257,7 +258,7 @@ func allLetters(ctx context.Context, st store.Store, f nixie.Filter) ([]nixie.Le
 }
 
 // record reads one message whole.
-func (b *bed) record(id nixie.ID) store.Record {
+func (b *fixture) record(id nixie.ID) store.Record {
 	b.Helper()
 	rs, _, err := b.st.Messages(b.ctx, nixie.Filter{IDs: []nixie.ID{id}}, store.Page{Whole: true})
 	b.ok(err)
@@ -297,19 +298,19 @@ func pages[T any](list func(store.Page) ([]T, string, error)) ([]T, error) {
 }
 
 // state expects where a message is.
-func (b *bed) state(id nixie.ID, want nixie.State) {
+func (b *fixture) state(id nixie.ID, want nixie.State) {
 	b.Helper()
 	same(b, "state of "+b.record(id).Key, b.record(id).State, want)
 }
 
 // status expects where a letter is.
-func (b *bed) status(id nixie.ID, want nixie.Status) {
+func (b *fixture) status(id nixie.ID, want nixie.Status) {
 	b.Helper()
 	same(b, "status of the letter", b.letter(id).Status, want)
 }
 
 // info is the overview of the queue work.
-func (b *bed) info() store.QueueInfo {
+func (b *fixture) info() store.QueueInfo {
 	b.Helper()
 	all, err := b.st.Queues(b.ctx, store.QueueQuery{})
 	b.ok(err)
@@ -322,7 +323,7 @@ func (b *bed) info() store.QueueInfo {
 }
 
 // sound expects every invariant to hold, unless the clause closed the store.
-func (b *bed) sound() {
+func (b *fixture) sound() {
 	b.Helper()
 	if b.Failed() {
 		return
@@ -334,7 +335,7 @@ func (b *bed) sound() {
 
 // snapshot is everything that can be seen of a store, to show that a refused
 // call changed nothing.
-func (b *bed) snapshot() string {
+func (b *fixture) snapshot() string {
 	b.Helper()
 	messages, err := allMessages(b.ctx, b.st, nixie.Filter{})
 	b.ok(err)
@@ -372,7 +373,7 @@ func unpoint(m *nixie.Message, history []nixie.Failure) {
 }
 
 // unchanged runs f and expects that nothing changed.
-func (b *bed) unchanged(f func()) {
+func (b *fixture) unchanged(f func()) {
 	b.Helper()
 	before := b.snapshot()
 	f()
