@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -56,14 +57,14 @@ type Backoff struct {
 // or fills zero fields. Delays and Func belong to their formula, so another formula does not
 // inherit them.
 func (b Backoff) or(otherwise Backoff) Backoff {
-	b.Formula = orElse(b.Formula, otherwise.Formula)
-	b.Base = orElse(b.Base, otherwise.Base)
-	b.Factor = orElse(b.Factor, otherwise.Factor)
-	b.Step = orElse(b.Step, otherwise.Step)
-	b.Cap = orElse(b.Cap, otherwise.Cap)
-	b.Min = orElse(b.Min, otherwise.Min)
-	b.Jitter = orElse(b.Jitter, otherwise.Jitter)
-	b.Fraction = orElse(b.Fraction, otherwise.Fraction)
+	b.Formula = cmp.Or(b.Formula, otherwise.Formula)
+	b.Base = cmp.Or(b.Base, otherwise.Base)
+	b.Factor = cmp.Or(b.Factor, otherwise.Factor)
+	b.Step = cmp.Or(b.Step, otherwise.Step)
+	b.Cap = cmp.Or(b.Cap, otherwise.Cap)
+	b.Min = cmp.Or(b.Min, otherwise.Min)
+	b.Jitter = cmp.Or(b.Jitter, otherwise.Jitter)
+	b.Fraction = cmp.Or(b.Fraction, otherwise.Fraction)
 	if b.From == 0 && b.To == 0 {
 		b.From, b.To = otherwise.From, otherwise.To
 	}
@@ -163,7 +164,7 @@ func (b Backoff) uncapped(n int) time.Duration {
 	case Fixed:
 		return b.Base
 	case Linear:
-		return sumUpTo(b.Base, orElse(b.Step, b.Base), uint64(n)-1, b.longest())
+		return sumUpTo(b.Base, cmp.Or(b.Step, b.Base), uint64(n)-1, b.longest())
 	case Fibonacci:
 		return fibonacci(b.Base, n, b.longest())
 	case List:

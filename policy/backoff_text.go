@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func (b Backoff) formulaWords() string {
 	case Fixed:
 		return short(b.Base)
 	case Linear:
-		return short(b.Base) + " +" + short(orElse(b.Step, b.Base))
+		return short(b.Base) + " +" + short(cmp.Or(b.Step, b.Base))
 	case Fibonacci:
 		return short(b.Base) + " ×1, 1, 2, 3, 5 …"
 	case List:

@@ -1,19 +1,12 @@
 package policy
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
-)
-
-// Numbers of [DefaultBreaker].
-const (
-	DefaultBreakerFailures    = 5
-	DefaultBreakerSuccesses   = 3
-	DefaultBreakerOpenFor     = 30 * time.Second
-	DefaultBreakerHalfOpenMax = 3
 )
 
 // BreakerRules configure a circuit breaker. With Failures 0 there is no breaker, and every run
@@ -27,7 +20,7 @@ type BreakerRules struct {
 
 // DefaultBreaker returns the rules of a breaker that is switched on without numbers.
 func DefaultBreaker() BreakerRules {
-	return BreakerRules{DefaultBreakerFailures, DefaultBreakerSuccesses, DefaultBreakerOpenFor, DefaultBreakerHalfOpenMax}
+	return BreakerRules{Failures: 5, Successes: 3, OpenFor: 30 * time.Second, HalfOpenMax: 3}
 }
 
 // Check validates the rules. The zero value is valid.
@@ -67,7 +60,7 @@ const (
 )
 
 // String names the state.
-func (s BreakerState) String() string { return string(orElse(s, "closed")) }
+func (s BreakerState) String() string { return string(cmp.Or(s, "closed")) }
 
 // Breaker holds the state of one circuit breaker. It is a value: [BreakerRules.Next] returns the
 // next one. Its counters begin at zero in each state.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -27,10 +28,10 @@ func outerMarks(err error) nixie.Outcome {
 	var marks nixie.Outcome
 	for _, node := range path(nil, err) {
 		if m, ok := node.(*nixie.Outcome); ok && m != nil {
-			marks.Verb = orElse(marks.Verb, m.Verb)
-			marks.Class = orElse(marks.Class, m.Class)
-			marks.Reason = orElse(marks.Reason, m.Reason)
-			marks.Evidence = orElse(marks.Evidence, m.Evidence)
+			marks.Verb = cmp.Or(marks.Verb, m.Verb)
+			marks.Class = cmp.Or(marks.Class, m.Class)
+			marks.Reason = cmp.Or(marks.Reason, m.Reason)
+			marks.Evidence = cmp.Or(marks.Evidence, m.Evidence)
 			marks.After = max(marks.After, m.After)
 		}
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"os"
@@ -24,7 +25,7 @@ type classification struct {
 }
 
 func (k classification) or(other classification) classification {
-	return classification{orElse(k.class, other.class), orElse(k.reason, other.reason)}
+	return classification{cmp.Or(k.class, other.class), cmp.Or(k.reason, other.reason)}
 }
 
 // classify fills in class and reason of a failure whose other fields are set.
@@ -46,7 +47,7 @@ func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outco
 		known = known.or(evidence(f, can)).or(classification{reason: nixie.ReasonHandler})
 	}
 	f.Reason = known.reason
-	f.Class = orElse(known.class, triageOf(known.reason).Class)
+	f.Class = cmp.Or(known.class, triageOf(known.reason).Class)
 }
 
 // Methods by which an error describes itself.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -47,16 +48,16 @@ type Config struct {
 
 // over fills zero fields from base, and puts its own lists before those of base.
 func (c Config) over(base Config) Config {
-	c.Profile = orElse(c.Profile, base.Profile)
-	c.MaxAttempts = orElse(c.MaxAttempts, base.MaxAttempts)
-	c.MaxDeliveries = orElse(c.MaxDeliveries, base.MaxDeliveries)
-	c.MaxCrashes = orElse(c.MaxCrashes, base.MaxCrashes)
-	c.MaxAge = orElse(c.MaxAge, base.MaxAge)
-	c.RetryBudget = orElse(c.RetryBudget, base.RetryBudget)
-	c.MaxRedrives = orElse(c.MaxRedrives, base.MaxRedrives)
+	c.Profile = cmp.Or(c.Profile, base.Profile)
+	c.MaxAttempts = cmp.Or(c.MaxAttempts, base.MaxAttempts)
+	c.MaxDeliveries = cmp.Or(c.MaxDeliveries, base.MaxDeliveries)
+	c.MaxCrashes = cmp.Or(c.MaxCrashes, base.MaxCrashes)
+	c.MaxAge = cmp.Or(c.MaxAge, base.MaxAge)
+	c.RetryBudget = cmp.Or(c.RetryBudget, base.RetryBudget)
+	c.MaxRedrives = cmp.Or(c.MaxRedrives, base.MaxRedrives)
 	c.Backoff = c.Backoff.or(base.Backoff)
 	c.Backoff.Delays = slices.Clone(c.Backoff.Delays)
-	c.OnExhausted = orElse(c.OnExhausted, base.OnExhausted)
+	c.OnExhausted = cmp.Or(c.OnExhausted, base.OnExhausted)
 	c.ClassRules = slices.Concat(c.ClassRules, base.ClassRules)
 	c.NeverDead = slices.Concat(c.NeverDead, base.NeverDead)
 	c.DeadAtOnce = slices.Concat(c.DeadAtOnce, base.DeadAtOnce)
@@ -88,7 +89,7 @@ func (c Config) counted() (Config, error) {
 
 // complete fills in the values that follow from others, and checks the result.
 func (c Config) complete() (Config, error) {
-	c.MaxDeliveries = orElse(c.MaxDeliveries, defaultDeliveries(c.MaxAttempts))
+	c.MaxDeliveries = cmp.Or(c.MaxDeliveries, defaultDeliveries(c.MaxAttempts))
 	if err := c.check(); err != nil {
 		return c, err
 	}
@@ -103,14 +104,6 @@ func (c Config) complete() (Config, error) {
 		}
 	}
 	return c, nil
-}
-
-func orElse[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
 }
 
 // check validates a config whose zero fields are filled.

@@ -12,10 +12,6 @@ const (
 	DefaultMaxAttempts = 5 // executions in one generation, the first included
 	DefaultMaxCrashes  = 3 // holders that vanish in a row
 	DefaultMaxRedrives = 3
-	DefaultBase        = time.Second
-	DefaultFactor      = 2
-	DefaultCap         = 15 * time.Minute
-	DefaultFraction    = 0.3 // of proportional jitter
 
 	// MinSpacing is the shortest wait before a retry or after a release, so that a failure in a
 	// loop does not spin. Only a backoff with base −1 waits less.
@@ -61,8 +57,8 @@ func defaultDeliveries(maxAttempts int) int {
 
 func defaultBackoff() Backoff {
 	return Backoff{
-		Formula: Exponential, Base: DefaultBase, Factor: DefaultFactor, Cap: DefaultCap,
-		Jitter: JitterFull, Fraction: DefaultFraction,
+		Formula: Exponential, Base: time.Second, Factor: 2, Cap: 15 * time.Minute,
+		Jitter: JitterFull, Fraction: 0.3,
 	}
 }
 

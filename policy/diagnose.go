@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -216,7 +217,7 @@ func dropBrokenLine(a *nixie.Attachment) {
 
 // bound keeps every part of a failure within its limit, in copies of its own.
 func bound(f *nixie.Failure) {
-	f.Text = orElse(cut(f.Text, nixie.MaxFailureText), "an error without text")
+	f.Text = cmp.Or(cut(f.Text, nixie.MaxFailureText), "an error without text")
 	f.Type = cut(f.Type, nixie.MaxName)
 	f.Step = cut(f.Step, nixie.MaxName)
 	f.LogLocation = cut(f.LogLocation, maxContextLine)

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -61,5 +62,5 @@ func (i InClaim) String() string {
 	if i.Extensions > 0 {
 		words = append(words, strconv.Itoa(i.Extensions)+" extensions")
 	}
-	return orElse(strings.Join(words, ", "), "none")
+	return cmp.Or(strings.Join(words, ", "), "none")
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +65,7 @@ func differences(base, other []Row) string {
 			words = append(words, s.Name+" "+s.Value)
 		}
 	}
-	return orElse(strings.Join(words, "; "), "nothing else")
+	return cmp.Or(strings.Join(words, "; "), "nothing else")
 }
 
 // either describes a list of matchers, of which one has to hold.
@@ -73,7 +74,7 @@ func either(matchers []Matcher) string {
 	for _, m := range matchers {
 		words = append(words, m.String())
 	}
-	return orElse(strings.Join(words, "; "), "none")
+	return cmp.Or(strings.Join(words, "; "), "none")
 }
 
 func listed(n int, otherwise string) string {

@@ -227,7 +227,7 @@ func TestCutLettersStay(t *testing.T) {
 
 // A record that was redriven too often goes to the quarantine with all its failures, and is done.
 // The others go back to the channel where they came from.
-func TestTiredLettersArePutAside(t *testing.T) {
+func TestLettersOverTheCapArePutAside(t *testing.T) {
 	st := adopted(t, "a", "too often", "stray")
 	p := &post{}
 	route := redrive.Destination{To: p, Quarantine: "{source}.quarantine", MaxRedrives: 3,

@@ -13,7 +13,7 @@ import (
 
 // A goroutine takes several quick deliveries at a time. If one of them takes long, other goroutines
 // run the rest of its chunk.
-func TestSlowOneHoldsUpNobody(t *testing.T) {
+func TestSlowDeliveryHoldsUpNoOther(t *testing.T) {
 	const many = 64
 	synctest.Test(t, func(t *testing.T) {
 		var src script

@@ -47,7 +47,7 @@ func (n *notebook) of(key string) []lease.Progress {
 	return slices.Clone(n.progress[key])
 }
 
-var allStages = []lease.Progress{lease.Begun, lease.Succeeded}
+var allProgress = []lease.Progress{lease.Begun, lease.Succeeded}
 
 // A crash makes at most as many deliveries run twice as there are goroutines: all others that were
 // begun are logged or settled. Logged successes are settled together.
@@ -82,7 +82,7 @@ func TestRecordedSuccessesAreSettledTogether(t *testing.T) {
 				}
 				g := start(t, worker.Config{Source: src, Concurrency: 7, SettleEach: true, ProgressLog: notes,
 					Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
-						if got := notes.of(d.Key); !slices.Equal(got, allStages[:1]) {
+						if got := notes.of(d.Key); !slices.Equal(got, allProgress[:1]) {
 							t.Errorf("message %s runs after %v", d.Key, got)
 						}
 						n := open.Add(1)
@@ -193,9 +193,9 @@ func TestOnlyPlainSuccessesAreRecorded(t *testing.T) {
 				}
 				for i := range 20 {
 					key := fmt.Sprint(i)
-					want := allStages
+					want := allProgress
 					if key == "3" || key == "4" {
-						want = allStages[:1]
+						want = allProgress[:1]
 					}
 					if got := notes.of(key); !slices.Equal(got, want) {
 						t.Errorf("progress of %s: %v, want %v", key, got, want)

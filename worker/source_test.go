@@ -61,7 +61,7 @@ func TestReceiveThatDoesNotWaitIsNoTightLoop(t *testing.T) {
 	})
 }
 
-func TestReceiveWithAnErrorBesideDeliveries(t *testing.T) {
+func TestReceiveWithAnErrorAndDeliveries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		given := false
 		src := &script{}

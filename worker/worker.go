@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -215,11 +216,8 @@ func (w *Worker) forget(runs ...*run) {
 }
 
 func (w *Worker) close(b *batch) {
-	for i, have := range w.batches {
-		if have == b {
-			w.batches = append(w.batches[:i], w.batches[i+1:]...)
-			return
-		}
+	if i := slices.Index(w.batches, b); i >= 0 {
+		w.batches = slices.Delete(w.batches, i, i+1)
 	}
 }
 
@@ -227,5 +225,5 @@ func (w *Worker) close(b *batch) {
 func (w *Worker) openBatches() []*batch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]*batch(nil), w.batches...)
+	return slices.Clone(w.batches)
 }
