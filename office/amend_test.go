@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// TestAmendShowsEachMessage changes a message that waits and one that has ended: each is shown as
-// it is afterwards, and of the second the refusal.
+// TestAmendShowsEachMessage amends a waiting message and an ended one. The view of each shows its
+// state afterwards; that of the ended one has the refusal.
 func TestAmendShowsEachMessage(t *testing.T) {
 	w := newWatched(t)
 	w.die("g", 1)

@@ -27,7 +27,7 @@ const maxLeased = 10_000
 type StallView struct {
 	What    string    `json:"what"` // lease-over, owner-gone, long-lease, paused, blocked, retry-storm
 	Queue   string    `json:"queue"`
-	Count   int64     `json:"count"`   // messages; of a retry-storm retries
+	Count   int64     `json:"count"`   // messages; for a retry storm its retries
 	Example string    `json:"example"` // ID of one of them, "" when none is known
 	Since   Timestamp `json:"since"`   // of the one that stands longest, null when unknown
 	Text    string    `json:"text"`
