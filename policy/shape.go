@@ -10,8 +10,8 @@ import (
 const (
 	shortHex = 7  // an abbreviated commit
 	longHex  = 16 // a hash; a shorter one may well be all digits
-	randomID = 12 // letters mixed with digits, if there are at least
-	// randomGroups numbers among the letters.
+	randomID = 12 // letters mixed with digits, with at least randomGroups numbers among them
+
 	randomGroups = 3
 )
 
