@@ -92,7 +92,7 @@ func releasedUnjudged(b *fixture) {
 	}
 }
 
-// judged retries all that is to be judged, due now.
+// judged retries all abandoned deliveries, due now.
 func (b *fixture) judged(ds []*nixie.Delivery) {
 	b.Helper()
 	for _, d := range ds {
@@ -101,7 +101,7 @@ func (b *fixture) judged(ds []*nixie.Delivery) {
 	}
 }
 
-// suspected makes suspects of messages, in the order of their keys.
+// suspected makes suspects of new messages, in the order of their keys.
 func (b *fixture) suspected(keys ...string) {
 	b.Helper()
 	for _, key := range keys {
@@ -114,7 +114,7 @@ func (b *fixture) suspected(keys ...string) {
 	b.judged(ds)
 }
 
-// group claims like a worker that has nothing in hand and runs several at once.
+// group claims like a worker that has nothing in hand and runs several messages at once.
 func (b *fixture) group(parallel int) []*nixie.Delivery {
 	b.Helper()
 	ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 100, Lease: 30 * time.Second, Parallel: parallel})
@@ -129,8 +129,8 @@ func (b *fixture) fresh() []*nixie.Delivery {
 	return ds
 }
 
-// allJudged takes all that a holder left in one claim, with nothing beside it, however
-// little was asked for, and whatever else is in hand.
+// allJudged receives all abandoned messages of a holder in one claim and with nothing else, for a
+// small Max and also while another process has messages in hand.
 func allJudged(b *fixture) {
 	for _, fresh := range []bool{false, true} {
 		for _, priority := range []int{0, 1} {
@@ -153,7 +153,7 @@ func allJudged(b *fixture) {
 	}
 }
 
-// judgeVanishes counts nothing when the holder vanishes that was there to judge.
+// judgeVanishes counts nothing when a holder vanishes that was to judge.
 func judgeVanishes(b *fixture) {
 	first := b.took("a")
 	b.clock.Advance(31 * time.Second)
@@ -166,8 +166,8 @@ func judgeVanishes(b *fixture) {
 	}
 }
 
-// suspectGroups lets every holder of "a" vanish: it comes in groups that halve, those of
-// fewer crashes before it, and who was alone twice is known to have been.
+// suspectGroups lets every holder of "a" vanish. Its groups halve, suspects with fewer crashes come
+// before it, and the store knows when it was alone twice.
 func suspectGroups(b *fixture) {
 	b.suspected("a", "b", "c", "d", "e", "f", "g", "h")
 	b.put("new", nixie.Priority(4))
@@ -182,7 +182,7 @@ func suspectGroups(b *fixture) {
 			continue
 		}
 		b.keys(b.group(8), group[0]...)
-		for _, d := range b.group(8) { // those that are not beside "a" survive
+		for _, d := range b.group(8) { // those not in a group with "a" survive
 			if d.Crashes == 0 {
 				b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
 				continue
@@ -217,8 +217,8 @@ func suspectsByDueRank(b *fixture) {
 	b.keys(b.claim(9), "urgent")
 }
 
-// survivorsCleared retries a suspect that was run, which clears it, and gives one back,
-// which does not.
+// survivorsCleared retries one suspect that ran, which clears it, and releases another, which does
+// not.
 func survivorsCleared(b *fixture) {
 	b.suspected("a", "b")
 	ds := b.group(4)
@@ -235,9 +235,8 @@ func survivorsCleared(b *fixture) {
 	}
 }
 
-// freshSeesNoSuspects hands nothing that is to be run to who has something else in hand,
-// as long as suspects wait for somebody who has not; but while one of them is in hand
-// somewhere, others go on.
+// freshSeesNoSuspects claims with messages in hand. It receives nothing to run while suspects wait
+// for a worker with nothing in hand. It receives other messages while a suspect is leased.
 func freshSeesNoSuspects(b *fixture) {
 	b.suspected("a", "b")
 	b.put("c")
@@ -301,8 +300,8 @@ func closeGivesBack(b *fixture) {
 	}
 }
 
-// poisonAmongTen lets whoever runs one of ten messages die: the poison
-// one reaches five crashes, each neighbour pays at most once.
+// poisonAmongTen lets every holder of a poison message vanish. The poison message reaches five
+// crashes, and each of the nine others has at most one.
 func poisonAmongTen(b *fixture) {
 	const poison = "3"
 	for i := range 10 {
@@ -349,8 +348,8 @@ func poisonAmongTen(b *fixture) {
 	}
 }
 
-// pausedIsSwept shows that the leases of a paused queue end, too, so that what
-// an operator sees is right.
+// pausedIsSwept shows that the leases of a paused queue end too, so that an operator sees the right
+// state.
 func pausedIsSwept(b *fixture) {
 	d := b.took("a")
 	b.configure(nixie.QueueSettings{Paused: true})

@@ -31,7 +31,7 @@ func adoptClauses() []clause {
 	}
 }
 
-// foreign is a letter that died elsewhere, with something in every field.
+// foreign returns a letter of a message that died elsewhere, with a value in every field.
 func (b *fixture) foreign(key string) nixie.Letter {
 	at := b.clock.Now().Add(-48 * time.Hour)
 	code := 101
@@ -68,7 +68,7 @@ func (b *fixture) foreign(key string) nixie.Letter {
 	return l
 }
 
-// idOf makes an ID that depends on the name alone.
+// idOf makes an ID from a name.
 func (b *fixture) idOf(name string) nixie.ID {
 	h := nixie.HashBody([]byte(name))
 	return nixie.ID(h[:16])
@@ -97,7 +97,7 @@ func adoptKeeps(b *fixture) {
 	got := b.adopted(want)
 	want.Message.State, want.Message.Hash = nixie.Dead, nixie.HashBody(want.Message.Body)
 	want.Message.LastFailure, want.Message.LastReason = "slow 2", nixie.ReasonTimeout
-	got.Artifacts = nil // a store may show those of the last failure
+	got.Artifacts = nil // a store may show the artifacts of the last failure
 	if !reflect.DeepEqual(got, want) {
 		b.Fatalf("letter came back as\n%+v, want\n%+v", got, want)
 	}
@@ -139,17 +139,17 @@ func adoptOrigin(b *fixture) {
 		same(b, "receipt", r, nixie.Receipt{ID: first.ID, Duplicate: true})
 	})
 	origin := *l.Message.Origin
-	origin.Timestamp, l.Message.Origin = origin.Timestamp.In(time.FixedZone("east", 3600)), &origin // one moment
+	origin.Timestamp, l.Message.Origin = origin.Timestamp.In(time.FixedZone("east", 3600)), &origin // the same moment in another zone
 	b.unchanged(func() {
 		r, err := b.buryOne(l)
 		b.ok(err)
 		same(b, "receipt of the same moment elsewhere", r, nixie.Receipt{ID: first.ID, Duplicate: true})
 	})
-	origin.Key = nil // it differs from an empty one
+	origin.Key = nil // a nil key differs from an empty one
 	l.Message.DedupeKey = ""
 	b.adopted(l)
 
-	// In one call it is the same as in two.
+	// Two in one call give the same answers as in two calls.
 	twin := b.foreign("twin")
 	twin.ID, twin.Message.ID = nixie.ID{}, nixie.ID{}
 	receipts, errs := b.st.Adopt(b.ctx, []nixie.Letter{twin, twin}, "ann", "")
@@ -227,8 +227,8 @@ func adoptStatuses(b *fixture) {
 	b.ok(b.resolve(b.idOf("letter in open"), store.OnRestore))
 }
 
-// adoptHistory has the largest count of dropped failures with the shortest and
-// the longest history: what comes on top drops the oldest but the first.
+// adoptHistory has the largest count of dropped failures with the shortest and the longest history.
+// A new failure drops the second oldest.
 func adoptHistory(b *fixture) {
 	long := b.foreign("long")
 	for len(long.History) < nixie.MaxHistory {
@@ -254,7 +254,7 @@ func adoptHistory(b *fixture) {
 }
 
 func adoptKeys(b *fixture) {
-	b.put("x", nixie.DedupeKey("a")) // scope active: a dead one holds nothing
+	b.put("x", nixie.DedupeKey("a")) // scope active: a dead message holds no key
 	l := b.foreign("a")
 	b.adopted(l)
 	b.code(b.resolve(l.ID, store.OnRedrive), nixie.CodeConflict)

@@ -91,7 +91,7 @@ func cancelRedriven(b *fixture) {
 		if !got.ResolvedAt.Equal(b.clock.Now()) {
 			b.Fatalf("resolved at %s, want %s", got.ResolvedAt, b.clock.Now())
 		}
-		// Its message is not dead: there is nothing that could be restored.
+		// The message is not dead, so there is nothing to restore.
 		b.unchanged(func() { b.code(b.resolve(l.ID, store.OnRestore), nixie.CodeConflict) })
 	}
 }
@@ -155,8 +155,8 @@ func holdQueued(b *fixture) {
 	b.unchanged(func() { b.code(b.change(leased.ID, b.holding("poison")), nixie.CodeConflict) })
 }
 
-// holdDecides holds messages by failures that name no decision, or another one: whole
-// listings show that it was a hold, also beside the failures of a later life.
+// holdDecides holds messages with failures that name no decision, or another one. Whole listings
+// show the decision hold, also among the failures of a later generation.
 func holdDecides(b *fixture) {
 	for _, said := range []nixie.Verb{"", nixie.Retry} {
 		id := b.put("a")
@@ -174,8 +174,8 @@ func holdDecides(b *fixture) {
 	}
 }
 
-// holdFrees is the emergency of a blocked stream: one call, one audit entry, and
-// the others go on.
+// holdFrees unblocks a stream in an emergency: one call and one audit entry, and the followers go
+// on.
 func holdFrees(b *fixture) {
 	for _, free := range []bool{true, false} {
 		b.ordered(nixie.OrderStrict, "")
@@ -216,9 +216,9 @@ func resetAttempts(b *fixture) {
 	b.retry(d, 0)
 	b.take("a")
 	b.clock.Advance(31 * time.Second)
-	b.claimBy(b.st, 0) // ends the lease and takes it up to be judged
+	b.claimBy(b.st, 0) // ends the lease and claims the message to judge it
 	b.clock.Advance(31 * time.Second)
-	if ds := b.claim(1); len(ds) == 1 { // whoever has it gives it back
+	if ds := b.claim(1); len(ds) == 1 { // the process that has it releases it
 		b.ok(b.settle(nixie.Settlement{Delivery: ds[0], Verb: nixie.Release}))
 	}
 	if r := b.record(d.ID); r.Attempts == 0 || r.Crashes == 0 {
@@ -247,7 +247,7 @@ func reschedule(b *fixture) {
 	b.clock.Advance(time.Minute)
 	b.keys(b.claim(9), "a")
 	later := b.put("c", nixie.Delay(time.Hour))
-	at.At = b.clock.Now().Add(-time.Hour) // the past is now
+	at.At = b.clock.Now().Add(-time.Hour) // a moment in the past means now
 	b.ok(b.change(later, at))
 	b.keys(b.claim(9), "c")
 	b.unchanged(func() {
@@ -331,7 +331,8 @@ func moveRedriven(b *fixture) {
 	b.unchanged(func() { b.code(b.change(l.Message.ID, to), nixie.CodeConflict) })
 }
 
-// movedGenerations redrives a message that was moved behind another one: it is behind that again.
+// movedGenerations redrives a message that was moved behind another one. It is behind that one
+// again.
 func movedGenerations(b *fixture) {
 	x := b.put("x", nixie.Queue("other"))
 	b.put("y")

@@ -18,7 +18,7 @@ func auditListClauses() []clause {
 	}
 }
 
-// auditOfAll lists what several people did to several queues.
+// auditOfAll lists the actions of several operators on several queues.
 func auditOfAll(b *fixture) {
 	var gone []nixie.ID
 	for i := range 30 {
@@ -45,7 +45,7 @@ func auditOfAll(b *fixture) {
 	noon := b.clock.Now().Add(-8 * time.Minute)
 	for _, f := range []store.AuditFilter{
 		{}, {Oldest: true}, {Queues: []string{"q1", "q2"}}, {Queues: []string{"none"}}, {Since: noon}, {Until: noon, Oldest: true},
-		{Actor: "bob"}, {Actor: "nobody"}, {Events: []store.Event{store.OnCancel}},
+		{Actor: "bob"}, {Actor: "unknown"}, {Events: []store.Event{store.OnCancel}},
 		{Events: []store.Event{store.OnConfigure}, Actor: "cy", Queues: []string{"q0"}},
 		{Subjects: gone[:1]}, {Subjects: gone[2:5], Oldest: true}, {Subjects: []nixie.ID{{1}}},
 	} {
@@ -57,7 +57,7 @@ func auditOfAll(b *fixture) {
 		}
 		var got []string
 		var last time.Time
-		list, err := trail(b, f, 7)
+		list, err := auditList(b, f, 7)
 		b.ok(err)
 		for _, e := range list {
 			got = append(got, fmt.Sprintf("%+v", e))
@@ -74,8 +74,8 @@ func auditOfAll(b *fixture) {
 	}
 }
 
-// whoEnded says of letters that were redriven who ended their messages and why: nixie by a
-// verdict, an operator by a cancel, which comes before what follows from it.
+// whoEnded shows in the audit who ended redriven messages and why: nixie by a verdict, or an
+// operator by a cancel, whose entry comes before the one of the letter.
 func whoEnded(b *fixture) {
 	dead := []nixie.Letter{b.dead("discarded", nixie.StatusOpen), b.dead("succeeded", nixie.StatusOpen),
 		b.dead("canceled", nixie.StatusOpen)}
@@ -105,7 +105,7 @@ func whoEnded(b *fixture) {
 
 func pick3(i int) string { return [...]string{"ann", "bob", "cy"}[i/3%3] }
 
-func trail(b *fixture, f store.AuditFilter, limit int) ([]store.AuditEntry, error) {
+func auditList(b *fixture, f store.AuditFilter, limit int) ([]store.AuditEntry, error) {
 	return pages(func(p store.Page) ([]store.AuditEntry, string, error) {
 		p.Limit = limit
 		return b.st.Audit(b.ctx, f, p)

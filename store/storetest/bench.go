@@ -6,19 +6,17 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// batch is how many messages a call of a benchmark carries.
+// batch is the number of messages in a call of a benchmark.
 const batch = 1000
 
-// Bench measures a store through the contract, one process and one goroutine:
+// Bench measures a store through its contract, in one process and one goroutine. Each part reports
+// messages per second.
 //
-//   - EnqueueOne: one message a call;
-//   - EnqueueBatch: a thousand a call;
-//   - DrainBatch: claim a thousand and complete them in one call, enqueueing
-//     not measured;
-//   - FailOnce: enqueue, claim, retry with a failure, claim, complete;
-//   - AllDie: enqueue, claim, bury.
-//
-// Each reports messages per second.
+//	EnqueueOne    one message a call
+//	EnqueueBatch  a thousand messages a call
+//	DrainBatch    claim a thousand and complete them in one call; enqueueing is not measured
+//	FailOnce      enqueue, claim, retry with a failure, claim, complete
+//	AllDie        enqueue, claim, bury
 func Bench(b *testing.B, h Harness) {
 	nothing := func(*fixture, int) {}
 	for _, c := range []struct {
@@ -56,8 +54,7 @@ func (b *fixture) fill(n, size int) {
 	}
 }
 
-// settleAll claims by batches until nothing is left, and settles each batch in
-// one call.
+// settleAll claims batches until the queue is empty, and settles each batch in one call.
 func (b *fixture) settleAll(with func(d *nixie.Delivery) nixie.Settlement) {
 	ss := make([]nixie.Settlement, 0, batch)
 	for {

@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// bugClauses are named after defects that systems of this kind have had:
-// docs/trust.md says where and what, by number.
+// bugClauses are named after defects of other systems of this kind. docs/trust.md has the source of
+// each by its number.
 func bugClauses() []clause {
 	return []clause{
 		{"B001_RescueOfWhatMovedOn", rescueOfWhatMovedOn},
@@ -36,7 +36,7 @@ func bugClauses() []clause {
 	}
 }
 
-// hold claims up to n messages for so long.
+// hold claims up to n messages for a lease of this length.
 func (b *fixture) hold(n int, lease time.Duration) []*nixie.Delivery {
 	b.Helper()
 	ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: n, Lease: lease})
@@ -44,10 +44,10 @@ func (b *fixture) hold(n int, lease time.Duration) []*nixie.Delivery {
 	return ds
 }
 
-// B001: a rescuer threw back what had finished or was claimed again meanwhile.
+// B001: a rescuer queued messages again that had finished or were claimed again meanwhile.
 func rescueOfWhatMovedOn(b *fixture) {
 	other := b.join()
-	for priority := range 2 { // messages of a batch, and such with rows of their own
+	for priority := range 2 { // members of a batch, and messages with a row of their own
 		b.put("first", nixie.Priority(priority))
 		b.put("second", nixie.Priority(priority))
 		first, second := b.take("first"), b.take("second")
@@ -63,7 +63,7 @@ func rescueOfWhatMovedOn(b *fixture) {
 	}
 }
 
-// B002: a page full of leases that go on hid the one behind them that was over.
+// B002: a full page of running leases hid an expired lease behind it.
 func sweepPastLongLeases(b *fixture) {
 	const long = 60
 	for i := range long {
@@ -78,8 +78,8 @@ func sweepPastLongLeases(b *fixture) {
 	b.keys(b.claim(9))
 }
 
-// B003: which of several timeouts applies was guessed, and live work was taken
-// away. Here a lease is over at its end, and nothing else is looked at.
+// B003: a system guessed which of several timeouts applies, and took live work away. Here only the
+// end of a lease counts.
 func onlyItsEndEndsALease(b *fixture) {
 	b.configure(nixie.QueueSettings{Lease: 3 * time.Second})
 	for i, c := range []struct{ asked, extended, lasts time.Duration }{
@@ -91,7 +91,7 @@ func onlyItsEndEndsALease(b *fixture) {
 		{time.Minute, time.Second, time.Second},
 		{nixie.MinLease, nixie.MaxLease, nixie.MaxLease},
 	} {
-		for priority := range 2 { // a message of a batch, and one with a row of its own
+		for priority := range 2 { // a member of a batch, and a message with a row of its own
 			b.put("a", nixie.Priority(priority))
 			ds := b.hold(1, c.asked)
 			b.keys(ds, "a")
@@ -109,7 +109,7 @@ func onlyItsEndEndsALease(b *fixture) {
 	}
 }
 
-// B015: whoever renews keeps what it holds, however long the work takes.
+// B015: a worker that renews its leases keeps its messages, however long the work takes.
 func tenLeasesRenewed(b *fixture) {
 	b.put("plain")
 	b.put("urgent", nixie.Priority(1))
@@ -129,8 +129,7 @@ func tenLeasesRenewed(b *fixture) {
 	}
 }
 
-// B019: work whose holder is dead took the only place, so that nobody could take
-// it back.
+// B019: work of a dead holder occupied the only slot, so that no worker could take the work back.
 func slotOfADeadHolder(b *fixture) {
 	other := b.join()
 	b.put("a")
@@ -140,7 +139,7 @@ func slotOfADeadHolder(b *fixture) {
 	same(b, "abandoned", d.Abandoned, true)
 }
 
-// B021: a holder that was lost in its last attempt kept all behind it waiting.
+// B021: a holder vanished in its last attempt, and all messages behind it waited for ever.
 func crashOnLastAttempt(b *fixture) {
 	b.ordered(nixie.OrderStrict, nixie.DeadFrees)
 	b.inStream("m1", "m2")
@@ -155,8 +154,8 @@ func crashOnLastAttempt(b *fixture) {
 	b.complete(b.take("m2"))
 }
 
-// B022: what was due after the end of a lease ran once per lease, as the delay was
-// kept by a holder.
+// B022: a message that was due after the end of a lease ran once for each lease, because its holder
+// kept the delay.
 func delayOfAHundredLeases(b *fixture) {
 	const lease = 30 * time.Second
 	b.put("a", nixie.Delay(100*lease))
@@ -176,7 +175,7 @@ func delayOfAHundredLeases(b *fixture) {
 	same(b, "succeeded", b.info().Succeeded, 2)
 }
 
-// B030: what a consumer had in hand went with the consumer.
+// B030: the messages in hand of a consumer were lost with the consumer.
 func tenOfADeadConsumer(b *fixture) {
 	var keys []string
 	for i := range 10 {
@@ -186,7 +185,7 @@ func tenOfADeadConsumer(b *fixture) {
 	other := b.join()
 	b.keys(b.claimBy(other, 10), keys...)
 	b.shared.Crash(other)
-	judged := b.claim(1) // judging runs nothing: all of them come, whatever was asked for
+	judged := b.claim(1) // judging runs nothing: all of them come, beyond Max
 	b.keys(judged, keys...)
 	for _, d := range judged {
 		same(b, "abandoned", d.Abandoned, true)
@@ -195,7 +194,7 @@ func tenOfADeadConsumer(b *fixture) {
 	b.keys(b.claim(9))
 }
 
-// B032: a stop left the rest of a batch marked as picked.
+// B032: a stop left the rest of a batch marked as claimed.
 func restOfABatch(b *fixture) {
 	b.fill(10, 10)
 	for i, d := range b.claim(10) {
@@ -208,7 +207,7 @@ func restOfABatch(b *fixture) {
 	same(b, "the rest that another claims", len(b.claimBy(b.join(), 10)), 7)
 }
 
-// B051: a message whose notice was too long could not be enqueued.
+// B051: a message whose notification was too long could not be enqueued.
 func largestOfEverything(b *fixture) {
 	long := strings.Repeat("n", nixie.MaxName)
 	m := nixie.Message{
@@ -229,7 +228,7 @@ func largestOfEverything(b *fixture) {
 	same(b, "headers came back", slices.Equal(ds[0].Headers, m.Headers), true)
 }
 
-// B056: what could not be handed out stood in the way of what could.
+// B056: messages that could not be delivered held up others that could.
 func muchThatIsNotDue(b *fixture) {
 	ms := make([]nixie.Message, nixie.MaxBatch)
 	for i := range ms {
@@ -246,7 +245,7 @@ func muchThatIsNotDue(b *fixture) {
 	}
 }
 
-// B057: work that was taken back from a dead holder went behind all that was new.
+// B057: work that was taken back from a dead holder came after all new work.
 func abandonedKeepsPriority(b *fixture) {
 	b.put("low", nixie.Priority(-1))
 	b.put("stale", nixie.Priority(2))
@@ -255,10 +254,10 @@ func abandonedKeepsPriority(b *fixture) {
 	for i := range 5 {
 		b.put(fmt.Sprint("new-", i))
 	}
-	b.keys(b.claim(9), "stale", "low") // those to be judged come by themselves, before what is new
+	b.keys(b.claim(9), "stale", "low") // messages to be judged come alone, before new ones
 }
 
-// B066: a rule of one at a time held for claims of one only.
+// B066: a rule of one message at a time held for claims of one message only.
 func batchFromOneStream(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	want := make([]string, 10)
@@ -273,7 +272,7 @@ func batchFromOneStream(b *fixture) {
 	}
 }
 
-// B067: messages that came together were spared defaults and uniqueness.
+// B067: messages in one call got no defaults and no check of uniqueness.
 func oneByOneIsAsTogether(b *fixture) {
 	list := func(queue string) []nixie.Message {
 		ms := []nixie.Message{
@@ -291,13 +290,13 @@ func oneByOneIsAsTogether(b *fixture) {
 	}
 	together, err := b.st.Enqueue(b.ctx, list("together")...)
 	b.ok(err)
-	var apart []nixie.Receipt
-	for _, m := range list("apart") {
+	var separate []nixie.Receipt
+	for _, m := range list("separate") {
 		r, err := b.st.Enqueue(b.ctx, m)
 		b.ok(err)
-		apart = append(apart, r...)
+		separate = append(separate, r...)
 	}
-	for i, r := range apart {
+	for i, r := range separate {
 		same(b, "a duplicate", r.Duplicate, together[i].Duplicate)
 		same(b, "different", r.Different, together[i].Different)
 		x, y := b.record(r.ID), b.record(together[i].ID)
@@ -306,7 +305,7 @@ func oneByOneIsAsTogether(b *fixture) {
 	}
 }
 
-// B069: numbers went through a format that cannot hold them.
+// B069: numbers passed through a format that cannot hold them.
 func numbersStay(b *fixture) {
 	for i, body := range []string{
 		`{"n":9007199254740993,"big":1e400,"small":1e-400,"long":0.1000000000000000055511151231257827}`,
@@ -324,7 +323,7 @@ func numbersStay(b *fixture) {
 	}
 }
 
-// B077: moments were compared as the clocks on the walls show them.
+// B077: moments were compared by their local clock times.
 func momentsInZones(b *fixture) {
 	due := b.clock.Now().Add(time.Hour)
 	for _, hours := range []int{-12, 0, 5, 14} {
@@ -346,8 +345,8 @@ func momentsInZones(b *fixture) {
 	}
 }
 
-// B086: a message that failed again kept the end of its keeping from its first
-// death, and was deleted while somebody still had to look at it.
+// B086: a message that failed again kept the retention of its first death, and was deleted while an
+// operator still had to look at it.
 func retentionFromLatestDeath(b *fixture) {
 	b.configure(nixie.QueueSettings{LetterRetention: time.Hour, Retention: time.Hour})
 	l := b.dead("a", nixie.StatusOpen)
@@ -363,7 +362,7 @@ func retentionFromLatestDeath(b *fixture) {
 	same(b, "pruned", b.prune(0, false).Letters, 1)
 }
 
-// B091: what was dead-lettered often grew by a header each time, until it broke.
+// B091: a message that was dead-lettered often grew by a header each time, until it was too large.
 func fiftyRedrives(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen, nixie.WithHeader("h", "v"))
 	for i := range 50 {

@@ -54,7 +54,7 @@ func byPriority(b *fixture) {
 	b.keys(b.claim(20), "high", "sooner", "later", "zero", "zero too", "low")
 }
 
-// retried makes n messages that wait for a retry and are due.
+// retried makes n messages that were retried and are due.
 func (b *fixture) retried(n int) {
 	b.Helper()
 	for i := range n {
@@ -65,7 +65,7 @@ func (b *fixture) retried(n int) {
 	}
 }
 
-// byDueRank mixes what waits for a retry, what is new and what was scheduled.
+// byDueRank mixes retries, new messages and scheduled messages.
 func byDueRank(b *fixture) {
 	b.retried(2)
 	b.clock.Advance(time.Second)
@@ -82,8 +82,8 @@ func byDueRank(b *fixture) {
 	b.keys(b.claim(9), "later", "new-2", "idle")
 }
 
-// priorityAges: what has waited for an age goes before what is one priority
-// higher and new.
+// priorityAges shows that a message that has waited one priority age comes before a new message of
+// the next higher priority.
 func priorityAges(b *fixture) {
 	b.configure(nixie.QueueSettings{PriorityAge: time.Minute})
 	b.put("low", nixie.Priority(-1))
@@ -107,8 +107,8 @@ func priorityWithoutAge(b *fixture) {
 	b.keys(b.claim(9), "high", "zero", "zero too", "low")
 }
 
-// retriesDoNotStarve claims one message at a time while new ones keep coming:
-// a retry that is due has to come within a bounded number of claims.
+// retriesDoNotStarve claims one message at a time while new messages keep coming. A due retry has
+// to come within a bounded number of claims.
 func retriesDoNotStarve(b *fixture) {
 	b.retried(1)
 	for i := range 20 {
@@ -124,8 +124,8 @@ func retriesDoNotStarve(b *fixture) {
 	b.Fatal("a due retry waited for 20 claims of one message while new messages kept coming")
 }
 
-// newDoNotStarve is the other way round: messages that fail and are due again
-// at once do not keep new ones away.
+// newDoNotStarve keeps failing messages due. New messages still come within a bounded number of
+// claims.
 func newDoNotStarve(b *fixture) {
 	b.retried(3)
 	b.put("new")
@@ -165,7 +165,7 @@ func queuesAreSeparate(b *fixture) {
 }
 
 func unknownQueue(b *fixture) {
-	ds, err := b.st.Claim(b.ctx, "nobody", nixie.Want{Max: 9})
+	ds, err := b.st.Claim(b.ctx, "unknown", nixie.Want{Max: 9})
 	b.ok(err)
 	b.keys(ds)
 	infos, err := b.st.Queues(b.ctx, store.QueueQuery{})
@@ -253,8 +253,7 @@ func shownWhileLeased(b *fixture) {
 	}
 }
 
-// noTwoHolders lets four processes claim and finish at once: every message is
-// held by one of them, once.
+// noTwoHolders lets four processes claim and complete at once. Every message has one holder, once.
 func noTwoHolders(b *fixture) {
 	const total, processes = 400, 4
 	var ms []nixie.Message
@@ -290,7 +289,7 @@ func noTwoHolders(b *fixture) {
 	same(b, "succeeded", b.info().Succeeded, total)
 }
 
-// drain claims and completes until nothing is left.
+// drain claims and completes until the queue is empty.
 func drain(b *fixture, st store.Store, batch int, seen func([]*nixie.Delivery)) error {
 	for {
 		ds, err := st.Claim(b.ctx, work, nixie.Want{Max: batch})
@@ -310,7 +309,7 @@ func drain(b *fixture, st store.Store, batch int, seen func([]*nixie.Delivery)) 
 	}
 }
 
-// impossibleQueue refuses a queue that no message can be in, before a store is asked.
+// impossibleQueue refuses a queue name that no message can have, before the store is asked.
 func impossibleQueue(b *fixture) {
 	for _, name := range []string{"a\x00b", "\xff", strings.Repeat("x", nixie.MaxName+1)} {
 		_, err := b.st.Claim(b.ctx, name, nixie.Want{Max: 1})

@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// later is what is buried when the message of a letter died again with a foreign broker,
-// after so many more redrives.
+// later returns the letter as it is after a later death with a foreign broker, with this many more
+// redrives.
 func (b *fixture) later(l nixie.Letter, redrives int, text string) nixie.Letter {
 	next := l
 	next.Message.ID, next.Message.Origin, next.Message.DedupeKey = nixie.ID{}, nil, ""
@@ -19,7 +19,8 @@ func (b *fixture) later(l nixie.Letter, redrives int, text string) nixie.Letter 
 	next.Message.Attempts, next.Message.Deliveries, next.Message.Crashes = 2, 2, 0
 	next.DiedAt = b.clock.Now()
 	next.Message.EndedAt, next.LastFailedAt = next.DiedAt, next.DiedAt
-	next.Cause, next.Class, next.Reason, next.Signature, next.Fingerprint, next.Rule = nixie.CausePermanent, nixie.ClassPermanent, nixie.ReasonValidation, "other", "v1:bb", "validation"
+	next.Cause, next.Class, next.Reason = nixie.CausePermanent, nixie.ClassPermanent, nixie.ReasonValidation
+	next.Signature, next.Fingerprint, next.Rule = "other", "v1:bb", "validation"
 	next.Redrivable, next.NeedsReview, next.Note = false, true, "again"
 	f := nixie.Failure{Generation: next.Message.Generation, Attempt: 2, FailedAt: next.DiedAt, Class: next.Class, Reason: next.Reason,
 		Text: text, Decision: nixie.Bury}
@@ -27,8 +28,8 @@ func (b *fixture) later(l nixie.Letter, redrives int, text string) nixie.Letter 
 	return next
 }
 
-// diesElsewhere shows that a letter whose message a broker took, and that died there again,
-// is that letter, whoever redrove it; a repeat changes nothing.
+// diesElsewhere shows that a letter stays the same letter when a broker took its message and the
+// message died there, whether the store or the broker redrove it. A repeat changes nothing.
 func diesElsewhere(b *fixture) {
 	ways := map[string]func(nixie.ID){
 		"confirmed": func(id nixie.ID) { b.ok(b.resolve(id, store.OnConfirm)) },
@@ -52,7 +53,7 @@ func diesElsewhere(b *fixture) {
 	}
 }
 
-// comesBack buries a later death of a letter and compares what is there then.
+// comesBack adopts a later death of a letter and compares the letter and message afterwards.
 func (b *fixture) comesBack(l, next nixie.Letter) {
 	b.Helper()
 	r, err := b.buryOne(next)
@@ -74,15 +75,15 @@ func (b *fixture) comesBack(l, next nixie.Letter) {
 	same(b, "died", got.DiedAt.Equal(next.DiedAt), true)
 	same(b, "first failed", got.FirstFailedAt.Equal(l.FirstFailedAt), true)
 	same(b, "resolved", got.ResolvedAt.IsZero(), true)
-	same(b, "longer life", got.Revision > l.Revision, true)
+	same(b, "revision grows", got.Revision > l.Revision, true)
 	counts, _, err := b.st.Count(b.ctx, nixie.Filter{IDs: []nixie.ID{l.ID}, Statuses: []nixie.Status{next.Status}},
 		store.Counting{By: []store.GroupBy{store.ByStatus}})
 	b.ok(err)
 	same(b, "counted", store.Sizes(counts[0])[string(next.Status)], int64(1))
 }
 
-// diesElsewhereTooLate shows what is no later death: one before the last redrive, and one of
-// a message that is on its way here.
+// diesElsewhereTooLate refuses deaths that are not later: one before the last redrive, and one of a
+// message that is queued or leased here.
 func diesElsewhereTooLate(b *fixture) {
 	l := b.adopted(b.foreign("k"))
 	b.ok(b.resolve(l.ID, store.OnConfirm))
@@ -101,9 +102,9 @@ func diesElsewhereTooLate(b *fixture) {
 	duplicate(2)
 }
 
-// diesElsewhereOutOfItsStream shows that the message of a letter that is here and died
-// elsewhere left the order of its stream, took its key, was leased there as often as it was
-// delivered, and has the history that it had, however little is known of its later life.
+// diesElsewhereOutOfItsStream shows a message after a death elsewhere: it has left its stream and
+// holds its key, each delivery counted as a lease, and its history is kept even if little is known
+// of the later generation.
 func diesElsewhereOutOfItsStream(b *fixture) {
 	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: nixie.DedupeActive})
 	l := b.dead("head", nixie.StatusOpen, nixie.Stream("s"), nixie.DedupeKey("k"))

@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// confirmed shows what a redrive to a broker does once that has the message: nobody
-// gets it here, and its item is done; whether it was queued again before or not.
+// confirmed shows a redrive to a broker that took the message: no worker gets the message here, and
+// the item is done. It makes no difference whether the message was queued again before.
 func confirmed(b *fixture) {
 	for n, before := range [...]bool{true, false} {
 		l := b.dead("a", nixie.StatusOpen)
@@ -18,12 +18,12 @@ func confirmed(b *fixture) {
 		var list []store.Resolution
 		own := op.ID
 		if before {
-			list, own = append(list, store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "mended",
+			list, own = append(list, store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "fixed",
 				Operation: own}), nixie.ID{}
 		}
 		b.clock.Advance(time.Second)
 		for _, err := range b.st.Resolve(b.ctx, append(list,
-			store.Resolution{Letter: l.ID, Event: store.OnConfirm, Actor: "ann", Reason: "mended", Operation: own})) {
+			store.Resolution{Letter: l.ID, Event: store.OnConfirm, Actor: "ann", Reason: "fixed", Operation: own})) {
 			b.ok(err)
 		}
 		same(b, "claimed", len(b.claim(10)), 0)
@@ -50,8 +50,8 @@ func confirmed(b *fixture) {
 
 func exactly(n int64) nixie.Range { return nixie.Range{Min: &n, Max: &n} }
 
-// confirmedKeyAndStream shows that what a broker took holds up nobody: neither its key,
-// which somebody else may have by now, nor its stream.
+// confirmedKeyAndStream shows that a message that a broker took blocks nothing: neither its key,
+// which another message may hold by now, nor its stream.
 func confirmedKeyAndStream(b *fixture) {
 	for _, scope := range [...]nixie.DedupeScope{nixie.DedupeActive, nixie.DedupeUnresolved} {
 		b.configure(nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: scope})
@@ -75,8 +75,8 @@ func confirmedKeyAndStream(b *fixture) {
 	}
 }
 
-// confirmedMany confirms all that an operation is about at once, alike and not: each has
-// its own answer, as if it had come alone, and a repeat changes nothing.
+// confirmedMany confirms all letters of an operation in one call, of the same kind and of others.
+// Each has the answer that it would have alone, and a repeat changes nothing.
 func confirmedMany(b *fixture) {
 	const letters = 30
 	var ids []nixie.ID
@@ -97,13 +97,13 @@ func confirmedMany(b *fixture) {
 	b.ok(b.resolve(ids[7], store.OnDiscard))
 	var list []store.Resolution
 	for i, id := range ids {
-		r := store.Resolution{Letter: id, Event: store.OnConfirm, Actor: "ann", Reason: "mended", Operation: op.ID}
+		r := store.Resolution{Letter: id, Event: store.OnConfirm, Actor: "ann", Reason: "fixed", Operation: op.ID}
 		if i == 8 {
 			r.Skip = "too large"
 		}
 		list = append(list, r)
 	}
-	list = append(list, store.Resolution{Letter: b.idOf("nobody"), Event: store.OnConfirm, Actor: "ann", Reason: "mended",
+	list = append(list, store.Resolution{Letter: b.idOf("unknown"), Event: store.OnConfirm, Actor: "ann", Reason: "fixed",
 		Operation: op.ID})
 	for i, err := range b.st.Resolve(b.ctx, list) {
 		switch i {
@@ -137,8 +137,8 @@ func confirmedMany(b *fixture) {
 	})
 }
 
-// confirmedInOrder records many confirmations of one call in its order, also where some of
-// them free a key and cannot be done together with the others.
+// confirmedInOrder shows that many confirmations of one call are applied in its order, also if some
+// of them free a key and the store cannot apply them with the others.
 func confirmedInOrder(b *fixture) {
 	var list []store.Resolution
 	for i := range 20 {
@@ -147,7 +147,7 @@ func confirmedInOrder(b *fixture) {
 			opts = append(opts, nixie.DedupeKey(fmt.Sprint(i)))
 		}
 		list = append(list, store.Resolution{Letter: b.dead("a", nixie.StatusOpen, opts...).ID, Event: store.OnConfirm, Actor: "ann",
-			Reason: "mended"})
+			Reason: "fixed"})
 	}
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
 	for i := range list {

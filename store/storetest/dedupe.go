@@ -34,8 +34,7 @@ func dedupeClauses() []clause {
 	}
 }
 
-// again enqueues another message with the dedupe key k and expects that the
-// key is free or held.
+// again enqueues another message with the dedupe key k, and expects the key to be free or held.
 func (b *fixture) again(holder nixie.ID) {
 	b.Helper()
 	r, err := b.st.Enqueue(b.ctx, message("other", nixie.DedupeKey("k")))
@@ -109,8 +108,8 @@ func replaceExisting(b *fixture) {
 	same(b, "hash", ds[0].Hash, nixie.HashBody([]byte("new")))
 }
 
-// replaceAll replaces a message by one with more said, then by one with less: the
-// key of the holder is what it was called by, so only another key takes its place.
+// replaceAll replaces a message by one with more fields, then by one with fewer. The holder keeps
+// its key unless the new message has another.
 func replaceAll(b *fixture) {
 	first := message("a", nixie.DedupeKey("k"), nixie.WithHeader("old", "1"), nixie.Stream("s"), nixie.Priority(2))
 	first.Origin = &nixie.Origin{System: "kafka", Channel: "c", MessageID: "1"}
@@ -150,8 +149,8 @@ func replaceAll(b *fixture) {
 	b.keys(b.claim(9), "b")
 }
 
-// replaceAudited replaces a message, twice in one call, and asks for the hash of each body
-// that was lost. What is refused leaves no entry.
+// replaceAudited replaces a message twice in one call and finds the hash of each lost body in the
+// audit. A refused replacement leaves no entry.
 func replaceAudited(b *fixture) {
 	var want []string
 	given := message("a", nixie.DedupeKey("k"), nixie.OnConflict(nixie.ReplaceExisting))
@@ -267,8 +266,8 @@ func scopeEver(b *fixture) {
 	same(b, "receipt", r[0], nixie.Receipt{ID: l.Message.ID, Duplicate: true})
 }
 
-// scopeChanges shows that keys that are held stay held, until the message moves
-// on, and that keys that were released stay free, and that neither is damage.
+// scopeChanges shows that held keys stay held until the message moves on, that released keys stay
+// free, and that the store finds no damage in either.
 func scopeChanges(b *fixture) {
 	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeEver})
 	done := b.took("a", nixie.DedupeKey("k"))
@@ -324,7 +323,7 @@ func lateFinisherKeepsKey(b *fixture) {
 	b.again(id)
 }
 
-// B065: a key was removed by a job that no longer had it.
+// B065: a job removed a key that it no longer held.
 func lateFinisherOfLease(b *fixture) {
 	late := b.took("a", nixie.DedupeKey("k"))
 	b.clock.Advance(31 * time.Second)
@@ -336,8 +335,8 @@ func lateFinisherOfLease(b *fixture) {
 	b.again(newer)
 }
 
-// letterKeepsNewersKey discards the letter of a message that lost its key when it
-// died, after a newer one took it.
+// letterKeepsNewersKey discards the letter of a message that lost its key at its death, after a
+// newer message took the key.
 func letterKeepsNewersKey(b *fixture) {
 	d := b.took("a", nixie.DedupeKey("k"))
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))

@@ -19,7 +19,7 @@ func editClauses() []clause {
 	}
 }
 
-// seeOriginal is what can be compared of what was before an edit.
+// seeOriginal returns the fields of an original that can be compared.
 func seeOriginal(o *nixie.Original) string {
 	if o == nil {
 		return ""
@@ -27,16 +27,17 @@ func seeOriginal(o *nixie.Original) string {
 	return fmt.Sprintf(" original %q %v %x of %s by %s", o.Body, o.Headers, o.Hash, at(o.At), o.By)
 }
 
-// editing is a redrive of a letter as it is now, with another body and other headers.
+// editing returns a redrive of a letter in its present revision, with another body and other
+// headers.
 func (b *fixture) editing(id nixie.ID, body string, headers ...nixie.Header) store.Resolution {
 	b.Helper()
 	return store.Resolution{
-		Letter: id, Event: store.OnRedrive, Actor: "ann", Reason: "mended", Force: true,
+		Letter: id, Event: store.OnRedrive, Actor: "ann", Reason: "fixed", Force: true,
 		Edit: &store.Edit{Body: []byte(body), Headers: headers, Revision: b.letter(id).Revision},
 	}
 }
 
-// amends are the reasons of the edits of a letter, as the audit has them.
+// amends returns the reasons of a letter's edits from the audit.
 func (b *fixture) amends(id nixie.ID) (list []string) {
 	b.Helper()
 	entries, err := allEntries(b.ctx, b.st, work)
@@ -52,11 +53,11 @@ func (b *fixture) amends(id nixie.ID) (list []string) {
 func originalKept(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen, nixie.WithHeader("colour", "red"), nixie.DedupeKey("k"))
 	first := b.clock.Now()
-	b.ok(b.resolution(b.editing(l.ID, "mended", nixie.Header{Name: "colour", Value: "blue"})))
+	b.ok(b.resolution(b.editing(l.ID, "fixed", nixie.Header{Name: "colour", Value: "blue"})))
 	d := b.take("a")
-	same(b, "body that is handed out", string(d.Body), "mended")
+	same(b, "body that is handed out", string(d.Body), "fixed")
 	same(b, "header that is handed out", fmt.Sprint(d.Headers), "[{colour blue}]")
-	same(b, "hash that is handed out", d.Hash, nixie.HashBody([]byte("mended")))
+	same(b, "hash that is handed out", d.Hash, nixie.HashBody([]byte("fixed")))
 	b.clock.Advance(1)
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	b.ok(b.resolution(b.editing(l.ID, "")))
@@ -71,7 +72,7 @@ func originalKept(b *fixture) {
 		seeOriginal(&nixie.Original{Body: l.Message.Body, Headers: l.Message.Headers, Hash: l.Message.Hash, At: first, By: "ann"}))
 	amends := b.amends(l.ID)
 	same(b, "edits in the audit", len(amends), 2)
-	before, after := fmt.Sprintf("%x", l.Message.Hash), fmt.Sprintf("%x", nixie.HashBody([]byte("mended")))
+	before, after := fmt.Sprintf("%x", l.Message.Hash), fmt.Sprintf("%x", nixie.HashBody([]byte("fixed")))
 	same(b, "first edit", strings.HasPrefix(amends[0], "ann: edited: body sha256 "+before+" → "+after+", headers sha256 "), true)
 	same(b, "second edit", strings.HasPrefix(amends[1], "ann: edited: body sha256 "+after+" → "), true)
 	short, _, err := b.st.Letters(b.ctx, nixie.Filter{}, store.Page{Bodies: true})
@@ -88,8 +89,7 @@ func emptyEdit(b *fixture) {
 	same(b, "edits in the audit", len(b.amends(l.ID)), 0)
 }
 
-// editOfChanged shows that no edit is lost under another that was made from the same
-// letter.
+// editOfChanged shows that an edit is not lost when another edit was made from the same revision.
 func editOfChanged(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	late := b.editing(l.ID, "late")
@@ -120,7 +120,7 @@ func editLimits(b *fixture) {
 func editInOperation(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
-	r := b.editing(l.ID, "mended")
+	r := b.editing(l.ID, "fixed")
 	r.Operation = op.ID
 	b.ok(b.resolution(r))
 	got, _ := b.operation(op.ID, 0)
@@ -136,7 +136,7 @@ func editInOperation(b *fixture) {
 
 func purgedOriginal(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
-	b.ok(b.resolution(b.editing(l.ID, "mended")))
+	b.ok(b.resolution(b.editing(l.ID, "fixed")))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
 	b.purge(l.ID)
 	b.sound()

@@ -71,7 +71,7 @@ func everyFieldComesBack(b *fixture) {
 	}
 }
 
-// farMoments keeps what is due in the year 9999 until then, as people write never.
+// farMoments keeps a message for the year 9999, which people use for never, until then.
 func farMoments(b *fixture) {
 	never := time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
 	b.put("later", func(m *nixie.Message) { m.NotBefore = never })
@@ -88,7 +88,7 @@ func farMoments(b *fixture) {
 	same(b, "expired", ds[0].ExpiresAt.Before(b.clock.Now()), false)
 }
 
-// impossibleOrigin refuses an origin whose time has no form in UTC, and so the message.
+// impossibleOrigin refuses a message whose origin has a time without a form in UTC.
 func impossibleOrigin(b *fixture) {
 	late := time.Date(9999, time.December, 31, 23, 59, 59, 0, time.FixedZone("west", -3600))
 	b.unchanged(func() {
@@ -206,8 +206,8 @@ func laterOfBoth(b *fixture) {
 	b.keys(b.claim(5), "a")
 }
 
-// bodiesComeBack walks bodies of 0 bytes to 1 MiB through all ways in which
-// they are handed over: delivery, second delivery, listing, letter, redrive.
+// bodiesComeBack takes bodies of 0 bytes to 1 MiB through all calls that return them: delivery,
+// second delivery, listing, letter, redrive.
 func bodiesComeBack(b *fixture) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []int{0, 1, 255, 4095, 4096, 4097, 65_536, 1 << 20} {

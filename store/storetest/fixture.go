@@ -11,8 +11,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// fixture is what a clause lies on: a fresh store with one process, and the calls
-// that are not what the clause is about.
+// fixture has a fresh store with one process, and the calls that clauses share.
 type fixture struct {
 	testing.TB
 	ctx    context.Context
@@ -112,7 +111,7 @@ func (b *fixture) claimBy(st store.Store, n int) []*nixie.Delivery {
 	return ds
 }
 
-// take claims one message, which has to have that key.
+// take claims one message and checks its key.
 func (b *fixture) take(key string) *nixie.Delivery {
 	b.Helper()
 	ds := b.claim(1)
@@ -140,7 +139,7 @@ func (b *fixture) settleBy(st store.Store, s nixie.Settlement) error {
 	return errs[0]
 }
 
-// failure makes what a worker would report about a delivery now.
+// failure makes the report of a worker about a delivery now.
 func (b *fixture) failure(d *nixie.Delivery, text string) *nixie.Failure {
 	return &nixie.Failure{
 		Generation: d.Generation, Attempt: d.Attempts, StartedAt: b.clock.Now(), FailedAt: b.clock.Now(),
@@ -148,7 +147,7 @@ func (b *fixture) failure(d *nixie.Delivery, text string) *nixie.Failure {
 	}
 }
 
-// burial is an ordinary one.
+// burial returns an ordinary burial.
 func burial(status nixie.Status) *nixie.Burial {
 	return &nixie.Burial{
 		Cause: nixie.CauseExhausted, Status: status, Signature: "handler: it fails", Fingerprint: "v1:aa",
@@ -156,14 +155,14 @@ func burial(status nixie.Status) *nixie.Burial {
 	}
 }
 
-// dying is the settlement that buries a delivery.
+// dying returns a settlement that buries a delivery.
 func (b *fixture) dying(d *nixie.Delivery, status nixie.Status) nixie.Settlement {
 	f := b.failure(d, "it fails")
 	f.Decision = nixie.Bury
 	return nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: burial(status)}
 }
 
-// dead brings one message from nothing to the office.
+// dead makes a letter: it enqueues, claims and buries a message.
 func (b *fixture) dead(key string, status nixie.Status, opts ...nixie.Option) nixie.Letter {
 	b.Helper()
 	d := b.took(key, opts...)
@@ -171,7 +170,7 @@ func (b *fixture) dead(key string, status nixie.Status, opts ...nixie.Option) ni
 	return b.letterOf(d.ID)
 }
 
-// quarantined brings one message into quarantine, which takes two deaths.
+// quarantined makes a letter in quarantine, which takes two deaths.
 func (b *fixture) quarantined(key string, opts ...nixie.Option) nixie.Letter {
 	b.Helper()
 	l := b.dead(key, nixie.StatusOpen, opts...)
@@ -193,7 +192,7 @@ func (b *fixture) resolution(r store.Resolution) error {
 	return errs[0]
 }
 
-// amend applies one change that needs no more than its verb.
+// amend applies a change that needs nothing but its verb.
 func (b *fixture) amend(id nixie.ID, verb store.ChangeVerb) error {
 	b.Helper()
 	return b.change(id, change(verb))
@@ -203,7 +202,7 @@ func change(verb store.ChangeVerb) store.Change {
 	return store.Change{Verb: verb, Actor: "ann", Reason: "because"}
 }
 
-// holding is the change that puts a queued message on hold.
+// holding returns the change that holds a queued message.
 func (b *fixture) holding(reason string) store.Change {
 	c := change(store.Hold)
 	c.Reason, c.Burial = reason, burial(nixie.StatusReview)
@@ -297,19 +296,19 @@ func pages[T any](list func(store.Page) ([]T, string, error)) ([]T, error) {
 	}
 }
 
-// state expects where a message is.
+// state expects a message in this state.
 func (b *fixture) state(id nixie.ID, want nixie.State) {
 	b.Helper()
 	same(b, "state of "+b.record(id).Key, b.record(id).State, want)
 }
 
-// status expects where a letter is.
+// status expects a letter in this status.
 func (b *fixture) status(id nixie.ID, want nixie.Status) {
 	b.Helper()
 	same(b, "status of the letter", b.letter(id).Status, want)
 }
 
-// info is the overview of the queue work.
+// info returns the overview of the queue work.
 func (b *fixture) info() store.QueueInfo {
 	b.Helper()
 	all, err := b.st.Queues(b.ctx, store.QueueQuery{})
@@ -333,8 +332,8 @@ func (b *fixture) sound() {
 	b.ok(st.Close())
 }
 
-// snapshot is everything that can be seen of a store, to show that a refused
-// call changed nothing.
+// snapshot prints everything that a reader sees of a store, to show that a refused call changed
+// nothing.
 func (b *fixture) snapshot() string {
 	b.Helper()
 	messages, err := allMessages(b.ctx, b.st, nixie.Filter{})
@@ -344,7 +343,7 @@ func (b *fixture) snapshot() string {
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)
 	letters := b.letters(nixie.Filter{})
-	for i := range messages { // the hash stands for the body, which may be long
+	for i := range messages { // the hash replaces the body, which may be long
 		messages[i].Hash, messages[i].Body = nixie.HashBody(messages[i].Body), nil
 		unpoint(&messages[i].Message, messages[i].History)
 	}
@@ -357,8 +356,7 @@ func (b *fixture) snapshot() string {
 	return fmt.Sprintf("%+v\n%+v\n%+v\n%+v", messages, letters, infos, entries)
 }
 
-// unpoint puts values in the place of pointers, of which a snapshot would show
-// the address.
+// unpoint replaces pointers by their values, because a snapshot would show addresses.
 func unpoint(m *nixie.Message, history []nixie.Failure) {
 	if m.Origin != nil {
 		m.Key += fmt.Sprintf(" from %+v", *m.Origin)

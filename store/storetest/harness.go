@@ -1,9 +1,11 @@
-// Package storetest is the suite that every store passes. [Run] checks the
-// contract of package store clause by clause, [Model] compares a store with
-// store/memory under random operations, [Invariants] checks what must hold of
-// any store at any time, and [Bench] measures.
+// Package storetest is the suite that every store passes.
 //
-// A store's own tests need a [Harness] and one line each:
+//	Run         checks the contract of package store clause by clause
+//	Model       compares a store with store/memory under random operations
+//	Invariants  checks rules that hold for any store at any time
+//	Bench       measures
+//
+// The tests of a store need a [Harness] and one line each:
 //
 //	func TestStore(t *testing.T)      { storetest.Run(t, harness) }
 //	func TestModel(t *testing.T)      { storetest.Model(t, harness) }
@@ -20,32 +22,30 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// Harness says how to get a store to test.
+// Harness makes stores to test.
 type Harness struct {
-	// Open makes a new and empty store that tells the time by clock. It ends
-	// the test when it cannot.
+	// Open makes a new and empty store whose time is that of clock. It ends the test if it cannot.
 	Open func(t testing.TB, clock *Clock) Shared
 
-	// Begin begins a transaction of the caller in what Join returned. It is
-	// nil for stores that cannot be bound to one; others also run the clauses
-	// on transactions, and the model makes some.
+	// Begin begins a transaction of the caller in a store that Join returned. It is nil for stores
+	// without such transactions. With it, the clauses on transactions run too, and the model makes
+	// transactions.
 	Begin func(ctx context.Context, st store.Store) (OpenTx, error)
 }
 
-// Shared is one store that several processes use. All functions are called
-// from one goroutine at a time.
+// Shared is one store that several processes use. All functions are called from one goroutine at a
+// time.
 type Shared struct {
-	// Join opens the store as one more process does. The owner's name is not
-	// used twice.
+	// Join opens the store as one more process does. No owner name is used twice.
 	Join func(owner string) store.Store
-	// Crash ends what Join returned without a goodbye: it holds no locks and
-	// its leases are void at the next claim by anybody.
+	// Crash ends a process that Join returned, as a kill would: it holds no locks, and the next
+	// claim of any process ends its leases.
 	Crash func(store.Store)
-	// Close ends everything that was joined and is open, and removes the store.
+	// Close ends all open processes, and removes the store.
 	Close func()
 }
 
-// Memory is a store of package store/memory: what [Model] compares with.
+// Memory makes a store of package store/memory, with which [Model] compares.
 func Memory(_ testing.TB, clock *Clock) Shared {
 	first := memory.New(memory.Options{Clock: clock.Now})
 	return Shared{
@@ -66,15 +66,15 @@ func NewClock() *Clock {
 	return &Clock{now: time.Date(2026, time.March, 14, 15, 0, 0, 0, time.UTC)}
 }
 
-// Now is the time.
+// Now returns the time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Advance moves the time on by d, which is a whole number of milliseconds in
-// this package so that stores with coarse clocks can follow.
+// Advance moves the time on by d. This package uses whole milliseconds only, so that stores with
+// coarse clocks can follow.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,8 +133,8 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// RunTransactions checks the part of the contract on transactions of the caller
-// alone, for stores that can be bound to more than one kind of them.
+// RunTransactions checks the clauses on transactions of the caller alone, for stores that have
+// several kinds of them.
 func RunTransactions(t *testing.T, h Harness) { runClauses(t, h, txClauses(h.Begin)) }
 
 func runClauses(t *testing.T, h Harness, clauses []clause) {

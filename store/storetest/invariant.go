@@ -23,20 +23,17 @@ func Invariants(t testing.TB, st store.Store) {
 	}
 }
 
-// Broken says what is wrong with a store that nobody uses at the moment,
-// whatever was done to it before. It reads everything, through the contract
-// only, and asks the store to check itself:
+// Broken lists what is wrong with a store that no process uses at the moment. It reads everything
+// through the contract, and asks the store to check itself. It holds after any calls that
 //
-//   - every message is in one state, and what it shows agrees with that state;
-//   - counters are possible: attempts and crashes are at most the deliveries of
-//     a life, and the generation is redrives + 1;
-//   - every body has the hash that was taken at acceptance;
-//   - at most one unfinished message of a queue has a dedupe key;
-//   - every dead message has one letter, every letter has a message, and their
-//     states belong together;
-//   - the audit of a queue is a whole chain, and walking it through the table
-//     of moves leads every letter to the status that it has;
-//   - the overview counts what is there.
+//	every message is in one state, and its fields agree with it;
+//	attempts and crashes are at most deliveries, and the generation is redrives + 1;
+//	every body has the hash that was taken at acceptance;
+//	at most one unfinished message of a queue holds a dedupe key;
+//	every dead message has one letter, every letter has a message, and their states agree;
+//	the audit of a queue is an unbroken chain, and leads every letter through the table of moves to
+//	its status;
+//	the overview has the right counts.
 func Broken(ctx context.Context, st store.Store) ([]string, error) {
 	c := inspector{messages: map[nixie.ID]*store.Record{}, letters: map[nixie.ID]*nixie.Letter{}, status: map[nixie.ID]nixie.Status{},
 		pruned: map[string]bool{}}
@@ -82,8 +79,8 @@ type inspector struct {
 	broken   []string
 	messages map[nixie.ID]*store.Record
 	letters  map[nixie.ID]*nixie.Letter
-	status   map[nixie.ID]nixie.Status // of a letter, from the audit alone
-	pruned   map[string]bool           // queues whose audit does not begin with its first entry
+	status   map[nixie.ID]nixie.Status // of a letter, computed from the audit
+	pruned   map[string]bool           // queues whose first audit entry was pruned
 }
 
 func (c *inspector) want(ok bool, format string, args ...any) {
@@ -166,7 +163,7 @@ func (c *inspector) lookAtChain(queue string, entries []store.AuditEntry) {
 		if c.letters[e.Subject] == nil || e.Event == store.OnNote || e.Event == store.OnAmend {
 			continue
 		}
-		if first > 1 && c.status[e.Subject] == "" { // its birth was pruned
+		if first > 1 && c.status[e.Subject] == "" { // the entry of its first death was pruned
 			c.status[e.Subject] = after(e.Event)
 			continue
 		}
@@ -177,7 +174,7 @@ func (c *inspector) lookAtChain(queue string, entries []store.AuditEntry) {
 	}
 }
 
-// after is the status that an event leads to from wherever it is allowed.
+// after returns the status to which an event leads from any status that allows it.
 func after(on store.Event) nixie.Status {
 	for _, m := range store.LetterMoves() {
 		if m.On == on {
@@ -187,8 +184,8 @@ func after(on store.Event) nixie.Status {
 	return ""
 }
 
-// lookAtCounts compares what needs no clock: what is ready is told apart from
-// what is scheduled by checkCounts, which knows the time.
+// lookAtCounts compares the counts that do not depend on the time. checkCounts, which knows the
+// time, compares ready and scheduled messages.
 func (c *inspector) lookAtCounts(infos []store.QueueInfo, messages []store.Record) {
 	counts := recount(messages, c.letters, time.Time{})
 	for i := range infos {
@@ -209,7 +206,7 @@ func (c *inspector) lookAtCounts(infos []store.QueueInfo, messages []store.Recor
 	}
 }
 
-// recount counts by hand what an overview shows.
+// recount computes an overview from the listings.
 func recount(messages []store.Record, letters map[nixie.ID]*nixie.Letter, now time.Time) map[string]store.QueueInfo {
 	status := map[nixie.ID]nixie.Status{}
 	for _, l := range letters {
@@ -263,7 +260,8 @@ func checkCounts(b *fixture, st store.Store, now time.Time) {
 	counts := recount(messages, letters, now)
 	for _, got := range infos {
 		want := counts[got.Name]
-		want.Name, want.Settings, want.OldestAt, want.NextAt, want.BlockedAt = got.Name, got.Settings, got.OldestAt, got.NextAt, got.BlockedAt
+		want.Name, want.Settings = got.Name, got.Settings
+		want.OldestAt, want.NextAt, want.BlockedAt = got.OldestAt, got.NextAt, got.BlockedAt
 		want.Retried, want.Died, want.Discards = got.Retried, got.Died, got.Discards
 		want.Ready, want.Blocked = want.Ready-got.Blocked, got.Blocked
 		same(b, "overview", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))

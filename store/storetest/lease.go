@@ -25,14 +25,16 @@ func leaseClauses() []clause {
 	}
 }
 
-// lost is a way in which a lease ends before its holder speaks.
+// lost is a way in which a lease ends before its holder settles.
 type lost struct {
 	name string
 	end  func(b *fixture, d *nixie.Delivery)
 }
 
 func waysToLose() []lost {
-	complete := func(b *fixture, d *nixie.Delivery) { b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete})) }
+	complete := func(b *fixture, d *nixie.Delivery) {
+		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
+	}
 	return []lost{
 		{"expired", func(b *fixture, _ *nixie.Delivery) { b.clock.Advance(30 * time.Second) }},
 		{"expired and seen", func(b *fixture, _ *nixie.Delivery) {
@@ -50,8 +52,12 @@ func waysToLose() []lost {
 			complete(b, b.claim(1)[0])
 		}},
 		{"retried", func(b *fixture, d *nixie.Delivery) { b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry})) }},
-		{"released", func(b *fixture, d *nixie.Delivery) { b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release})) }},
-		{"discarded", func(b *fixture, d *nixie.Delivery) { b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Discard})) }},
+		{"released", func(b *fixture, d *nixie.Delivery) {
+			b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
+		}},
+		{"discarded", func(b *fixture, d *nixie.Delivery) {
+			b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Discard}))
+		}},
 		{"buried", func(b *fixture, d *nixie.Delivery) { b.ok(b.settle(b.dying(d, nixie.StatusOpen))) }},
 		{"buried and redriven", func(b *fixture, d *nixie.Delivery) {
 			b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
@@ -61,8 +67,8 @@ func waysToLose() []lost {
 	}
 }
 
-// lateCalls tries every verb and an extend on leases that were lost in every
-// way, of messages of both sides: nothing may change.
+// lateCalls tries every verb and an extend on leases that ended in every way, of messages in
+// batches and with rows of their own. Nothing changes.
 func lateCalls(b *fixture) {
 	verbs := []nixie.Verb{nixie.Complete, nixie.Retry, nixie.Release, nixie.Discard, nixie.Bury, nixie.Hold, nixie.Halt}
 	for _, way := range waysToLose() {
@@ -232,8 +238,7 @@ func extendOfNothing(b *fixture) {
 	b.complete(d)
 }
 
-// extendTwice names deliveries of one batch twice in a call, with and without
-// a step to save.
+// extendTwice names deliveries of one batch twice in a call, with and without a new step.
 func extendTwice(b *fixture) {
 	b.put("a")
 	b.put("b")
@@ -261,8 +266,8 @@ func extendSavesSteps(b *fixture) {
 	}
 }
 
-// extendOneOfBatch extends one of three messages that were claimed together:
-// the other two leases end when they should.
+// extendOneOfBatch extends one of three messages that were claimed together. The other two leases
+// end in time.
 func extendOneOfBatch(b *fixture) {
 	b.put("a")
 	b.put("b")

@@ -88,8 +88,8 @@ func bytesOfACall(b *fixture) {
 	})
 }
 
-// bytesOfAClaim claims more bodies than one call may carry, each in a stream of its own:
-// new ones, and ones that were tried before together with new ones.
+// bytesOfAClaim claims more bodies than one call may carry, each in a stream of its own: new
+// messages, and suspects together with new ones.
 func bytesOfAClaim(b *fixture) {
 	const fit = nixie.MaxBatchBytes / nixie.MaxBody
 	body := make([]byte, nixie.MaxBody)
@@ -181,7 +181,7 @@ func closeTwice(b *fixture) {
 func wakeTells(b *fixture) {
 	wake := b.st.Features().Wake
 	if wake == nil {
-		b.Skip("the store wakes nobody")
+		b.Skip("the store has no Wake")
 	}
 	rang := func(c <-chan struct{}) bool {
 		select {

@@ -30,7 +30,7 @@ func listClauses() []clause {
 	}
 }
 
-// manyLetters makes n letters of random properties by a few calls.
+// manyLetters makes n letters with random properties, in a few calls.
 func (b *fixture) manyLetters(n int, random *rand.Rand) {
 	b.Helper()
 	for from := 0; from < n; from += 50 {
@@ -172,7 +172,7 @@ func badCursor(b *fixture) {
 	}
 }
 
-// randomFilter sets two parts of a filter to values that occur.
+// randomFilter sets two fields of a filter to values that occur.
 func (b *fixture) randomFilter(random *rand.Rand, all []nixie.Letter) nixie.Filter {
 	var f nixie.Filter
 	some := pick(random, all...)
@@ -272,8 +272,7 @@ func messageFiltersMean(b *fixture) {
 	}
 }
 
-// anyCase finds letters and messages by texts in capitals and small letters, also
-// those that ASCII does not have.
+// anyCase finds letters and messages by texts in upper and lower case, also beyond ASCII.
 func anyCase(b *fixture) {
 	d := b.took("a")
 	s := b.dying(d, nixie.StatusOpen)
@@ -328,7 +327,7 @@ func groupsMatch(b *fixture) {
 	}
 }
 
-// letterCounts counts by all properties at once, and by each alone.
+// letterCounts counts by all properties in one call, and by each in a call of its own.
 func letterCounts(b *fixture) {
 	random := rand.New(rand.NewPCG(9, 10))
 	b.manyLetters(300, random)
@@ -371,7 +370,7 @@ func groupKeys() map[store.GroupBy]func(*nixie.Letter) string {
 	}
 }
 
-// yesNo is how filters write a flag, so that the key of a group can be one.
+// yesNo writes a flag as filters do, so that it can be the key of a group.
 func yesNo(b bool) string {
 	if b {
 		return "yes"
@@ -379,7 +378,7 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// regroup counts letters by hand.
+// regroup counts letters one by one.
 func regroup(ls []nixie.Letter, key func(*nixie.Letter) string) map[string]*store.Group {
 	groups := map[string]*store.Group{}
 	slices.SortFunc(ls, func(a, b nixie.Letter) int { return a.DiedAt.Compare(b.DiedAt) })

@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Clauses of calls about many messages at once. A store may write those together;
-// each still gets the answer that it would get alone.
+// manyClauses have calls about many messages at once. A store may write those together. Each part
+// still gets the answer that it would get alone.
 func manyClauses() []clause {
 	return []clause{
 		{"MembersOfAClaim", manyMembers},
@@ -20,11 +20,11 @@ func manyClauses() []clause {
 	}
 }
 
-// many is more than a store writes by one statement.
+// many is more than a store writes with one statement.
 const many = 100
 
-// settleMany settles deliveries by one verb in one call, in an order that is not
-// theirs, and expects lease-lost for those in lost and success for the others.
+// settleMany settles deliveries by one verb in one call, in another order than they came, and
+// expects lease-lost for those in lost and success for the others.
 func (b *fixture) settleMany(ds []*nixie.Delivery, verb nixie.Verb, lost ...int) {
 	b.Helper()
 	sts := make([]nixie.Settlement, len(ds))
@@ -46,7 +46,7 @@ func (b *fixture) settleMany(ds []*nixie.Delivery, verb nixie.Verb, lost ...int)
 	}
 }
 
-// all is 0, 1 … n−1.
+// all returns 0, 1 … n−1.
 func all(n int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -63,7 +63,7 @@ func manyMembers(b *fixture) {
 	b.settleMany(ds[:many], nixie.Complete, 40, 50)
 	same(b, "succeeded", b.info().Succeeded, many-1)
 	b.unchanged(func() { b.settleMany(ds[:many], nixie.Complete, all(many)...) })
-	b.settleMany(append(ds[many:len(ds):len(ds)], ds[many]), nixie.Complete, 0) // of two about one message the first counts, and the order is turned round
+	b.settleMany(append(ds[many:len(ds):len(ds)], ds[many]), nixie.Complete, 0) // the first of two settlements of one message counts
 	same(b, "succeeded in the end", b.info().Succeeded, 2*many-1)
 }
 
@@ -114,9 +114,8 @@ func manyLate(b *fixture) {
 	})
 }
 
-// lateFinisherOfWhatWentOn settles a member of a claim that went on since, to a later
-// life or to another queue: it is no member any more, and is not taken for one of the
-// others, one of which would be lost.
+// lateFinisherOfWhatWentOn settles a member of a claim that has moved on, to a later generation or
+// to another queue. The store does not take it for another member, which would be lost then.
 func lateFinisherOfWhatWentOn(b *fixture) {
 	redriven := func(d *nixie.Delivery) {
 		b.ok(b.settle(b.dying(d, nixie.StatusOpen)))

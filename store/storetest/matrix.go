@@ -9,16 +9,15 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// matrixRow is one row of the matrix of decisions: what M1 is, what was done for M2
-// behind it, and what is expected of M2, written by hand. Release is a lease that is
-// given back; the mark lets one message pass.
+// matrixRow is one row of the matrix of decisions: the state of M1, the change of M2 behind it, and
+// what the contract says of M2. Released means that the lease was given back; marked means MayPass.
 type matrixRow struct {
 	order    nixie.Order
 	m1       string
 	m2       string
 	claimed  bool   // M2 can be claimed
-	gap      bool   // and is told that it comes out of order
-	ordering string // what it means
+	gap      bool   // M2 has OrderGap
+	ordering string // the reason, in words
 }
 
 const (
@@ -36,13 +35,13 @@ const (
 func matrixRows() []matrixRow {
 	return []matrixRow{
 		{nixie.OrderStrict, scheduled, untouched, false, false, "M2 waits for M1's retry"},
-		{nixie.OrderStrict, scheduled, released, false, false, "a lease that is given back moves nobody forward"},
+		{nixie.OrderStrict, scheduled, released, false, false, "a lease that is given back moves no message forward"},
 		{nixie.OrderStrict, scheduled, marked, true, true, "the stream goes on without M1"},
-		{nixie.OrderStrict, poisoned, untouched, false, false, "M2 waits for somebody to decide about M1's letter"},
+		{nixie.OrderStrict, poisoned, untouched, false, false, "M2 waits for a decision about M1's letter"},
 		{nixie.OrderStrict, poisoned, marked, true, true, "M2 goes on without M1"},
 		{nixie.OrderStrict, poisoned, unblocked, true, true, "the stream goes on without M1"},
 		{nixie.OrderStrict, leased, untouched, false, false, "one at a time"},
-		{nixie.OrderStrict, leased, marked, false, false, "nobody passes one that is worked on"},
+		{nixie.OrderStrict, leased, marked, false, false, "no message passes one that is leased"},
 		{nixie.OrderStrict, ended, untouched, true, false, "as it should be"},
 		{nixie.OrderRelaxed, scheduled, untouched, true, true, "M2 goes on without M1"},
 		{nixie.OrderRelaxed, poisoned, untouched, true, true, "M2 goes on without M1"},
@@ -55,7 +54,7 @@ func matrixRows() []matrixRow {
 	}
 }
 
-// decisionMatrix walks the whole matrix and prints it.
+// decisionMatrix tries the whole matrix and prints it.
 func decisionMatrix(b *fixture) {
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-8s %-22s %-19s %-9s %-12s %s\n", "order", "M1", "M2's lease cleared", "M2", "told of gap", "ordering")
@@ -71,8 +70,7 @@ func decisionMatrix(b *fixture) {
 	b.Log(table.String())
 }
 
-// decide makes a row true in a queue of its own, and looks whether M2 can be
-// claimed.
+// decide makes the row true in a queue of its own, and tries to claim M2.
 func (b *fixture) decide(queue string, row *matrixRow) (claimed, gap bool) {
 	b.Helper()
 	b.ok(store.Configure(b.ctx, b.st, queue, nixie.QueueSettings{Order: row.order}, "ann", ""))
@@ -100,7 +98,7 @@ func (b *fixture) decide(queue string, row *matrixRow) (claimed, gap bool) {
 		b.ok(err)
 	case released, marked:
 		b.ok(b.amend(m2, store.MayPass))
-		for _, d := range claim(1) { // none while M1 is worked on
+		for _, d := range claim(1) { // none while M1 is leased
 			b.keys([]*nixie.Delivery{d}, "m2")
 			b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release, MayPass: row.m2 == marked}))
 		}
@@ -113,8 +111,8 @@ func (b *fixture) decide(queue string, row *matrixRow) (claimed, gap bool) {
 	return false, false
 }
 
-// oneHolder lets processes come and go: each stream has one holder at any time, one
-// that comes takes nothing away, and of one that vanishes only what it held moves.
+// oneHolder lets processes come and go. Each stream has one holder at any time. A new process takes
+// no stream from another, and when a process vanishes only its streams move.
 func oneHolder(b *fixture) {
 	const streams, each = 12, 3
 	b.ordered(nixie.OrderStrict, "")
@@ -136,14 +134,14 @@ func oneHolder(b *fixture) {
 			if other, taken := held[d.Stream]; taken {
 				b.Fatalf("stream %s is held by process %d and given to %d", d.Stream, other, process)
 			}
-			same(b, "place in "+d.Stream, d.Key, "0")
+			same(b, "position in "+d.Stream, d.Key, "0")
 			held[d.Stream] = process
 		}
 		return ds
 	}
 	first, second, third := take(0, 4, 4), take(1, 4, 4), take(2, 4, 4)
 	list = append(list, b.join())
-	take(3, 2, 0) // everything is held
+	take(3, 2, 0) // all streams are leased
 	b.shared.Crash(list[1])
 	for _, d := range second {
 		delete(held, d.Stream)

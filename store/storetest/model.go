@@ -16,45 +16,43 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Model does random operations to a store and to the reference store at the
-// same virtual time and compares everything that can be seen, after each: what
-// calls answer, which messages are claimed in which order, counters, lease
-// numbers, letters and overviews; and at the end the audit and the invariants.
-// Messages are compared by the order in which they were made, as their IDs
-// differ.
+// Model applies random operations to a store and to the reference store at the same virtual time.
+// After each it compares everything that can be seen: answers of calls, order of claims, counters,
+// lease numbers, letters and overviews. At the end it compares the audit and checks the invariants.
+// Messages are compared by the order in which they were made, because their IDs differ.
 //
-// It runs two parts of 100 checks of 60 steps on average; -rapid.checks and
-// -rapid.steps (half of the steps) change that.
+// It runs two parts, without and with faults, of 100 checks with 60 steps on average. The flags
+// -rapid.checks and -rapid.steps (half of the steps) change that.
 func Model(t *testing.T, h Harness) {
-	t.Run("Calm", func(t *testing.T) { model(t, h, false, 1) })
-	t.Run("Stormy", func(t *testing.T) { model(t, h, true, 1) })
+	t.Run("NoFaults", func(t *testing.T) { model(t, h, false, 1) })
+	t.Run("Faults", func(t *testing.T) { model(t, h, true, 1) })
 }
 
-// ModelWithoutFaults does what a seed stands for of the part of [Model] in which time stands
-// still: ten checks of 60 steps on average, or of 150 in a deep run, which compares what
-// readers see after every fourth: then most of the time is the store's, and not that of
-// looking at it. Answers of calls are compared always. It says how many checks there were.
+// ModelWithoutFaults runs the part of [Model] in which time stands still, from a seed: ten checks
+// of 60 steps on average, or of 150 in a deep run. A deep run compares what readers see after every
+// fourth step only, so that most of the time goes into the store. Answers of calls are always
+// compared. It returns the number of checks.
 func ModelWithoutFaults(t *testing.T, h Harness, seed uint64, deep bool) int {
 	return seededModel(t, h, false, seed, deep)
 }
 
-// ModelWithFaults is [ModelWithoutFaults] for the part in which time passes and processes come,
-// go and crash.
+// ModelWithFaults runs the part of [Model] in which time passes and processes come, go and crash,
+// as [ModelWithoutFaults] does.
 func ModelWithFaults(t *testing.T, h Harness, seed uint64, deep bool) int {
 	return seededModel(t, h, true, seed, deep)
 }
 
-func seededModel(t *testing.T, h Harness, stormy bool, seed uint64, deep bool) int {
+func seededModel(t *testing.T, h Harness, faults bool, seed uint64, deep bool) int {
 	const checks = 10
 	steps, every := 30, 1 // of each half of a check
 	if deep {
 		steps, every = 75, 4
 	}
-	// The library counts up from the seed it is given, so seeds lie far apart.
+	// The library counts up from the seed, so seeds differ in their high bits.
 	setFlag(t, "rapid.seed", strconv.FormatUint(seed<<32, 10))
 	setFlag(t, "rapid.checks", strconv.Itoa(checks))
 	setFlag(t, "rapid.steps", strconv.Itoa(steps))
-	model(t, h, stormy, every)
+	model(t, h, faults, every)
 	return checks
 }
 
@@ -72,8 +70,8 @@ func setFlag(t *testing.T, name, value string) {
 	})
 }
 
-// model compares what readers see after each so many steps.
-func model(t *testing.T, h Harness, stormy bool, every int) {
+// model runs one part. It compares what readers see after every n-th step.
+func model(t *testing.T, h Harness, faults bool, every int) {
 	rapid.Check(t, func(r *rapid.T) {
 		clock := NewClock()
 		m := &machine{
@@ -94,7 +92,7 @@ func model(t *testing.T, h Harness, stormy bool, every int) {
 		if h.Begin != nil {
 			actions["transact"] = m.transact
 		}
-		if stormy {
+		if faults {
 			actions["advance"], actions["crash"], actions["close"], actions["claim2"] = m.advance, m.crash, m.leave, m.claim
 			actions["prune"], actions["record"] = m.prune, m.record
 		}
@@ -104,19 +102,19 @@ func model(t *testing.T, h Harness, stormy bool, every int) {
 	})
 }
 
-// process is one process on both stores.
+// process is one process with a handle on each store.
 type process struct {
 	sut, ref store.Store
 	owner    string
 }
 
-// loan is one delivery of both stores, also after it was settled.
-type loan struct {
+// pair is the same delivery of both stores, also after it was settled.
+type pair struct {
 	sut, ref *nixie.Delivery
 	by       *process
 }
 
-// machine is a state machine test in progress.
+// machine is one run of the model.
 type machine struct {
 	*rapid.T
 	ctx       context.Context
@@ -128,13 +126,13 @@ type machine struct {
 	joined    int
 	scope     nixie.DedupeScope
 	order     map[string]nixie.QueueSettings // by queue
-	loans     []loan                         // the newest, at most maxLoans
-	lent      int                            // how many there were
-	names     [2]map[nixie.ID]int            // of messages: the n-th made, in sut and ref
-	ids       [][2]nixie.ID                  // by name
+	pairs     []pair                         // the newest, at most maxPairs
+	received  int                            // number of all
+	names     [2]map[nixie.ID]int            // numbers of messages in sut and ref, in the order in which they were made
+	ids       [][2]nixie.ID                  // by number
 	plans     [][2]nixie.ID
 
-	every, steps int // what readers see is compared after each so many steps
+	every, steps int // what readers see is compared after every n-th step
 }
 
 var modelQueues = []string{"a", "b"}
@@ -155,7 +153,7 @@ func (m *machine) begin() {
 	}
 }
 
-// ordering is a queue's rules of order.
+// ordering draws the order of a queue.
 func (m *machine) ordering(r *rapid.T) nixie.QueueSettings {
 	return rapid.SampledFrom([]nixie.QueueSettings{
 		{}, {PriorityAge: -1}, {Order: nixie.OrderStrict}, {Order: nixie.OrderStrict},
@@ -176,8 +174,8 @@ func (m *machine) process(r *rapid.T) *process {
 }
 func (m *machine) queue(r *rapid.T) string { return rapid.SampledFrom(modelQueues).Draw(r, "queue") }
 
-// sameCode expects two errors of the same code. A message that is unknown has
-// no lease, so both codes say the same of a delivery.
+// sameCode expects two errors of the same code. An unknown message has no lease, so not-found and
+// lease-lost are the same for a delivery.
 func (m *machine) sameCode(what string, sut, ref error) {
 	m.Helper()
 	if nixie.CodeOf(sut) != nixie.CodeOf(ref) {
@@ -202,7 +200,7 @@ func (m *machine) same(what string, sut, ref any) {
 	}
 }
 
-// name says which message an ID is in one of the stores, −1 for none.
+// name returns the number of a message of one of the stores, −1 for none.
 func (m *machine) name(side int, id nixie.ID) int {
 	if n, ok := m.names[side][id]; ok {
 		return n
@@ -210,9 +208,8 @@ func (m *machine) name(side int, id nixie.ID) int {
 	return -1
 }
 
-// others lists the queues beside the given one that have leases to be ended. A
-// store may end those of one queue at a claim or those of all: the machine
-// claims from all of them at once, so that both stores see the abandoned
+// others lists the other queues with leases that are over. A claim may end the leases of one queue
+// or of all. The machine claims from all of them at once, so that both stores see the abandoned
 // messages at the same time.
 func (m *machine) others(queue string) []string {
 	now := m.clock.Now()
@@ -230,14 +227,14 @@ func (m *machine) others(queue string) []string {
 	return others
 }
 
-// void reports whether a message that the reference shows as leased has a
-// lease that the next claim ends.
+// void reports whether the next claim ends the lease of a message that the reference shows as
+// leased.
 func (m *machine) void(r *store.Record, now time.Time) bool {
 	return r.State == nixie.Leased && (!now.Before(r.LeaseExpiresAt) ||
 		slices.ContainsFunc(m.vanished, func(p *process) bool { return p.owner == r.LeaseOwner }))
 }
 
-// compareNow compares when it is time to.
+// compareNow compares after every n-th step.
 func (m *machine) compareNow(*rapid.T) {
 	if m.steps++; m.steps%m.every == 0 {
 		m.compare()
@@ -278,7 +275,7 @@ func (m *machine) compare() {
 	m.compareStreams(p, skip)
 }
 
-// seeMessage is what can be compared of a message.
+// seeMessage prints the fields of a message that can be compared.
 func (m *machine) seeMessage(side int, r *store.Record) string {
 	texts := make([]string, 0, len(r.History))
 	for _, f := range r.History {
@@ -290,13 +287,14 @@ func (m *machine) seeMessage(side int, r *store.Record) string {
 	}
 	return fmt.Sprint(m.name(side, r.ID), r.Queue, r.Stream, r.MayPass, r.OrderGap, r.DedupeKey, string(r.Body), " says ", r.Type, r.Key,
 		r.Headers, r.Priority, r.State, " attempts ", r.Attempts, r.Deliveries, r.Crashes,
-		" lives ", r.Generation, r.Redrives, r.Steps, " last ", r.LastFailure, texts, r.HistoryDropped, " lease ", r.LeaseOwner,
+		" generations ", r.Generation, r.Redrives, r.Steps, " last ", r.LastFailure, texts, r.HistoryDropped, " lease ", r.LeaseOwner,
 		at(r.LeaseExpiresAt),
 		" times ", at(notBefore), at(r.EnqueuedAt), at(r.FirstReceivedAt), at(r.EndedAt))
 }
 
 func seeFailure(f *nixie.Failure) string {
-	return fmt.Sprint("\n  life ", f.Generation, " attempt ", f.Attempt, f.Decision, f.Class, f.Reason, f.Text, f.Steps, at(f.StartedAt),
+	return fmt.Sprint("\n  generation ", f.Generation, " attempt ", f.Attempt, f.Decision, f.Class, f.Reason, f.Text, f.Steps,
+		at(f.StartedAt),
 		at(f.FailedAt))
 }
 
@@ -319,8 +317,8 @@ func (m *machine) compareLetters(p *process) {
 	m.same("letters", m.seeLetters(0, sut), m.seeLetters(1, ref))
 }
 
-// seeLetters is what can be compared of letters, in the order of their deaths:
-// those of one moment are in no particular order.
+// seeLetters prints the fields of letters that can be compared, by death. Letters of one moment
+// have no order.
 func (m *machine) seeLetters(side int, ls []nixie.Letter) []string {
 	var seen []string
 	for i := range ls {
@@ -330,7 +328,9 @@ func (m *machine) seeLetters(side int, ls []nixie.Letter) []string {
 		}
 		seen = append(seen, fmt.Sprint("\nletter of ", m.name(side, l.Message.ID), l.Status, l.Cause, l.Class, l.Reason, l.Signature,
 			l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule,
-			len(l.History), l.HistoryDropped, at(l.FirstFailedAt), at(l.LastFailedAt), at(l.DiedAt), at(l.ResolvedAt), l.Operation.IsZero(), " revision ", l.Revision, l.Note, seeNotes(l.Notes), l.Message.Hash, l.Message.Headers, seeOriginal(l.Original)))
+			len(l.History), l.HistoryDropped, at(l.FirstFailedAt), at(l.LastFailedAt), at(l.DiedAt), at(l.ResolvedAt),
+			l.Operation.IsZero(), " revision ", l.Revision, l.Note, seeNotes(l.Notes), l.Message.Hash, l.Message.Headers,
+			seeOriginal(l.Original)))
 	}
 	slices.Sort(seen)
 	return seen
@@ -358,7 +358,7 @@ func (m *machine) compareQueues(p *process, skip map[string]bool) {
 	}
 }
 
-// seeNote is why a queue is paused, with the name of the message that halted it.
+// seeNote prints the reason of a pause, with the number of the message that halted the queue.
 func (m *machine) seeNote(side int, s nixie.QueueSettings) string {
 	text, halted := strings.CutPrefix(s.PausedNote, "halted by message ")
 	if !halted {
@@ -392,7 +392,7 @@ func (m *machine) finish() {
 	}
 }
 
-// seeAudit is what happened to which letter or message, by whom and why, in order.
+// seeAudit prints the entries of an audit that can be compared.
 func (m *machine) seeAudit(side int, st store.Store, queue string) []string {
 	entries, err := allEntries(m.ctx, st, queue)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// maxLoans is how many deliveries are remembered, to settle them too late, too.
-const maxLoans = 30
+// maxPairs limits the deliveries that are remembered, so that some are settled too late.
+const maxPairs = 30
 
 func (m *machine) enqueue(r *rapid.T) {
 	p := m.process(r)
@@ -57,7 +57,7 @@ func (m *machine) enqueueTo(sutTo, refTo nixie.Enqueuer, ms []nixie.Message) {
 	}
 }
 
-// made names a message that is new in both stores.
+// made numbers a message that is new in both stores.
 func (m *machine) made(sut, ref nixie.ID) {
 	m.names[0][sut], m.names[1][ref] = len(m.ids), len(m.ids)
 	m.ids = append(m.ids, [2]nixie.ID{sut, ref})
@@ -91,11 +91,11 @@ func (m *machine) claimFrom(p *process, queue string, want nixie.Want) {
 	m.sameCode("claim", err, expected)
 	m.same(fmt.Sprintf("claim of %+v from %s", want, queue), m.seeDeliveries(0, sut), m.seeDeliveries(1, ref))
 	for i := range ref {
-		m.loans = append(m.loans, loan{sut[i], ref[i], p})
-		m.lent++
+		m.pairs = append(m.pairs, pair{sut[i], ref[i], p})
+		m.received++
 	}
-	if over := len(m.loans) - maxLoans; over > 0 {
-		m.loans = slices.Delete(m.loans, 0, over)
+	if over := len(m.pairs) - maxPairs; over > 0 {
+		m.pairs = slices.Delete(m.pairs, 0, over)
 	}
 }
 
@@ -104,21 +104,20 @@ func (m *machine) seeDeliveries(side int, ds []*nixie.Delivery) []string {
 	for _, d := range ds {
 		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), d.LastFailure, d.LastReason, string(d.Body),
 			d.Hash == nixie.HashBody(d.Body), " attempts ", d.Attempts, d.Deliveries, d.Crashes,
-			" lives ", d.Generation, d.Redrives, d.Steps, " lease ", d.Lease.Number, d.Lease.Owner, at(d.Lease.ExpiresAt),
+			" generations ", d.Generation, d.Redrives, d.Steps, " lease ", d.Lease.Number, d.Lease.Owner, at(d.Lease.ExpiresAt),
 			d.Abandoned, d.AbandonedBy, d.AbandonedAlone, d.OrderGap, d.MayPass, at(d.FirstReceivedAt)))
 	}
 	return seen
 }
 
-// some chooses up to three loans, also lost and settled ones and one twice. A
-// store may or may not have seen yet that a holder is dead, so the leases of
-// the newly dead are left alone.
-func (m *machine) some(r *rapid.T) []loan {
-	usable := slices.DeleteFunc(slices.Clone(m.loans), func(l loan) bool { return slices.Contains(m.vanished, l.by) })
+// some draws up to three pairs, also lost and settled ones and one twice. A store may or may not
+// have seen yet that a holder is dead, so the leases of dead processes are left alone.
+func (m *machine) some(r *rapid.T) []pair {
+	usable := slices.DeleteFunc(slices.Clone(m.pairs), func(l pair) bool { return slices.Contains(m.vanished, l.by) })
 	if len(usable) == 0 {
 		r.Skip("nothing was claimed")
 	}
-	return rapid.SliceOfN(rapid.SampledFrom(usable), 1, 3).Draw(r, "loans")
+	return rapid.SliceOfN(rapid.SampledFrom(usable), 1, 3).Draw(r, "pairs")
 }
 
 func (m *machine) settle(r *rapid.T) {
@@ -131,7 +130,7 @@ func (m *machine) settle(r *rapid.T) {
 	m.sameCodes("settle", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
 }
 
-// record notes a stage of what a process holds or held, where both stores can.
+// record logs the progress of deliveries that a process holds or held, if both stores can.
 func (m *machine) record(r *rapid.T) {
 	p := m.process(r)
 	sut, ok := p.sut.(lease.ProgressLog)
@@ -147,23 +146,23 @@ func (m *machine) record(r *rapid.T) {
 	if len(at[0]) == 0 {
 		r.Skip("it claimed none of them")
 	}
-	stage := rapid.SampledFrom([]lease.Progress{lease.Waiting, lease.Begun, lease.Succeeded, lease.Succeeded}).Draw(r, "stage")
-	err, want := sut.LogProgress(stage, at[0]...), p.ref.(lease.ProgressLog).LogProgress(stage, at[1]...)
+	progress := rapid.SampledFrom([]lease.Progress{lease.Waiting, lease.Begun, lease.Succeeded, lease.Succeeded}).Draw(r, "progress")
+	err, want := sut.LogProgress(progress, at[0]...), p.ref.(lease.ProgressLog).LogProgress(progress, at[1]...)
 	if (err == nil) != (want == nil) {
 		m.Fatalf("record: error is %v, of the reference %v", err, want)
 	}
 }
 
-// settleMany settles all loans in one call, most of them well, some of them twice.
+// settleMany settles all pairs in one call, most of them as successes, some of them twice.
 func (m *machine) settleMany(r *rapid.T) {
 	p := m.process(r)
 	badly := rapid.SampledFrom([]int{0, 0, 3, 5, 9}).Draw(r, "every nth badly")
-	loans := m.loans
+	pairs := m.pairs
 	if rapid.Bool().Draw(r, "some twice") {
-		loans = append(loans[:len(loans):len(loans)], m.some(r)...)
+		pairs = append(pairs[:len(pairs):len(pairs)], m.some(r)...)
 	}
-	sut, ref := make([]nixie.Settlement, len(loans)), make([]nixie.Settlement, len(loans))
-	for i, l := range loans {
+	sut, ref := make([]nixie.Settlement, len(pairs)), make([]nixie.Settlement, len(pairs))
+	for i, l := range pairs {
 		sut[i], ref[i] = nixie.Settlement{Verb: nixie.Complete, Delivery: l.sut}, nixie.Settlement{Verb: nixie.Complete, Delivery: l.ref}
 		if badly > 0 && i%badly == badly-1 {
 			sut[i], ref[i] = m.settlement(r, l)
@@ -172,12 +171,12 @@ func (m *machine) settleMany(r *rapid.T) {
 	m.sameCodes("settle many", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
 }
 
-// die claims and buries what it gets, so that there are letters to work on.
+// die claims and buries messages, so that there are letters to work on.
 func (m *machine) die(r *rapid.T) {
-	before := m.lent
+	before := m.received
 	m.claim(r)
 	var sut, ref []nixie.Settlement
-	for _, l := range m.loans[max(len(m.loans)-(m.lent-before), 0):] {
+	for _, l := range m.pairs[max(len(m.pairs)-(m.received-before), 0):] {
 		x, y := m.settlement(r, l)
 		x.Verb, y.Verb = nixie.Bury, nixie.Bury
 		sut, ref = append(sut, x), append(ref, y)
@@ -186,7 +185,7 @@ func (m *machine) die(r *rapid.T) {
 	m.sameCodes("bury", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
 }
 
-func (m *machine) settlement(r *rapid.T, l loan) (sut, ref nixie.Settlement) {
+func (m *machine) settlement(r *rapid.T, l pair) (sut, ref nixie.Settlement) {
 	s := nixie.Settlement{
 		Verb: rapid.SampledFrom([]nixie.Verb{
 			nixie.Complete, nixie.Retry, nixie.Retry, nixie.Release, nixie.Discard, nixie.Bury, nixie.Bury, nixie.Hold, nixie.Halt,
@@ -201,7 +200,7 @@ func (m *machine) settlement(r *rapid.T, l loan) (sut, ref nixie.Settlement) {
 			Text:   rapid.SampledFrom([]string{"one", "two"}).Draw(r, "text"),
 		}
 	}
-	// The stores do not agree yet how many retries one with two failures is.
+	// The stores do not agree yet how many retries one message with two failures counts.
 	if s.Failure != nil && s.Verb != nixie.Retry && rapid.IntRange(0, 4).Draw(r, "second") == 0 {
 		second := *s.Failure
 		second.Text, second.Reason = "two at once", nixie.ReasonUnknown
@@ -245,7 +244,7 @@ func (m *machine) amend(r *rapid.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		if len(rs) == 0 || !m.void(&rs[0], now) { // removed from both, or not one that is leased or queued already, as the store likes
+		if len(rs) == 0 || !m.void(&rs[0], now) { // removed from both, or leased or queued, depending on the store
 			sut, ref = append(sut, pair[0]), append(ref, pair[1])
 		}
 	}
@@ -285,8 +284,7 @@ func (m *machine) lettersOf(p *process) [][2]nixie.Letter {
 	return pairs
 }
 
-// resolve applies events to letters. What was put for review is redriven with
-// force only.
+// resolve applies events to letters. Letters that need review are redriven with force.
 func (m *machine) resolve(r *rapid.T) {
 	p := m.process(r)
 	letters := m.lettersOf(p)
@@ -308,7 +306,7 @@ func (m *machine) resolve(r *rapid.T) {
 		}
 		y := x
 		if rapid.Bool().Draw(r, "edited") && x.Event == store.OnRedrive {
-			edit := store.Edit{Body: []byte(rapid.SampledFrom([]string{"", "mended", "{}"}).Draw(r, "body")),
+			edit := store.Edit{Body: []byte(rapid.SampledFrom([]string{"", "fixed", "{}"}).Draw(r, "body")),
 				Headers: letters[i][1].Message.Headers}
 			ours, its := edit, edit
 			ours.Revision, its.Revision = letters[i][0].Revision, letters[i][1].Revision
@@ -383,11 +381,11 @@ func seeGroups(gs []store.Group) []string {
 	return seen
 }
 
-// advance moves the time on by some or to the very end of a lease.
+// advance moves the time on by a random amount or to the end of a lease.
 func (m *machine) advance(r *rapid.T) {
 	steps := []time.Duration{time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute}
-	if n := len(m.loans); n > 0 {
-		if end := m.loans[n-1].ref.Lease.ExpiresAt.Sub(m.clock.Now()); end > time.Millisecond {
+	if n := len(m.pairs); n > 0 {
+		if end := m.pairs[n-1].ref.Lease.ExpiresAt.Sub(m.clock.Now()); end > time.Millisecond {
 			steps = append(steps, end, end-time.Millisecond)
 		}
 	}
@@ -402,13 +400,13 @@ func (m *machine) crash(r *rapid.T) {
 	m.replace(i)
 }
 
-// leave closes a process properly.
+// leave closes a process.
 func (m *machine) leave(r *rapid.T) {
 	i := rapid.IntRange(0, len(m.processes)-1).Draw(r, "process")
 	p := m.processes[i]
 	m.sameCode("close", p.sut.Close(), p.ref.Close())
 	m.replace(i)
-	// Some stores end other leases on the way, so all do now.
+	// Some stores also end other leases at a close, so the machine ends them in both.
 	for _, queue := range m.others("") {
 		m.claimFrom(m.processes[i], queue, nixie.Want{Max: 1})
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// adopt buries letters that died elsewhere: new ones, some of them twice, and deaths of
-// those that are here.
+// adopt adopts letters of messages that died elsewhere: new ones, some of them twice, and later
+// deaths of messages of the stores.
 func (m *machine) adopt(r *rapid.T) {
 	p := m.process(r)
 	here := m.lettersOf(p)
@@ -24,7 +24,7 @@ func (m *machine) adopt(r *rapid.T) {
 			pair := rapid.SampledFrom(here).Draw(r, "letter")
 			x.ID, y.ID = pair[0].ID, pair[1].ID
 			x.Message.ID, x.Message.Origin = nixie.ID{}, nil
-			x.Message.Generation = pair[1].Message.Generation + rapid.IntRange(0, 1).Draw(r, "later lives")
+			x.Message.Generation = pair[1].Message.Generation + rapid.IntRange(0, 1).Draw(r, "later generations")
 			for i := range x.History {
 				x.History[i].Generation = x.Message.Generation
 			}
@@ -43,7 +43,8 @@ func (m *machine) adopt(r *rapid.T) {
 	}
 }
 
-// foreign is a letter that died elsewhere. Its message has an ID that the name makes.
+// foreign draws a letter of a message that died elsewhere. The ID of the message depends on the
+// name.
 func (m *machine) foreign(r *rapid.T, name string) nixie.Letter {
 	now, hash := m.clock.Now(), nixie.HashBody([]byte(name))
 	l := nixie.Letter{
@@ -77,8 +78,8 @@ func (m *machine) foreign(r *rapid.T, name string) nixie.Letter {
 	return l
 }
 
-// purge cancels what is queued. Of a lease that is over the stores may differ in whether
-// its message is queued already, so such a queue is left alone.
+// purge cancels queued messages. When a lease is over the stores may differ in whether its message
+// is queued already, so the machine leaves such a queue alone.
 func (m *machine) purge(r *rapid.T) {
 	p, queue := m.process(r), m.queue(r)
 	if slices.Contains(m.others(""), queue) {
@@ -92,8 +93,7 @@ func (m *machine) purge(r *rapid.T) {
 	m.same("purged", sut, ref)
 }
 
-// adjust pauses, closes or opens a queue, lets others hold the dedupe keys of its next
-// messages, or changes its mind.
+// adjust pauses, closes or opens a queue, or changes its dedupe scope.
 func (m *machine) adjust(r *rapid.T) {
 	p, queue := m.process(r), m.queue(r)
 	paused, closed := rapid.Bool().Draw(r, "paused"), rapid.Bool().Draw(r, "closed")
@@ -110,7 +110,7 @@ func (m *machine) adjust(r *rapid.T) {
 	m.same("settings", sut, ref)
 }
 
-// tally compares how many messages retry.
+// retrying compares the counts of messages that retry.
 func (m *machine) retrying(r *rapid.T) {
 	p := m.process(r)
 	if len(m.others("")) > 0 {
@@ -125,7 +125,7 @@ func (m *machine) retrying(r *rapid.T) {
 	m.same("messages that retry by "+string(by), sut, ref)
 }
 
-// search compares what a search of the audit finds.
+// search compares the results of an audit query.
 func (m *machine) search(r *rapid.T) {
 	p := m.process(r)
 	f := rapid.SampledFrom([]store.AuditFilter{

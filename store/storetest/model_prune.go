@@ -10,7 +10,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// keeping sets retentions that are over within a run.
+// keeping sets retentions that end within a run.
 func keeping(s nixie.QueueSettings) nixie.QueueSettings {
 	s.Retention, s.LetterRetention, s.AuditRetention = time.Minute, time.Minute, 2*time.Minute
 	return s

@@ -10,9 +10,9 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// reorder changes the order of a queue, which is refused between an order and
-// none while messages are on their way. A lease that is over may or may not have
-// been ended by the store, so all are ended before.
+// reorder changes the order of a queue. A store refuses a change between an order and none while
+// messages are queued or leased. A store may or may not have ended a lease that is over, so the
+// machine ends all of them before.
 func (m *machine) reorder(r *rapid.T) {
 	queue, before := m.queue(r), m.order
 	p := m.processes[0]
@@ -46,8 +46,8 @@ func (m *machine) unblock(r *rapid.T) {
 	m.same("unblocked", sut, ref)
 }
 
-// compareStreams compares the listing of streams but for the order of those
-// that do not block, and each stream alone.
+// compareStreams compares the listing of streams, except the order of streams that do not block,
+// and each stream alone.
 func (m *machine) compareStreams(p *process, skip map[string]bool) {
 	for _, queue := range modelQueues {
 		if skip[queue] {

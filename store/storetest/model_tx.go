@@ -8,8 +8,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// transact does one to three calls in a transaction of the store, which then
-// commits or rolls back. To the reference they happen or they do not.
+// transact makes one to three calls in a transaction of the store, and commits or rolls back. The
+// reference gets the calls of a commit only.
 func (m *machine) transact(r *rapid.T) {
 	p := m.process(r)
 	tx, err := m.beginTx(m.ctx, p.sut)
@@ -17,7 +17,7 @@ func (m *machine) transact(r *rapid.T) {
 		m.Fatal(err)
 	}
 	commits := rapid.Bool().Draw(r, "commits")
-	usable := slices.DeleteFunc(slices.Clone(m.loans), func(l loan) bool { return slices.Contains(m.vanished, l.by) })
+	usable := slices.DeleteFunc(slices.Clone(m.pairs), func(l pair) bool { return slices.Contains(m.vanished, l.by) })
 	for range rapid.IntRange(1, 3).Draw(r, "calls") {
 		if len(usable) == 0 || rapid.Bool().Draw(r, "enqueues") {
 			ms := m.messages(r)
@@ -28,7 +28,7 @@ func (m *machine) transact(r *rapid.T) {
 			}
 			continue
 		}
-		l := rapid.SampledFrom(usable).Draw(r, "loan")
+		l := rapid.SampledFrom(usable).Draw(r, "pair")
 		got := tx.Complete(m.ctx, l.sut)
 		if commits {
 			m.sameCode("complete", got, p.ref.Settle(m.ctx, []nixie.Settlement{{Delivery: l.ref, Verb: nixie.Complete}})[0])

@@ -7,12 +7,11 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// operationKept shows that an operation says what it was asked to do, in words that
-// nobody has to take apart.
+// operationKept shows that an operation keeps its parameters in fields of their own.
 func operationKept(b *fixture) {
 	b.deaths(2)
 	want := store.Operation{
-		Event: store.OnPurge, Actor: "ann", Reason: "old", Filter: `text:"tool --to place"`, Force: true,
+		Event: store.OnPurge, Actor: "ann", Reason: "old", Filter: `text:"tool --to here"`, Force: true,
 		Destination: "kafka://host/a --quarantine b",
 		Statuses:    []nixie.Status{nixie.StatusOpen, nixie.StatusReview}, Reviewed: true, Guarded: true,
 	}
@@ -44,8 +43,8 @@ func operationKept(b *fixture) {
 	b.code(err, nixie.CodeInvalid)
 }
 
-// guardedLeavesWhatChanged shows that a guarded operation moves the letters that it
-// chose only as they were then.
+// guardedLeavesWhatChanged shows that a guarded operation moves a selected letter only if it has
+// not changed.
 func guardedLeavesWhatChanged(b *fixture) {
 	ls := b.deaths(2)
 	op := store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "fixed", Guarded: true}
@@ -67,8 +66,8 @@ func guardedLeavesWhatChanged(b *fixture) {
 	same(b, "done", got.Done, 1)
 }
 
-// outcomesByFailure shows what became of a redrive, and that those that died again can
-// be taken up again, at their places.
+// outcomesByFailure counts the outcomes of a redrive, and plans the letters that died again once
+// more, in their old positions.
 func outcomesByFailure(b *fixture) {
 	ls := b.deaths(6)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 5)
@@ -112,8 +111,8 @@ func outcomesByFailure(b *fixture) {
 	b.code(err, nixie.CodeNotFound)
 }
 
-// auditNamesOperation shows that what an operation does can be told from what was done
-// beside it, one by one and many in one call.
+// auditNamesOperation shows that the audit distinguishes the moves of an operation from other
+// moves, one by one and many in one call.
 func auditNamesOperation(b *fixture) {
 	ls := b.deaths(20)
 	op := b.plan(store.OnHold, nixie.Filter{}, 0)
@@ -134,7 +133,7 @@ func auditNamesOperation(b *fixture) {
 	}
 }
 
-// reviewedGo shows that a person's word replaces that of the policy.
+// reviewedGo shows that the word of a person replaces the decision of the policy.
 func reviewedGo(b *fixture) {
 	d := b.took("a")
 	st := b.dying(d, nixie.StatusReview)
@@ -160,10 +159,11 @@ func reviewedGo(b *fixture) {
 	b.ok(b.resolution(redrive))
 }
 
-// takenKeyIsSaid shows that a letter whose redrive a newer message forbids says so.
+// takenKeyIsSaid shows that a letter says when a newer message with its dedupe key forbids its
+// redrive.
 func takenKeyIsSaid(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
-	same(b, "taken by nobody", b.letter(l.ID).KeyTaken, false)
+	same(b, "key is taken", b.letter(l.ID).KeyTaken, false)
 	b.put("b", nixie.DedupeKey("k"))
 	same(b, "taken by a newer message", b.letter(l.ID).KeyTaken, true)
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("b"), Verb: nixie.Complete}))
@@ -172,8 +172,8 @@ func takenKeyIsSaid(b *fixture) {
 	same(b, "its own", b.letter(l.ID).KeyTaken, false)
 }
 
-// refusedIsSkipped counts a letter that an operation may not move, for whatever reason, as
-// skipped. Failed is one that cannot be read.
+// refusedIsSkipped counts a letter that an operation may not move as skipped, for any reason.
+// Failed counts letters that cannot be read.
 func refusedIsSkipped(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	for range nixie.MaxNotes {

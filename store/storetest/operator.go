@@ -122,7 +122,7 @@ func settingsByName(b *fixture) {
 	same(b, "it has", whole[0].Total, 1)
 }
 
-// keptPolicy sets a policy, whose words a store does not look at, up to its limit.
+// keptPolicy sets a policy up to its limit. A store does not read its text.
 func keptPolicy(b *fixture) {
 	for _, text := range []string{"max-attempts=3\ncase=type=a \"quoted\"; backoff=linear base=1m",
 		"ä" + strings.Repeat("x", nixie.MaxPolicyText-2)} {
@@ -156,7 +156,7 @@ func closedQueue(b *fixture) {
 	})
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Retry}))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
-	b.ok(b.resolve(l.ID, store.OnRedrive)) // it is not new
+	b.ok(b.resolve(l.ID, store.OnRedrive)) // the letter is not new
 	b.take("dead")
 	_, err = b.adjust(func(q *nixie.QueueSettings) { q.Closed = false })
 	b.ok(err)
@@ -197,7 +197,7 @@ func purgeQueued(b *fixture) {
 		n, err := b.st.Purge(b.ctx, work, nixie.Filter{Types: []string{"none"}}, 100, "ann", "again")
 		b.ok(err)
 		same(b, "purged", n, 0)
-		_, err = b.st.Purge(b.ctx, work, nixie.Filter{}, 100, "", "nobody")
+		_, err = b.st.Purge(b.ctx, work, nixie.Filter{}, 100, "", "unknown")
 		b.code(err, nixie.CodeInvalid)
 		_, err = b.st.Purge(b.ctx, "nothing", nixie.Filter{}, 100, "ann", "")
 		b.code(err, nixie.CodeNotFound)
@@ -231,8 +231,8 @@ func purgeBounded(b *fixture) {
 	same(b, "leased", b.info().Leased, 1)
 }
 
-// purgeTakesFirst cancels the messages that have been there longest, also those that wait
-// between new ones, and one that was moved here by its place here.
+// purgeTakesFirst cancels the oldest messages first, also retries between new messages, and a moved
+// message by its position in this queue.
 func purgeTakesFirst(b *fixture) {
 	old, err := b.st.Enqueue(b.ctx, message("moved", nixie.Queue("other"), nixie.Delay(time.Hour)))
 	b.ok(err)
@@ -260,7 +260,7 @@ func purgeTakesFirst(b *fixture) {
 	b.state(moved, nixie.Queued)
 }
 
-// byIsText refuses what not every store could say of who did something and why.
+// byIsText refuses actors and reasons that some stores could not keep.
 func byIsText(b *fixture) {
 	l, id := b.dead("dead", nixie.StatusOpen), b.put("a")
 	for _, by := range [...][2]string{{"", "because"}, {"a\x00n", "because"}, {"ann", "be\x00cause"}, {"ann", "\xff"}} {

@@ -25,8 +25,8 @@ func orderChanges(b *fixture) {
 	b.code(err, nixie.CodeNotFound)
 }
 
-// orderForgotten discards a dead one, and restores it when its queue was without order for
-// a while: its place ended with the order.
+// orderForgotten discards a dead message, and restores it after its queue had no order for a while:
+// its position in the stream ended with the order.
 func orderForgotten(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1")
@@ -39,7 +39,7 @@ func orderForgotten(b *fixture) {
 	b.ok(b.resolve(l.ID, store.OnRestore))
 	_, err := store.FindStream(b.ctx, b.st.Features().Streams, work, "s")
 	b.code(err, nixie.CodeNotFound)
-	b.ok(b.resolve(l.ID, store.OnRedrive)) // it is the newest
+	b.ok(b.resolve(l.ID, store.OnRedrive)) // it is the last of its stream
 	same(b, "head", b.stream().Head, d.ID)
 }
 
@@ -55,8 +55,8 @@ func loosening(b *fixture) {
 	}
 }
 
-// looseningPassesNoMessage hands out in their order, without a gap, what waited when a
-// strict queue became relaxed.
+// looseningPassesNoMessage delivers the messages of a strict queue that became relaxed in their
+// order, without a gap.
 func looseningPassesNoMessage(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2", "m3")
@@ -69,8 +69,8 @@ func looseningPassesNoMessage(b *fixture) {
 	}
 }
 
-// markedInRelaxed counts one that was marked while the queue was strict as the next of its
-// stream: it is due before the one that it was to pass.
+// markedInRelaxed marks a message in a strict queue that then becomes relaxed. The marked message
+// is due first, so it counts as the next of its stream.
 func markedInRelaxed(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	due := b.clock.Now()

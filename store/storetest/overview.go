@@ -13,13 +13,13 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// slowestLook bounds what an operator looks at first, by the clock or, as others work beside
-// a test, by the time of processors, of client and server.
+// slowestLook limits the time of an operator's first views, by the clock or, because other tests
+// run at the same time, by the processor time of client and server.
 const slowestLook = 200 * time.Millisecond
 
-// Overviews asks an empty store what an operator looks at first, among so many letters: no
-// answer may go through them. Servers names the other processes, by their numbers, whose
-// processor time counts; it may be nil.
+// Overviews fills an empty store with letters and asks for an operator's first views. No answer may
+// scan the letters. Servers returns the process numbers of servers whose processor time counts; it
+// may be nil.
 func Overviews(t *testing.T, st store.Store, letters int, servers func() []string) {
 	buryMany(t, st, letters)
 	questions := overviews(t, st, int64(letters))
@@ -40,8 +40,8 @@ func Overviews(t *testing.T, st store.Store, letters int, servers func() []strin
 	}
 }
 
-// processorTime is how long the threads of this process and of servers ran, as far as the
-// system tells it.
+// processorTime returns how long the threads of this process and of servers ran, if the system
+// tells it.
 func processorTime(servers func() []string) (all time.Duration) {
 	processes := []string{"self"}
 	if servers != nil {
@@ -55,7 +55,7 @@ func processorTime(servers func() []string) (all time.Duration) {
 		for _, thread := range threads {
 			var ran int64
 			if data, err := os.ReadFile(thread); err == nil { // it may have ended
-				fmt.Sscan(string(data), &ran) //nolint:errcheck // then it counts as none
+				fmt.Sscan(string(data), &ran) //nolint:errcheck // it counts as none then
 			}
 			all += time.Duration(ran)
 		}
@@ -107,7 +107,7 @@ func overviews(t *testing.T, st store.Store, letters int64) map[string]func() er
 	}
 }
 
-// buryMany takes letters in of four queues, five groups and three days.
+// buryMany adopts letters of four queues, five groups and three days.
 func buryMany(t *testing.T, st store.Store, letters int) {
 	t.Helper()
 	now, statuses := time.Now(), []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}

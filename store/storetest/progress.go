@@ -8,8 +8,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// recorder is a store that notes stages.
-func (b *fixture) recorder(st store.Store) lease.ProgressLog {
+// progressLog returns the progress log of a store, and skips the clause if there is none.
+func (b *fixture) progressLog(st store.Store) lease.ProgressLog {
 	b.Helper()
 	r, ok := st.(lease.ProgressLog)
 	if !ok {
@@ -18,10 +18,9 @@ func (b *fixture) recorder(st store.Store) lease.ProgressLog {
 	return r
 }
 
-// loggedProgress lets holders vanish, by death and by time, and looks at what becomes
-// of deliveries in each stage.
+// loggedProgress lets holders vanish, by death and by time, with deliveries of each progress.
 func loggedProgress(b *fixture) {
-	for _, priority := range []int{0, 1} { // a lease of many, and leases one by one
+	for _, priority := range []int{0, 1} { // members of a batch, and messages with rows of their own
 		for _, frozen := range []bool{false, true} {
 			other := b.join()
 			keys := []string{"waits", "begun", "done", "unknown", "settled", "released"}
@@ -30,7 +29,7 @@ func loggedProgress(b *fixture) {
 			}
 			ds := b.claimBy(other, len(keys))
 			b.keys(ds, keys...)
-			r := b.recorder(other)
+			r := b.progressLog(other)
 			b.ok(r.LogProgress(lease.Waiting, ds[0], ds[1], ds[2], ds[4], ds[5]))
 			b.ok(r.LogProgress(lease.Begun, ds[1]))
 			b.ok(r.LogProgress(lease.Begun, ds[2], ds[3], ds[4]))
@@ -73,18 +72,18 @@ func loggedProgress(b *fixture) {
 	}
 }
 
-// claimsAreLogged shows that what waits is noted by the claim itself, if it asks
-// for that, from the first moment.
+// claimsAreLogged shows that a claim with LogProgress itself logs that its messages wait, from the
+// first moment.
 func claimsAreLogged(b *fixture) {
 	for _, priority := range []int{0, 1} {
 		other := b.join()
-		b.recorder(other)
+		b.progressLog(other)
 		b.put("a", nixie.Priority(priority))
 		b.put("b", nixie.Priority(priority))
 		ds, err := other.Claim(b.ctx, work, nixie.Want{Max: 9, Lease: 30 * time.Second, LogProgress: true})
 		b.ok(err)
 		b.keys(ds, "a", "b")
-		b.ok(b.recorder(other).LogProgress(lease.Begun, ds[0]))
+		b.ok(b.progressLog(other).LogProgress(lease.Begun, ds[0]))
 		b.shared.Crash(other)
 		for _, key := range []string{"a", "b"} {
 			d := b.take(key)
@@ -96,17 +95,17 @@ func claimsAreLogged(b *fixture) {
 	}
 }
 
-// progressOfOneLease shows that what was noted under one lease says nothing of the
-// next, also when the same process has it.
+// progressOfOneLease shows that the progress of one lease does not count for the next, also in the
+// same process.
 func progressOfOneLease(b *fixture) {
-	r := b.recorder(b.st)
+	r := b.progressLog(b.st)
 	for _, priority := range []int{0, 1} {
-		for _, stage := range []lease.Progress{lease.Waiting, lease.Succeeded} {
+		for _, progress := range []lease.Progress{lease.Waiting, lease.Succeeded} {
 			d := b.took("a", nixie.Priority(priority))
-			b.ok(r.LogProgress(stage, d))
+			b.ok(r.LogProgress(progress, d))
 			b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry}))
 			b.take("a")
-			b.ok(r.LogProgress(stage, d)) // late, of a lease that is over
+			b.ok(r.LogProgress(progress, d)) // too late: that lease is over
 			b.clock.Advance(31 * time.Second)
 			d = b.take("a")
 			if !d.Abandoned || d.Crashes != 1 {
@@ -117,10 +116,10 @@ func progressOfOneLease(b *fixture) {
 	}
 }
 
-// begunLate shows that a message is judged whose holder began it after it heard that the
-// lease is over, but before anybody has looked at what it noted.
+// begunLate shows that a message is judged if its holder began it after the lease was over and
+// before a process looked at its progress.
 func begunLate(b *fixture) {
-	r := b.recorder(b.st)
+	r := b.progressLog(b.st)
 	d := b.took("a")
 	b.ok(r.LogProgress(lease.Waiting, d))
 	b.clock.Advance(31 * time.Second)
@@ -132,10 +131,10 @@ func begunLate(b *fixture) {
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 }
 
-// newStepIsRefused shows that a success with a step that the store does not know is
-// refused: the note has no room for it.
+// newStepIsRefused shows that the log refuses a success with a step that the store does not know,
+// because it has no room for the step.
 func newStepIsRefused(b *fixture) {
-	r := b.recorder(b.st)
+	r := b.progressLog(b.st)
 	d := b.took("a")
 	b.ok(d.Step("one", func() error { return nil }))
 	if r.LogProgress(lease.Succeeded, d) == nil {

@@ -22,7 +22,7 @@ func pruneClauses() []clause {
 	}
 }
 
-// prune removes all that is old, in steps of limit rows.
+// prune removes everything that is old, in steps of limit rows.
 func (b *fixture) prune(limit int, dry bool) (done store.Pruned) {
 	b.Helper()
 	for cursor := ""; ; {
@@ -40,7 +40,7 @@ func (b *fixture) prune(limit int, dry bool) (done store.Pruned) {
 	}
 }
 
-// ends makes one message of each end that leaves no letter.
+// ends makes one message of each end without a letter.
 func (b *fixture) ends() {
 	b.Helper()
 	b.ok(b.settle(nixie.Settlement{Delivery: b.took("succeeded"), Verb: nixie.Complete}))
@@ -117,8 +117,8 @@ func pruneLetters(b *fixture) {
 	}
 }
 
-// pruneAudit shows that what is left of a chain can still be checked, also by
-// somebody who has only that, and goes on.
+// pruneAudit shows that the rest of a pruned chain can still be checked, also without the store,
+// and that the chain goes on.
 func pruneAudit(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	for range 3 {
@@ -151,8 +151,8 @@ func pruneAudit(b *fixture) {
 	same(b, "pruned of a queue that keeps all", b.prune(0, false).Entries, 0)
 }
 
-// pruneAsFound shows that a dry run says what is done, also where the letters that go add
-// to the audit which is pruned after them.
+// pruneAsFound shows that a dry run gives the numbers of a run, also when the removed letters add
+// entries to the audit that is pruned after them.
 func pruneAsFound(b *fixture) {
 	b.configure(nixie.QueueSettings{LetterRetention: time.Hour, AuditRetention: time.Hour})
 	for i := range 2 {
@@ -181,7 +181,7 @@ func pruneInSteps(b *fixture) {
 	same(b, "what is left", len(b.records()), 1)
 }
 
-// pruneResumed does a little now and then, and gets everywhere.
+// pruneResumed prunes in small steps, and reaches everything.
 func pruneResumed(b *fixture) {
 	for range 4 {
 		b.ends()
@@ -201,7 +201,7 @@ func pruneResumed(b *fixture) {
 	same(b, "what is left after the next round", len(b.records()), 0)
 }
 
-// pruneFreesKeys shows for how long "ever" is.
+// pruneFreesKeys shows that a key with the scope ever is held until retention removes its message.
 func pruneFreesKeys(b *fixture) {
 	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeEver, Retention: time.Hour})
 	b.ok(b.settle(nixie.Settlement{Delivery: b.took("a", nixie.DedupeKey("k")), Verb: nixie.Complete}))

@@ -20,7 +20,7 @@ func auditClauses() []clause {
 	}
 }
 
-// events lists what the audit says of a subject; zero is of the queue.
+// events lists the audit's events of a subject; the zero subject is the queue.
 func (b *fixture) events(subject nixie.ID) []store.Event {
 	b.Helper()
 	entries, err := allEntries(b.ctx, b.st, work)
@@ -111,7 +111,7 @@ func refusedHasNone(b *fixture) {
 	before := len(b.events(l.ID))
 	b.code(b.resolve(l.ID, store.OnUnhold), nixie.CodeConflict)
 	same(b, "entries", len(b.events(l.ID)), before)
-	entries, err := allEntries(b.ctx, b.st, "nobody")
+	entries, err := allEntries(b.ctx, b.st, "unknown")
 	b.ok(err)
 	same(b, "entries of an unknown queue", len(entries), 0)
 }

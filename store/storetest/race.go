@@ -14,8 +14,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// raceClauses are of calls that many make at once, in several processes. Whoever
-// calls may be any goroutine, so they say what is wrong by Error and go on.
+// raceClauses make many calls at once, in several processes. Any goroutine may call, so they report
+// with Error and go on.
 func raceClauses() []clause {
 	return []clause{
 		{"B007_ManyClaimersOfDueJobs", claimersOfDue},
@@ -36,7 +36,7 @@ func together(n int, call func(i int)) {
 	all.Wait()
 }
 
-// crowd is n processes more.
+// crowd joins n more processes.
 func (b *fixture) crowd(n int) []store.Store {
 	list := make([]store.Store, n)
 	for i := range list {
@@ -51,7 +51,7 @@ func claimersOfDue(b *fixture) {
 	list := b.crowd(4)
 	for round := range rounds {
 		ms := make([]nixie.Message, messages)
-		for i := range ms { // delayed, urgent and plain ones
+		for i := range ms { // delayed, urgent and ordinary messages
 			ms[i] = nixie.Message{Queue: work, Key: fmt.Sprint(round, "/", i), Delay: time.Duration(i%2) * time.Second, Priority: i % 3}
 		}
 		_, err := b.st.Enqueue(b.ctx, ms...)
@@ -83,8 +83,8 @@ func claimersOfDue(b *fixture) {
 	}
 }
 
-// B008: two recoverers listed the same expired lease. Here many see leases that are
-// over, by time or as their holder is gone, and one of them counts each.
+// B008: two recoverers listed the same expired lease. Here many processes see leases that are over,
+// by time or because their holder died, and one of them counts each.
 func twoSweepers(b *fixture) {
 	const messages = 60
 	list := b.crowd(4)
@@ -126,7 +126,7 @@ func twoSweepers(b *fixture) {
 // B011: a job was both finished and failed.
 func endedTwice(b *fixture) {
 	list := b.crowd(2)
-	for priority := range 2 { // a message of a batch, and one with a row of its own
+	for priority := range 2 { // a member of a batch, and a message with a row of its own
 		d := b.took(fmt.Sprint(priority), nixie.Priority(priority))
 		var ended atomic.Int64
 		together(20, func(i int) {
@@ -146,8 +146,8 @@ func endedTwice(b *fixture) {
 	}
 }
 
-// B034: a close did not wait for what had been fetched. Here it serves or refuses
-// each call, hangs in none, and leaves nobody as the holder of anything.
+// B034: a close did not wait for fetched messages. Here a close serves or refuses each call, hangs
+// in none, and leaves no lease behind.
 func closeDuringCalls(b *fixture) {
 	const rounds, callers = 5, 12
 	for round := range rounds {
@@ -178,7 +178,7 @@ func closeDuringCalls(b *fixture) {
 			}
 		})
 		all.Wait()
-		_, err := b.st.Claim(b.ctx, "nothing", nixie.Want{Max: 1}) // who claims looks after what was left
+		_, err := b.st.Claim(b.ctx, "nothing", nixie.Want{Max: 1}) // a claim ends the leases that were left
 		b.ok(err)
 		same(b, "leased after the end of their holder", b.info().Leased, 0)
 	}
@@ -206,9 +206,9 @@ func anyCall(ctx context.Context, st store.Store, kind int) error {
 	return err
 }
 
-// B042: a context that ended inside a transaction left a broken connection for
-// others. Here callers leave at every moment: an outcome that was called unknown is
-// one of the two, and the store is used a thousand times afterwards.
+// B042: a context that ended inside a transaction left a broken connection for other callers. Here
+// callers leave at every moment. An unknown outcome is one of the two, and the store is used a
+// thousand times afterwards.
 func callersThatLeave(b *fixture) {
 	const callers, uses = 300, 1000
 	together(callers, func(i int) {
@@ -216,13 +216,13 @@ func callersThatLeave(b *fixture) {
 		defer leave()
 		body := []byte("body")
 		_, err := b.st.Enqueue(ctx, nixie.Message{Queue: work, Key: fmt.Sprint(i), Body: body})
-		copy(body, "mine") // it is the caller's again
+		copy(body, "mine") // the body belongs to the caller again
 		if c := nixie.CodeOf(err); c != "" && c != nixie.CodeOutcomeUnknown && c != nixie.CodeUnavailable {
 			b.Error(err)
 		}
 		ds, err := b.st.Claim(ctx, work, nixie.Want{Max: 1, Lease: time.Hour})
 		if c := nixie.CodeOf(err); c == nixie.CodeOutcomeUnknown {
-			b.Error("a claim that nobody has")
+			b.Error("a claim that no caller has")
 		}
 		for _, d := range ds {
 			if string(d.Body) != "body" {
@@ -254,9 +254,8 @@ func callersThatLeave(b *fixture) {
 	}
 }
 
-// B062: a refused insert had neither a reason nor a job. Of many producers that
-// offer one key at once one makes a message; the others are told which, whether
-// they are refused or not.
+// B062: a refused insert returned neither a reason nor a job. Here many producers offer one key at
+// once. One of them makes a message; the others get its ID, whether they are refused or not.
 func producersOfOneKey(b *fixture) {
 	const rounds, producers = 20, 32
 	list := b.crowd(2)

@@ -70,8 +70,8 @@ func purgeClauses() []clause {
 	}
 }
 
-// purgeEveryStatus walks all statuses: what is named goes, but for what is on
-// its way, and what is not named only when nobody has to do anything about it.
+// purgeEveryStatus tries all statuses. A letter with a named status goes, unless it is redriving. A
+// letter of another status goes only if it is resolved or discarded.
 func purgeEveryStatus(b *fixture) {
 	for _, status := range nixie.Statuses() {
 		l, d := b.letterIn(status)
@@ -102,8 +102,7 @@ func (b *fixture) purge(id nixie.ID) {
 	b.ok(b.resolution(store.Resolution{Letter: id, Event: store.OnPurge, Actor: "ann", Reason: "old", Statuses: nixie.Statuses()}))
 }
 
-// purgeOfChanged confirms a letter and purges it in the same call: it counts as what it
-// was at last.
+// purgeOfChanged confirms a letter and purges it in the same call. It counts with its last status.
 func purgeOfChanged(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	for _, err := range b.st.Resolve(b.ctx, []store.Resolution{
@@ -141,7 +140,7 @@ func purgeLeavesNothing(b *fixture) {
 	for _, on := range []store.Event{store.OnRestore, store.OnRedrive, store.OnNote} {
 		b.code(b.resolve(l.ID, on), nixie.CodeNotFound)
 	}
-	b.dead("c", nixie.StatusOpen) // its number is not the one of the letter that is gone
+	b.dead("c", nixie.StatusOpen) // it does not get the number of the removed letter
 	same(b, "notes of the next letter", len(b.letters(nixie.Filter{Keys: []string{"c"}})[0].Notes), 0)
 }
 
@@ -187,8 +186,8 @@ func purgeInOperation(b *fixture) {
 	}
 }
 
-// purgedAndLate settles a delivery twice, the second time when its message is
-// gone while others of the same claim are still out.
+// purgedAndLate settles a delivery twice, the second time when its message is removed and others of
+// the same claim are still leased.
 func purgedAndLate(b *fixture) {
 	for _, key := range []string{"a", "b", "c"} {
 		b.put(key)

@@ -115,9 +115,8 @@ func resolveEach(b *fixture) {
 	b.status(y.ID, nixie.StatusOpen)
 }
 
-// holdOfRedriving shows that an operator's hold is for letters that lie in the
-// office: one whose message is on its way would end as a letter in review
-// with a message that runs.
+// holdOfRedriving shows that an operator cannot hold a letter that is redriving. Otherwise a letter
+// in review would have a message that runs.
 func holdOfRedriving(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.ok(b.resolve(l.ID, store.OnRedrive))
@@ -139,8 +138,8 @@ func revisionsGrow(b *fixture) {
 	}
 }
 
-// noteOfDiscardAndHold shows that a letter says who gave it up or holds it, and
-// why, for as long as that is so.
+// noteOfDiscardAndHold shows that a discarded or held letter has the actor and the reason as its
+// note, until its next move.
 func noteOfDiscardAndHold(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	for _, step := range [...]struct {
@@ -215,7 +214,7 @@ func (b *fixture) operation(id nixie.ID, limit int) (store.Operation, []nixie.ID
 	return op, op.Next
 }
 
-// deaths makes n letters, a second apart.
+// deaths makes n letters, one second after another.
 func (b *fixture) deaths(n int) []nixie.Letter {
 	b.Helper()
 	var ls []nixie.Letter
@@ -235,7 +234,7 @@ func planIsFrozen(b *fixture) {
 	b.ok(b.resolve(ls[1].ID, store.OnHold))
 	_, next := b.operation(op.ID, 10)
 	same(b, "pending letters", len(next), 3)
-	empty := b.plan(store.OnRedrive, nixie.Filter{Queues: []string{"nobody"}}, 0)
+	empty := b.plan(store.OnRedrive, nixie.Filter{Queues: []string{"unknown"}}, 0)
 	same(b, "selected", empty.Selected, 0)
 }
 
@@ -258,8 +257,8 @@ func planAtMost(b *fixture) {
 	same(b, "last letter", next[6], ls[6].ID)
 }
 
-// resumeOnce drives an operation in parts, by two processes, with a letter
-// that dies again in between: each letter is redriven once.
+// resumeOnce drives an operation in parts, by two processes, while a letter dies again in between.
+// Each letter is redriven once.
 func resumeOnce(b *fixture) {
 	b.deaths(6)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
@@ -298,7 +297,7 @@ func resumeOnce(b *fixture) {
 func countsAddUp(b *fixture) {
 	ls := b.deaths(4)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
-	b.ok(b.resolve(ls[1].ID, store.OnDiscard)) // somebody was faster
+	b.ok(b.resolve(ls[1].ID, store.OnDiscard)) // another operator was faster
 	d := b.took("again", nixie.DedupeKey("k"))
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	do := func(l nixie.Letter, in nixie.ID) error {
@@ -320,8 +319,8 @@ func countsAddUp(b *fixture) {
 	}
 }
 
-// outcomes shows how a redrive finds out what became of what it moved: by the letters
-// that name it, also those of another life that came in from elsewhere.
+// outcomes counts the outcomes of a redrive by the letters that name it, also letters of another
+// generation that were adopted.
 func outcomes(b *fixture) {
 	b.deaths(5)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 4)
@@ -365,11 +364,11 @@ func operationNonsense(b *fixture) {
 	})
 }
 
-// skippedStays shows that an operation can pass a letter by without touching it.
+// skippedStays shows that an operation can skip a letter without changing it.
 func skippedStays(b *fixture) {
 	l := b.dead("a", nixie.StatusOpen)
 	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
-	r := store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "mended", Operation: op.ID,
+	r := store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "fixed", Operation: op.ID,
 		Skip: "it came from nowhere"}
 	err := b.resolution(r)
 	b.code(err, nixie.CodeConflict)

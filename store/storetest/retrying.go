@@ -21,7 +21,7 @@ func retryingClauses() []clause {
 	}
 }
 
-// retryingOnes brings n messages to random places of their lives.
+// retryingOnes brings n messages into random states.
 func (b *fixture) retryingOnes(n int, random *rand.Rand) {
 	b.Helper()
 	for i := range n {
@@ -41,7 +41,7 @@ func (b *fixture) retryingOnes(n int, random *rand.Rand) {
 			case 2:
 				s.Verb, s.Failure = nixie.Complete, nil
 			case 3:
-				continue // it stays leased, and is abandoned some day
+				continue // it stays leased, and is abandoned later
 			}
 			b.ok(b.settle(s))
 		}
@@ -62,7 +62,7 @@ func (b *fixture) someOf(queue string, n int) []*nixie.Delivery {
 	return ds
 }
 
-// retryingFilters are those that counters can answer, and some that they cannot.
+// retryingFilters returns filters that counters can answer, and some that they cannot.
 func (b *fixture) retryingFilters() []nixie.Filter {
 	two, three := int64(2), int64(3)
 	return []nixie.Filter{
@@ -127,7 +127,7 @@ func sameSize(a, b store.Group) bool {
 	return a.Key == b.Key && a.Count == b.Count && a.Leased == b.Leased
 }
 
-// retryingFollows looks at one message through its life.
+// retryingFollows follows one message through its generations.
 func retryingFollows(b *fixture) {
 	is := func(want ...store.Group) {
 		b.Helper()
@@ -154,13 +154,13 @@ func retryingFollows(b *fixture) {
 	b.take("a")
 	is(store.Group{Key: "2", Count: 1, Leased: 1})
 	b.clock.Advance(time.Minute)
-	d = b.take("a") // to be judged: no attempt, and the one that vanished was none
+	d = b.take("a") // to be judged: no attempt, and the attempt that vanished does not count
 	is(store.Group{Key: "1", Count: 1, Leased: 1})
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	is()
 	letters("1")
 	b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))
-	is() // its new life has not begun
+	is() // its new generation has not begun
 	letters("0")
 	d = b.take("a")
 	is(store.Group{Key: "1", Count: 1, Leased: 1})
@@ -183,7 +183,7 @@ func unknownRetrying(b *fixture) {
 	}
 }
 
-// onTheirWay asks for messages by what a store may have an index for.
+// onTheirWay lists messages by properties for which a store may have an index.
 func onTheirWay(b *fixture) {
 	random := rand.New(rand.NewPCG(13, 14))
 	b.retryingOnes(40, random)

@@ -31,8 +31,9 @@ func settleClauses() []clause {
 	}
 }
 
-// failureDecided shows beside a failure the verb of its settlement, whatever the caller
-// thought, and the steps that were done by then. A delivery says its reason, a list its text.
+// failureDecided shows that the history has the verb of the settlement for each failure, also if
+// the caller gave another, and the steps done by then. A delivery has the reason, a listing the
+// text.
 func failureDecided(b *fixture) {
 	d := b.took("a")
 	d.Steps = []string{"fetched"}
@@ -49,8 +50,8 @@ func failureDecided(b *fixture) {
 	same(b, "steps", fmt.Sprint(m.History[0].Steps), "[fetched]")
 }
 
-// stepsLimited takes no step more than the limit over all deliveries of a message: one that
-// was forgotten in silence would be done twice.
+// stepsLimited refuses steps beyond the limit over all deliveries of a message. A step that the
+// store forgot silently would run twice.
 func stepsLimited(b *fixture) {
 	names := func(from, to int) (list []string) {
 		for i := range to - from {
@@ -75,8 +76,8 @@ func stepsLimited(b *fixture) {
 	b.code(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}), nixie.CodeLeaseLost)
 }
 
-// unknownIsLost answers whoever works on a message that is not there, it was pruned or is
-// of another store, as one whose lease is over.
+// unknownIsLost answers a settlement of a message that was pruned, or that is of another store,
+// with a lost lease.
 func unknownIsLost(b *fixture) {
 	b.put("a")
 	d := &nixie.Delivery{Message: message("b"), Lease: nixie.Lease{Number: 1, Owner: "owner-1"}}
@@ -293,8 +294,8 @@ func nonsense(b *fixture) {
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Delay: nixie.MaxDelay}))
 }
 
-// repeatedMove gives every settlement, amendment and resolution twice: the
-// second changes nothing and the letter keeps its ID.
+// repeatedMove applies every settlement, amendment and resolution twice. The second changes
+// nothing, and the letter keeps its ID.
 func repeatedMove(b *fixture) {
 	d := b.took("a")
 	dying := b.dying(d, nixie.StatusOpen)

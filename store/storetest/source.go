@@ -10,7 +10,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Clauses of waiting for work, which a store may help with: see [store.Features].
+// sourceClauses wait for work, for which a store may have abilities: see [store.Features].
 func sourceClauses() []clause {
 	return []clause{
 		{"WaitsForWork", waitsForWork},
@@ -24,7 +24,7 @@ func sourceClauses() []clause {
 	}
 }
 
-// patience is how long a clause waits for what has to come.
+// patience is the longest wait of a clause for something that has to come.
 const patience = time.Minute
 
 type received struct {
@@ -75,7 +75,7 @@ func (b *fixture) idle(n int) <-chan received {
 	return b.receive(b.ctx, n)
 }
 
-// waitsForOthers waits in one process for what another one adds, of each kind of queue.
+// waitsForOthers waits in one process for messages of another, in each kind of queue.
 func waitsForOthers(b *fixture) {
 	other := b.join()
 	for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict, nixie.OrderRelaxed} {
@@ -95,8 +95,7 @@ func waitsForOthers(b *fixture) {
 	}
 }
 
-// waitsForDue waits for a message that is due later and for a retry, in a stream and in
-// none.
+// waitsForDue waits for a message that is due later and for a retry, in a stream and without one.
 func waitsForDue(b *fixture) {
 	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict})
 	for _, options := range [][]nixie.Option{nil, {nixie.Stream("s")}} {
@@ -116,7 +115,7 @@ func waitsForDue(b *fixture) {
 	}
 }
 
-// waitsForAnEndedLease waits in one process for what another one holds too long.
+// waitsForAnEndedLease waits in one process for a lease of another to end.
 func waitsForAnEndedLease(b *fixture) {
 	for _, options := range [][]nixie.Option{nil, {nixie.Priority(1)}} {
 		b.put("a", options...)
@@ -150,8 +149,8 @@ func waitsForAResume(b *fixture) {
 	b.keys(r.ds, "a")
 }
 
-// waitsInVain ends a wait by its time and by its context: nothing is handed out
-// afterwards to those who left.
+// waitsInVain ends a wait by its time and by its context. No message is delivered to a caller that
+// has left.
 func waitsInVain(b *fixture) {
 	b.configure(nixie.QueueSettings{Paused: true, PausedNote: "no work"})
 	got, err := store.NewSource(b.st, work).Receive(b.ctx, nixie.Want{Max: 1, Wait: 2 * time.Millisecond})
@@ -168,7 +167,7 @@ func waitsInVain(b *fixture) {
 	b.keys(b.claim(1), "a")
 }
 
-// manyWait lets several wait for what several bring, one at a time: each message
+// manyWait lets several processes wait for messages that several bring, one at a time. Each message
 // goes to one of them.
 func manyWait(b *fixture) {
 	const n = 8

@@ -43,7 +43,7 @@ func streamClauses() []clause {
 	}
 }
 
-// ordered makes the queue work ordered.
+// ordered gives the queue work an order.
 func (b *fixture) ordered(order nixie.Order, dead nixie.DeadHead) {
 	b.Helper()
 	b.configure(nixie.QueueSettings{Order: order, DeadHead: dead})
@@ -69,7 +69,7 @@ func (b *fixture) complete(ds ...*nixie.Delivery) {
 	}
 }
 
-// gap expects whether a message is marked as handed out out of order.
+// gap expects a delivery with or without OrderGap.
 func (b *fixture) gap(d *nixie.Delivery, want bool) {
 	b.Helper()
 	same(b, "order gap of "+d.Key, d.OrderGap, want)
@@ -152,8 +152,8 @@ func onePasses(b *fixture) {
 	b.gap(b.take("m2"), true) // so was this
 }
 
-// blockedSince asks since when the longest blocked message is due: those behind a dead
-// head count, and marked ones whose head goes first, and nothing that is due later.
+// blockedSince asks since when the longest blocked message is due. Followers of a dead head count,
+// and marked messages whose head comes first. A message that is due later does not count.
 func blockedSince(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	none := func() {
@@ -185,13 +185,13 @@ func blockedSince(b *fixture) {
 	b.ok(b.amend(b.messageOf("m3"), store.MayPass))
 	since(began.Add(2 * time.Second))
 	b.ok(b.resolve(b.letterOf(ds[0].ID).ID, store.OnRedrive))
-	since(began.Add(time.Second)) // the head goes first again
+	since(began.Add(time.Second)) // the head comes first again
 	b.complete(b.take("m1"))
 	b.complete(b.take("m2"))
 	none()
 }
 
-// markedWaits: a mark is for passing a head that waits. Once that is due it goes
+// markedWaits shows that a marked message passes a head that waits. Once the head is due, it comes
 // first, and alone.
 func markedWaits(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
@@ -208,11 +208,11 @@ func markedWaits(b *fixture) {
 	ds := b.claim(9)
 	b.keys(ds, "m1", "other")
 	b.complete(ds...)
-	b.complete(b.take("m2")) // m3 passes who waits, and nobody does
+	b.complete(b.take("m2")) // m3 may pass a waiting head, and none waits
 	b.take("m3")
 }
 
-// markedHead marks the head too: it goes first, and is counted as ready.
+// markedHead marks the head too. It comes first, and counts as ready.
 func markedHead(b *fixture) {
 	b.ordered(nixie.OrderStrict, "")
 	b.inStream("m1", "m2", "m3")
@@ -425,7 +425,7 @@ func discardedHead(b *fixture) {
 	b.ok(b.resolve(l.ID, store.OnDiscard))
 	m2 := b.take("m2")
 	b.gap(m2, false)
-	b.ok(b.resolve(l.ID, store.OnRestore)) // too late to block
+	b.ok(b.resolve(l.ID, store.OnRestore)) // too late to block again
 	b.complete(m2)
 	same(b, "state of the stream", b.stream().State, store.StreamIdle)
 	b.ok(b.resolve(l.ID, store.OnRedrive))
@@ -511,8 +511,8 @@ func unblockInvalid(b *fixture) {
 	b.complete(b.take("m2"))
 }
 
-// passesRestored shows that who is handed out behind a dead one that was given up and then
-// restored knows that it passes it.
+// passesRestored shows that a message has OrderGap when it is delivered behind a dead one that was
+// discarded and then restored.
 func passesRestored(b *fixture) {
 	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict})
 	for i, before := range [...]bool{true, false} {

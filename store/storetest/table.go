@@ -16,11 +16,9 @@ func tableClauses() []clause {
 	}
 }
 
-// everyStateAndEvent walks all pairs of a message's state and an event. A pair
-// of the table does what it says, every other is refused and changes nothing.
-// A verb needs a delivery, so the ones for states without a lease use the
-// lease that the message had last: of a message that never had one the pair
-// cannot be expressed.
+// everyStateAndEvent tries all pairs of a message's state and an event. A pair of the table changes
+// the state; any other is refused and changes nothing. A verb needs a delivery. For states without
+// a lease it uses the last lease of the message, and skips the pair if there was none.
 func everyStateAndEvent(b *fixture) {
 	for _, from := range nixie.States() {
 		for _, on := range messageEvents() {
@@ -51,8 +49,8 @@ func messageEvents() []store.Event {
 	}
 }
 
-// pair runs one event that the table allows or forbids. The answer of an act
-// is an error or, where the contract answers by doing nothing, errNothing.
+// pair applies one event that the table allows or forbids. The act returns an error or, if the
+// contract refuses by doing nothing, errNothing.
 func (b *fixture) pair(what string, allowed bool, act func() error) {
 	b.Helper()
 	if allowed {
@@ -70,7 +68,7 @@ func (b *fixture) pair(what string, allowed bool, act func() error) {
 
 var errNothing = fmt.Errorf("nothing happened")
 
-// messageIn makes a message of a state, with the lease that it had last.
+// messageIn makes a message with a state, and returns its last delivery.
 func (b *fixture) messageIn(state nixie.State) *nixie.Delivery {
 	b.Helper()
 	d := b.took("a")
@@ -90,7 +88,7 @@ func (b *fixture) messageIn(state nixie.State) *nixie.Delivery {
 	return d
 }
 
-// messageAct is how the contract expresses an event, nil if it cannot.
+// messageAct returns the calls that cause an event, nil if the contract has none.
 func (b *fixture) messageAct(on store.Event, d *nixie.Delivery) func() error {
 	settle := func(v nixie.Verb) func() error {
 		return func() error { return b.settle(nixie.Settlement{Delivery: d, Verb: v, Burial: burial("")}) }
@@ -148,7 +146,7 @@ func (b *fixture) abandonAct(d *nixie.Delivery) func() error {
 	}
 }
 
-// emptyOffice ends everything, so that the next pair starts clean.
+// emptyOffice ends all messages and letters before the next pair.
 func (b *fixture) emptyOffice() {
 	b.Helper()
 	b.empty()
@@ -165,11 +163,10 @@ func letterEvents() []store.Event {
 	}
 }
 
-// everyStatusAndEvent walks all pairs of a letter's status and an event. The
-// events that come from the message of a letter are expressed by settling the
-// message; only a letter in redriving has one on its way, so for all other
-// statuses they cannot be expressed. The birth of a letter comes from a bury
-// or hold of its message and is part of the pairs of messages.
+// everyStatusAndEvent tries all pairs of a letter's status and an event. Events that come from the
+// message of a letter are caused by settling the message. Only a letter that is redriving has such
+// a message, so these pairs are skipped for other statuses. A new letter comes from a bury or hold
+// of its message, which is a pair of messages.
 func everyStatusAndEvent(b *fixture) {
 	var not []string
 	for _, from := range nixie.Statuses() {
@@ -194,8 +191,7 @@ func everyStatusAndEvent(b *fixture) {
 	b.Logf("cannot be expressed:\n  %s", strings.Join(not, "\n  "))
 }
 
-// letterIn makes a letter of a status; for redriving, its message is leased
-// and comes with it.
+// letterIn makes a letter with a status. For redriving, its message is leased and returned too.
 func (b *fixture) letterIn(status nixie.Status) (nixie.Letter, *nixie.Delivery) {
 	b.Helper()
 	if status == nixie.StatusQuarantined {
@@ -231,7 +227,7 @@ func (b *fixture) letterAct(on store.Event, l nixie.Letter, d *nixie.Delivery) f
 			return operator
 		}
 	case store.OnBury:
-		return nil // only of a letter that does not exist
+		return nil // the event is for letters that do not exist
 	}
 	if d == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// OpenTx is a transaction of the caller and the store bound to it. Whatever kind
-// of transaction a store has, its [Harness] puts it like this:
+// OpenTx is a transaction of the caller with the store bound to it. Each store has its own kind of
+// transaction; its [Harness] adapts it:
 //
 //	Begin: func(ctx context.Context, st store.Store) (storetest.OpenTx, error) {
 //		tx, err := pool.Begin(ctx)
@@ -20,8 +20,8 @@ type OpenTx struct {
 	Commit, Rollback func() error
 }
 
-// txClauses are those of stores that can be bound to a transaction. While one is
-// open nothing else is written: a store may make others wait for its end.
+// txClauses are for stores with transactions of the caller. While one is open the clauses write
+// nothing else, because a store may make other writers wait for its end.
 func txClauses(begin func(context.Context, store.Store) (OpenTx, error)) []clause {
 	in := func(test func(b *fixture, begin func() OpenTx)) func(*fixture) {
 		return func(b *fixture) {
@@ -203,8 +203,8 @@ func onceLimits(b *fixture, begin func() OpenTx) {
 	b.ok(tx.Commit())
 }
 
-// freedStream shows that a message of a transaction does not wait for one that was taken
-// out of its stream.
+// freedStream shows that a message of a transaction does not wait for one that was taken out of its
+// stream.
 func freedStream(b *fixture, begin func() OpenTx) {
 	b.ordered(nixie.OrderStrict, "")
 	head := b.put("m1", nixie.Stream("s"))

@@ -17,7 +17,7 @@ func waitClauses() []clause {
 	}
 }
 
-// seesEveryEnd waits in one process for what another ends, in each way.
+// seesEveryEnd waits in one process for messages that another ends, in each way.
 func seesEveryEnd(b *fixture) {
 	ways := []struct {
 		state nixie.State
@@ -37,7 +37,7 @@ func seesEveryEnd(b *fixture) {
 		d := b.took(string(way.state))
 		ds, ids = append(ds, d), append(ids, d.ID)
 	}
-	ids = append(ids, ids[0]) // also one that is named twice
+	ids = append(ids, ids[0]) // one ID twice
 	type answer struct {
 		list []store.Record
 		err  error
@@ -69,7 +69,7 @@ func seesEveryEnd(b *fixture) {
 	same(b, "records of none", len(list), 0)
 }
 
-// looks calls enough before the first look that follows one at whole messages.
+// looks makes a call before the first listing of whole messages after another listing.
 type looks struct {
 	store.Overview
 	whole  bool
