@@ -13,7 +13,7 @@ import (
 // Analysis counts letters by cause. Dlq analyze prints it.
 type Analysis struct {
 	Letters  int64           `json:"letters"`   // all that it counts
-	LookedAt *store.Coverage `json:"looked_at"` // null: all that may match were counted
+	Coverage *store.Coverage `json:"looked_at"` // null: all that may match were counted
 	Groups   []GroupView     `json:"groups"`    // one cause each, largest first
 	ByReason []Count         `json:"by_reason"`
 	ByType   []Count         `json:"by_type"` // of the message
@@ -44,13 +44,13 @@ type Count struct {
 }
 
 // Analyze groups the letters that match by cause.
-func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Scan) (Analysis, error) {
-	described, looked, err := o.store.Count(ctx, f, store.Counting{By: []store.GroupBy{store.ByFingerprint}, Scan: look, Described: true})
+func (o *Office) Analyze(ctx context.Context, f nixie.Filter, scan store.Scan) (Analysis, error) {
+	described, coverage, err := o.store.Count(ctx, f, store.Counting{By: []store.GroupBy{store.ByFingerprint}, Scan: scan, Described: true})
 	if err != nil {
 		return Analysis{}, err
 	}
 	groups := described[0]
-	a := Analysis{Groups: make([]GroupView, 0, len(groups)), LookedAt: partialCoverage(looked)}
+	a := Analysis{Groups: make([]GroupView, 0, len(groups)), Coverage: partialCoverage(coverage)}
 	for _, g := range groups {
 		a.Letters += g.Count
 		a.Groups = append(a.Groups, GroupView{
@@ -63,7 +63,7 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Scan) (
 		return Analysis{}, err
 	}
 	counts, _, err := o.store.Count(ctx, f,
-		store.Counting{By: []store.GroupBy{store.ByReason, store.ByType, store.ByQueue, store.ByHour}, Scan: look})
+		store.Counting{By: []store.GroupBy{store.ByReason, store.ByType, store.ByQueue, store.ByHour}, Scan: scan})
 	if err != nil {
 		return Analysis{}, err
 	}

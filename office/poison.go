@@ -78,10 +78,17 @@ func (o *Office) Poison(ctx context.Context, queues []string, attempts int) (lis
 	if attempts == 0 {
 		attempts = PoisonAttempts
 	}
+	least, one := int64(attempts), int64(1)
 	s := &candidates{list: []*PoisonView{}, by: map[nixie.ID]*PoisonView{}}
 	for _, kind := range [...]func() (bool, error){
-		func() (bool, error) { return o.addOftenTried(ctx, s, queues, attempts) },
-		func() (bool, error) { return o.addCrashed(ctx, s, queues) },
+		func() (bool, error) {
+			return o.addMatching(ctx, s, nixie.Filter{Queues: queues, Attempts: nixie.Range{Min: &least}},
+				func(r *store.Record) string { return fmt.Sprintf("attempts %d", r.Attempts) })
+		},
+		func() (bool, error) {
+			return o.addMatching(ctx, s, nixie.Filter{Queues: queues, Crashes: nixie.Range{Min: &one}},
+				func(r *store.Record) string { return fmt.Sprintf("crashes %d", r.Crashes) })
+		},
 		func() (bool, error) { return o.addSameReason(ctx, s, queues) },
 		func() (bool, error) { return o.addBlocking(ctx, s, infos) },
 	} {
@@ -95,22 +102,12 @@ func (o *Office) Poison(ctx context.Context, queues []string, attempts int) (lis
 	return values(s.list), more, nil
 }
 
-func (o *Office) addOftenTried(ctx context.Context, s *candidates, queues []string, attempts int) (bool, error) {
-	least := int64(attempts)
-	list, more, err := o.firstMessages(ctx, nixie.Filter{Queues: queues, States: unfinishedStates(), Attempts: nixie.Range{Min: &least}},
-		maxCandidatesEach)
+// addMatching adds the first unfinished messages that match.
+func (o *Office) addMatching(ctx context.Context, s *candidates, f nixie.Filter, why func(*store.Record) string) (bool, error) {
+	f.States = unfinishedStates()
+	list, more, err := o.firstMessages(ctx, f, maxCandidatesEach)
 	for i := range list {
-		s.add(&list[i], fmt.Sprintf("attempts %d", list[i].Attempts))
-	}
-	return more, err
-}
-
-func (o *Office) addCrashed(ctx context.Context, s *candidates, queues []string) (bool, error) {
-	one := int64(1)
-	list, more, err := o.firstMessages(ctx, nixie.Filter{Queues: queues, States: unfinishedStates(), Crashes: nixie.Range{Min: &one}},
-		maxCandidatesEach)
-	for i := range list {
-		s.add(&list[i], fmt.Sprintf("crashes %d", list[i].Crashes))
+		s.add(&list[i], why(&list[i]))
 	}
 	return more, err
 }

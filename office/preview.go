@@ -96,11 +96,11 @@ func (o *Office) Keep(ctx context.Context, w *OperationRequest) (Plan, error) {
 
 // previewer counts the letters of a plan.
 type previewer struct {
-	work   *OperationRequest
-	op     store.Operation
-	now    time.Time
-	engine *redrive.Engine
-	queues map[string]nixie.QueueSettings
+	request *OperationRequest
+	op      store.Operation
+	now     time.Time
+	engine  *redrive.Engine
+	queues  map[string]nixie.QueueSettings
 
 	selected, skipped, quarantined, expired int64
 	edited                                  int64
@@ -114,7 +114,7 @@ func (o *Office) previewer(ctx context.Context, w *OperationRequest) (*previewer
 		return nil, err
 	}
 	p := &previewer{
-		work: w, now: o.clock(), op: w.operation(o.actor), engine: engine, queues: map[string]nixie.QueueSettings{},
+		request: w, now: o.clock(), op: w.operation(o.actor), engine: engine, queues: map[string]nixie.QueueSettings{},
 		groups:  map[string]*PlanGroup{},
 		byQueue: map[string]int64{}, refused: map[string]int64{}, streams: map[string]int64{}, keys: map[string]int64{},
 	}
@@ -136,7 +136,7 @@ type planned struct {
 func (p *previewer) planned(l *nixie.Letter) planned {
 	m := &l.Message
 	settings := p.queues[m.Queue]
-	needsKey := m.DedupeKey != "" && p.work.Send == nil && lifecycle.NeedsKey(p.work.Event, settings.DedupeScope)
+	needsKey := m.DedupeKey != "" && p.request.Send == nil && lifecycle.NeedsKey(p.request.Event, settings.DedupeScope)
 	next := planned{id: l.ID, fingerprint: l.Fingerprint, queue: m.Queue, refusal: p.engine.Refusal(&p.op, l)}
 	if needsKey && l.KeyTaken && next.refusal == "" {
 		next.refusal = keyTaken
@@ -147,8 +147,8 @@ func (p *previewer) planned(l *nixie.Letter) planned {
 	if m.Stream != "" && settings.Ordered() {
 		next.stream = m.Queue + "/" + m.Stream
 	}
-	next.quarantined = p.work.SetsAside && p.work.overCap(l)
-	next.expired = p.work.Event == store.OnRedrive && p.work.Send == nil && !m.ExpiresAt.IsZero() && !p.now.Before(m.ExpiresAt)
+	next.quarantined = p.request.SetsAside && p.request.overCap(l)
+	next.expired = p.request.Event == store.OnRedrive && p.request.Send == nil && !m.ExpiresAt.IsZero() && !p.now.Before(m.ExpiresAt)
 	if p.groups[l.Fingerprint] == nil {
 		p.groups[l.Fingerprint] = &PlanGroup{Signature: l.Signature, Fingerprint: l.Fingerprint}
 	}
@@ -158,10 +158,10 @@ func (p *previewer) planned(l *nixie.Letter) planned {
 // edit applies the request's edit to a letter that goes, and notes whether it changes or refuses
 // it.
 func (p *previewer) edit(ctx context.Context, l *nixie.Letter, next *planned) error {
-	if p.work.Edit == nil || p.work.Event != store.OnRedrive || next.refusal != "" {
+	if p.request.Edit == nil || p.request.Event != store.OnRedrive || next.refusal != "" {
 		return nil
 	}
-	edit, err := p.work.Edit(ctx, l)
+	edit, err := p.request.Edit(ctx, l)
 	switch {
 	case redrive.Refuses(err):
 		next.refusal = "stays: " + err.Error()

@@ -29,22 +29,22 @@ type Stats struct {
 	RetriedPerHour int64            `json:"retried_per_hour"` // retries decided in the last 60 minutes
 	ByReason       map[string]int64 `json:"by_reason"`
 	ByQueue        map[string]int64 `json:"by_queue"`
-	LookedAt       *store.Coverage  `json:"looked_at"` // null: all that may match were counted
+	Coverage       *store.Coverage  `json:"looked_at"` // null: all that may match were counted
 }
 
 // Waiting counts the letters that wait for an operator.
 func (s Stats) Waiting() int64 { return s.Open + s.Review + s.Quarantined }
 
 // Stats counts the letters that match. The two rates are of the filter's queues, or of all. When it
-// covers only the newest letters, LookedAt says how many; the counts of waiting letters cover as
+// covers only the newest letters, Coverage says how many; the counts of waiting letters cover as
 // many of those.
-func (o *Office) Stats(ctx context.Context, f nixie.Filter, look store.Scan) (Stats, error) {
+func (o *Office) Stats(ctx context.Context, f nixie.Filter, scan store.Scan) (Stats, error) {
 	var s Stats
-	statuses, looked, err := o.store.Count(ctx, f, store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: look, Described: true})
+	statuses, coverage, err := o.store.Count(ctx, f, store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: scan, Described: true})
 	if err != nil {
 		return s, err
 	}
-	s.LookedAt = partialCoverage(looked)
+	s.Coverage = partialCoverage(coverage)
 	s.countStatuses(statuses[0])
 	s.OldestAgeS = o.ageS(s.OldestDiedAt.Time)
 	waiting := f
@@ -52,7 +52,7 @@ func (o *Office) Stats(ctx context.Context, f nixie.Filter, look store.Scan) (St
 		waiting.Statuses = waitingStatuses()
 	}
 	counts, _, err := o.store.Count(ctx, waiting,
-		store.Counting{By: []store.GroupBy{store.ByRedrivable, store.ByReview, store.ByReason, store.ByQueue}, Scan: look})
+		store.Counting{By: []store.GroupBy{store.ByRedrivable, store.ByReview, store.ByReason, store.ByQueue}, Scan: scan})
 	if err != nil {
 		return s, err
 	}

@@ -30,7 +30,7 @@ func newDLQAnalyze(g *globals, of *jobLetters) *cobra.Command {
 		for i := range a.Groups {
 			a.Groups[i].Text = masking.text(a.Groups[i].Text)
 		}
-		defer g.sayCoverage(a.LookedAt)
+		defer g.sayCoverage(a.Coverage)
 		return g.objectOf(a, a.Groups, func(w io.Writer) { g.printAnalysis(w, &a, choice.text) })
 	}, &choice, &look, &masking)
 }

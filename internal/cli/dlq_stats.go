@@ -21,7 +21,7 @@ func newDLQStats(g *globals, of *jobLetters) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer g.sayCoverage(s.LookedAt)
+		defer g.sayCoverage(s.Coverage)
 		return g.object(s, func(w io.Writer) { printStats(w, &s) })
 	}, &choice, &look)
 }
