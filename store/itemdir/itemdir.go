@@ -1,10 +1,10 @@
-// Package itemdir shows the dead letter items of MapReduce jobs where they lie: a JSON file
-// each, in folders called items. It holds letters only, and changes nothing: what has to do
-// with messages on their way is refused, with the way out.
+// Package itemdir is a read-only store over the dead letter items of MapReduce jobs: JSON files,
+// one for each item, in folders called items. It has letters only. Calls that concern queued or
+// leased messages are refused, with the way out.
 //
-// What a file says is shown as package itemfile reads it. One that cannot be read is a
-// letter too, which says so and is damaged: no list gets shorter in silence. The index of a
-// job is not looked at, so that it may be missing or wrong.
+// Package itemfile reads the files. A file that cannot be read becomes a damaged letter that says
+// so, so no listing gets shorter silently. The index of a job is not read, so it may be missing or
+// wrong.
 package itemdir
 
 import (
@@ -28,8 +28,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Store is a folder of items. It is safe for concurrent use, and others may change the
-// folder meanwhile: each listing begins with what lies there then.
+// Store is a folder of items. It is safe for concurrent use. Other programs may change the folder
+// meanwhile: each listing begins with the present files.
 type Store struct {
 	refusals
 	dir   *itemfile.Dir
@@ -60,7 +60,7 @@ func Open(folder string, clock func() time.Time) (*Store, error) {
 // Close implements [store.Keeper].
 func (s *Store) Close() error { return s.dir.Close() }
 
-// head is what is remembered of an item while its folder is listed: about 200 bytes.
+// head is the part of an item that a listing keeps in memory, about 200 bytes.
 type head struct {
 	*list
 	name string // of the file
@@ -68,12 +68,12 @@ type head struct {
 	died int64
 }
 
-// list is the items of a job.
+// list is the folder of a job's items.
 type list struct{ path, job string }
 
 func (h *head) file() string { return path.Join(h.path, h.name) }
 
-// scan looks at all items, latest death first.
+// scan finds all items, latest death first.
 func (s *Store) scan(ctx context.Context) ([]head, error) {
 	paths, err := s.dir.Folders()
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Store) scan(ctx context.Context) ([]head, error) {
 	return heads, nil
 }
 
-// look looks at the items of one list.
+// look finds the items of one list.
 func (s *Store) look(ctx context.Context, at string) ([]head, error) {
 	from, err := s.dir.OpenFolder(at)
 	if err != nil {
@@ -117,11 +117,11 @@ func (s *Store) look(ctx context.Context, at string) ([]head, error) {
 	return heads, ended(ctx)
 }
 
-// maxRoom is how many bytes of a file are used again for the next.
+// maxRoom limits the buffer that is used again for the next file.
 const maxRoom = 1 << 20
 
-// inParallel does something for each number below n until ctx ends. Who does it is made by
-// begin, and does one at a time.
+// inParallel calls a function for each number below n until ctx ends. Each goroutine has its own
+// function, made by begin.
 func inParallel(ctx context.Context, n int, begin func() func(i int)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
@@ -142,8 +142,8 @@ func newestFirst(a, b head) int {
 	return cmp.Or(cmp.Compare(b.died, a.died), cmp.Compare(a.path, b.path), cmp.Compare(a.name, b.name))
 }
 
-// look finds the key and the time of death: of what cannot be read the name of the file,
-// and when that was written.
+// look reads the key and the time of death. For a file that cannot be read it takes the name and
+// the time of the file.
 func (h *head) look(raw []byte, written time.Time, err error) {
 	var says struct {
 		Key  string    `json:"item_id"`
@@ -156,15 +156,15 @@ func (h *head) look(raw []byte, written time.Time, err error) {
 		says.Last = written
 	}
 	h.died, h.key = says.Last.UnixNano(), itemfile.Name(h.name)
-	if says.Key != "" && says.Key != h.key { // mostly they are the same, and then share their memory
+	if says.Key != "" && says.Key != h.key { // usually they are equal, and then share their memory
 		h.key = says.Key
 	}
 }
 
-// queue is where the item goes when it is imported.
+// queue returns the queue to which an import takes the item.
 func (h *head) queue() string { return itemfile.QueueOf(h.job) }
 
-// id is the same as long as the file has its name: of the letter, or of its message.
+// id makes the ID of the letter, or of its message, from the name of the file.
 func (h *head) id(of byte) (id nixie.ID) {
 	sum := sha256.Sum256(append([]byte{of}, h.file()...))
 	copy(id[:], sum[:])
@@ -177,21 +177,22 @@ const (
 	ofMessage = 'm'
 )
 
-// shell is a letter with what is known without reading the file.
+// shell returns the letter with the fields that are known without reading the file.
 func (h *head) shell() nixie.Letter {
 	died := time.Unix(0, h.died).UTC()
 	return nixie.Letter{
 		ID: h.id(ofLetter), Revision: 1, Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Rule: itemfile.System,
 		FirstFailedAt: died, LastFailedAt: died, DiedAt: died,
-		Message: nixie.Message{ID: h.id(ofMessage), Queue: h.queue(), Type: "item", Key: h.key, State: nixie.Dead, Generation: 1, EnqueuedAt: died, EndedAt: died},
+		Message: nixie.Message{ID: h.id(ofMessage), Queue: h.queue(), Type: "item", Key: h.key, State: nixie.Dead, Generation: 1,
+			EnqueuedAt: died, EndedAt: died},
 	}
 }
 
-// reader makes a letter of an item: [itemfile.Read], or [itemfile.ReadFast].
+// reader makes a letter from an item: [itemfile.Read] or [itemfile.ReadFast].
 type reader func(raw []byte, queue, channel string) (nixie.Letter, error)
 
-// letter reads an item. What cannot be read is a damaged letter, and what is not there any
-// more none.
+// letter reads an item. It returns a damaged letter for a file that cannot be read, and none for a
+// file that no longer exists.
 func (s *Store) letter(h *head, as reader) (l nixie.Letter, there bool) {
 	l, err := s.read(h, as)
 	switch {

@@ -25,12 +25,12 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// noon is when the items died, about.
+// noon is about the time at which the items died.
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func clock() time.Time { return noon.Add(time.Hour) }
 
-// job is the folder of one, as its first layout has it.
+// job is a folder of items in its first layout.
 func job(root, name string) string {
 	return filepath.Join(root, "repo", name, "mapreduce", "dlq", name, itemfile.ItemsFolder)
 }
@@ -80,7 +80,7 @@ func open(t testing.TB, folder string) *itemdir.Store {
 	return s
 }
 
-// imported is a store that took the folder in.
+// imported returns a store that has imported the folder.
 func imported(t testing.TB, folder string) store.Store {
 	t.Helper()
 	from, err := letterfile.Open(letterfile.Options{Path: folder})
@@ -103,19 +103,20 @@ func imported(t testing.TB, folder string) store.Store {
 	}
 }
 
-// filters ask for what a folder answers without reading and for what it reads.
+// filters returns filters that a folder answers without reading files, and others.
 func filters() []nixie.Filter {
 	yes, no, three, nine := true, false, int64(3), int64(9)
 	return []nixie.Filter{
 		{}, {Keys: []string{"item-7", "none"}}, {Queues: []string{"mapreduce/weekly"}}, {Statuses: []nixie.Status{nixie.StatusOpen}},
 		{Statuses: []nixie.Status{nixie.StatusDiscarded}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout}}, {Text: "BROKEN 3"},
 		{Signature: "exit 4"}, {Redrivable: &yes}, {NeedsReview: &no, Reasons: []nixie.Reason{nixie.ReasonMergeConflict}},
-		{Attempts: nixie.Range{Min: &three, Max: &nine}}, {Types: []string{"item"}, Causes: []nixie.Cause{nixie.CauseAdopted}}, {Types: []string{"line"}},
+		{Attempts: nixie.Range{Min: &three, Max: &nine}}, {Types: []string{"item"}, Causes: []nixie.Cause{nixie.CauseAdopted}},
+		{Types: []string{"line"}},
 	}
 }
 
-// The folder answers as a store does that took it in: the same letters in the same order,
-// page by page, groups and counts.
+// The folder gives the same answers as a store that imported it: letters in the same order, page by
+// page, groups and counts.
 func TestAnswersAsAfterAnImport(t *testing.T) {
 	root := t.TempDir()
 	for n := range 30 {
@@ -133,14 +134,17 @@ func TestAnswersAsAfterAnImport(t *testing.T) {
 					t.Errorf("%+v:\nhave %+v\nwant %+v", page, have, want)
 				}
 			}
-			for _, by := range []store.GroupBy{store.ByFingerprint, store.ByReason, store.ByClass, store.ByType, store.ByQueue, store.ByStatus, store.ByHour, store.ByRedrivable, store.ByAttempts, store.ByReview} {
+			for _, by := range []store.GroupBy{store.ByFingerprint, store.ByReason, store.ByClass, store.ByType, store.ByQueue,
+				store.ByStatus, store.ByHour, store.ByRedrivable, store.ByAttempts, store.ByReview} {
 				have, want := groups(t, ours, f, by), groups(t, theirs, f, by)
 				if !reflect.DeepEqual(have, want) {
 					t.Errorf("groups by %s: %+v, want %+v", by, have, want)
 				}
 			}
-			have, _, err := ours.Count(t.Context(), f, store.Counting{By: []store.GroupBy{store.ByReason, store.ByQueue}, Scan: store.ScanAll})
-			want, _, _ := theirs.Count(t.Context(), f, store.Counting{By: []store.GroupBy{store.ByReason, store.ByQueue}, Scan: store.ScanAll})
+			have, _, err := ours.Count(t.Context(), f,
+				store.Counting{By: []store.GroupBy{store.ByReason, store.ByQueue}, Scan: store.ScanAll})
+			want, _, _ := theirs.Count(t.Context(), f,
+				store.Counting{By: []store.GroupBy{store.ByReason, store.ByQueue}, Scan: store.ScanAll})
 			if err != nil || !reflect.DeepEqual(have, want) {
 				t.Errorf("counts %v, want %v: %v", have, want, err)
 			}
@@ -148,7 +152,7 @@ func TestAnswersAsAfterAnImport(t *testing.T) {
 	}
 }
 
-// all reads a listing page by page, without what depends on the store.
+// all reads a listing page by page, without fields that depend on the store.
 func all(t testing.TB, s store.Store, f nixie.Filter, page store.Page) (list []nixie.Letter) {
 	t.Helper()
 	for {
@@ -185,7 +189,7 @@ func groups(t testing.TB, s store.Store, f nixie.Filter, by store.GroupBy) []sto
 	return list
 }
 
-// The index may be missing, torn, or about something else.
+// The index may be missing, damaged or wrong.
 func TestIndexDoesNotMatter(t *testing.T) {
 	root := t.TempDir()
 	put(t, job(root, "nightly"), "item-1", 1, nil)
@@ -199,7 +203,7 @@ func TestIndexDoesNotMatter(t *testing.T) {
 	}
 }
 
-// A file that cannot be read is a letter that says so, and verify names it.
+// A file that cannot be read becomes a letter that says so, and verify names it.
 func TestUnreadableItemsAreShown(t *testing.T) {
 	root := t.TempDir()
 	folder := job(root, "nightly")
@@ -230,12 +234,13 @@ func TestUnreadableItemsAreShown(t *testing.T) {
 	if err != nil || report.Checked != 6 || len(report.Violations) != 5 {
 		t.Errorf("verify: %+v %v", report, err)
 	}
-	if l, _, err := s.Letters(t.Context(), nixie.Filter{Text: "not JSON"}, store.Page{}); err != nil || len(l) != 1 || l[0].Message.Key != "torn" {
+	if l, _, err := s.Letters(t.Context(), nixie.Filter{Text: "not JSON"}, store.Page{}); err != nil || len(l) != 1 ||
+		l[0].Message.Key != "torn" {
 		t.Errorf("search: %+v %v", l, err)
 	}
 }
 
-// Who runs the job takes items away and adds others while somebody looks.
+// The program that runs the job removes items and adds others during a listing.
 func TestOthersChangeTheFolder(t *testing.T) {
 	root := t.TempDir()
 	folder := job(root, "nightly")
@@ -263,7 +268,7 @@ func TestOthersChangeTheFolder(t *testing.T) {
 	}
 }
 
-// What has to do with messages on their way is refused, with the way out.
+// Calls that concern queued or leased messages are refused, with the way out.
 func TestRefusals(t *testing.T) {
 	root := t.TempDir()
 	put(t, job(root, "nightly"), "item-1", 1, nil)
@@ -274,7 +279,8 @@ func TestRefusals(t *testing.T) {
 	_, plan := s.Plan(ctx, store.Operation{}, nixie.Filter{}, 1)
 	_, bury := s.Adopt(ctx, make([]nixie.Letter, 1), "ann", "")
 	_, prune := s.Prune(ctx, store.Pruning{})
-	for _, err := range []error{enqueue, claim, plan, bury[0], prune, s.Resolve(ctx, make([]store.Resolution, 1))[0], s.Amend(ctx, make([]nixie.ID, 1), store.Change{})[0]} {
+	for _, err := range []error{enqueue, claim, plan, bury[0], prune, s.Resolve(ctx, make([]store.Resolution, 1))[0],
+		s.Amend(ctx, make([]nixie.ID, 1), store.Change{})[0]} {
 		if nixie.CodeOf(err) != nixie.CodeUnavailable || !strings.Contains(err.Error(), "nixie dlq import") {
 			t.Errorf("%v", err)
 		}
@@ -290,7 +296,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A listing remembers little of each item, however much the items say.
+// A listing keeps little of each item in memory, however large the items are.
 func TestListingIsSmall(t *testing.T) {
 	root := t.TempDir()
 	const items, most = 3000, 250

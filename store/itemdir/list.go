@@ -17,7 +17,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// cursor names the last item of a page.
+// cursor returns the cursor after an item.
 func (h *head) cursor() string {
 	return strconv.FormatInt(h.died, 10) + "." + base64.RawURLEncoding.EncodeToString([]byte(h.file()))
 }
@@ -36,7 +36,7 @@ func parseCursor(cursor string) (h head, err error) {
 	return h, nil
 }
 
-// quickly splits a filter: what a shell answers, and what only the file does.
+// quickly splits a filter into the fields that a shell answers and the fields that need the file.
 func quickly(f *nixie.Filter) (quick, rest nixie.Filter) {
 	quick = nixie.Filter{
 		IDs: f.IDs, Statuses: f.Statuses, States: f.States, Causes: f.Causes, Queues: f.Queues, Types: f.Types,
@@ -48,8 +48,8 @@ func quickly(f *nixie.Filter) (quick, rest nixie.Filter) {
 	return quick, rest
 }
 
-// match yields the items that a filter matches, with their letters. It reads some ahead,
-// several at once.
+// match yields the items that match a filter, with their letters. It reads blocks of files in
+// parallel.
 func (s *Store) match(ctx context.Context, heads []head, f *nixie.Filter, as reader) iter.Seq2[*head, *nixie.Letter] {
 	quick, rest := quickly(f)
 	now := s.clock()
@@ -74,11 +74,11 @@ func (s *Store) match(ctx context.Context, heads []head, f *nixie.Filter, as rea
 	}
 }
 
-// ahead is how many items are read before it is known whether somebody wants them.
+// ahead is the size of a block. The caller may need fewer letters.
 const ahead = 64
 
-// begin looks at the folder anew at the first page of a listing, and goes on with what
-// was seen then at others.
+// begin scans the folder for the first page of a listing, and returns the items of that scan for
+// the other pages.
 func (s *Store) begin(ctx context.Context, cursor string) ([]head, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// each calls do for all letters that match, latest death first.
+// each calls do for all matching letters, latest death first.
 func (s *Store) each(ctx context.Context, filter *nixie.Filter, do func(*nixie.Letter)) error {
 	heads, err := s.begin(ctx, "")
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Store) each(ctx context.Context, filter *nixie.Filter, do func(*nixie.L
 	return ended(ctx)
 }
 
-// Count implements [store.DeadLetters]. It always looks at all; nothing retries here.
+// Count implements [store.DeadLetters]. It always scans all items. No message retries here.
 func (s *Store) Count(ctx context.Context, filter nixie.Filter, c store.Counting) ([][]store.Group, store.Coverage, error) {
 	if err := c.Check(); err != nil {
 		return nil, store.Coverage{}, err
@@ -189,10 +189,10 @@ func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]store.Queu
 	return jobs, nil
 }
 
-// Features are only that of Check.
+// Features returns Check.
 func (s *Store) Features() store.Features { return store.Features{Check: s.Check} }
 
-// Check is that of [store.Features]: every item can be read.
+// Check reports the items that cannot be read.
 func (s *Store) Check(ctx context.Context) (store.Report, error) {
 	var report store.Report
 	err := s.each(ctx, &nixie.Filter{}, func(l *nixie.Letter) {

@@ -8,11 +8,13 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// refusals answer what a folder of items cannot do.
+// refusals refuses the calls that a folder of items does not support.
 type refusals struct{}
 
 func refuse(what string) error {
-	return nixie.Errorf(nixie.CodeUnavailable, "a folder of items holds dead letters to look at, and cannot %s: take them into a store with nixie dlq import, and work there", what)
+	return nixie.Errorf(nixie.CodeUnavailable,
+		"a folder of items holds dead letters to look at, and cannot %s: take them into a store with nixie dlq import, and work there",
+		what)
 }
 
 func refuseEach(n int, what string) []error {

@@ -16,13 +16,13 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// hostile are IDs that would be something else as names of files.
+// hostile are IDs that would mean something else as file names.
 var hostile = []string{
 	"plain", "../../outside", "/etc/passwd", "..", ".", ".hidden", "-rf", "a/b", `a\b`, "index", "INDEX", "über", "CON", "Item", "item",
 	"%2F", strings.Repeat("long", 60), strings.Repeat("long", 60) + "er", " ", "a:b", "$(touch x)", "*",
 }
 
-// letterOf is one of a job.
+// letterOf makes a letter of a job.
 func letterOf(n int, job, id string) nixie.Letter {
 	died := noon.Add(time.Duration(n) * time.Second)
 	l := nixie.Letter{
@@ -54,7 +54,7 @@ func export(t testing.TB, folder string, letters ...nixie.Letter) {
 	}
 }
 
-// index is what the index of a job says.
+// index reads the index of a job.
 func index(t testing.TB, folder, job string) map[string]any {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(folder, job, "mapreduce", "dlq", job, itemfile.IndexFile))
@@ -68,7 +68,7 @@ func index(t testing.TB, folder, job string) map[string]any {
 	return says
 }
 
-// bodies are what a folder of items holds, by key.
+// bodies reads the bodies in a folder of items, by key.
 func bodies(t testing.TB, folder string) map[string]string {
 	t.Helper()
 	held := map[string]string{}
@@ -78,8 +78,8 @@ func bodies(t testing.TB, folder string) map[string]string {
 	return held
 }
 
-// Whatever an item is called, it lies in a file of its own in its folder, with its ID
-// inside; nothing lies elsewhere.
+// An item with any ID is a file of its own in its folder, with the ID inside. No file is written
+// elsewhere.
 func TestHostileIDs(t *testing.T) {
 	root := t.TempDir()
 	folder := filepath.Join(root, "below", "dlq")
@@ -115,8 +115,8 @@ func TestHostileIDs(t *testing.T) {
 	}
 }
 
-// What lies there stays: other items, what else an index says, and a second letter with the
-// same ID. What is exported again is replaced.
+// An export keeps other items, unknown fields of the index, and a second letter with the same ID.
+// An item that is exported again is replaced.
 func TestExportIntoAFolderThatIsThere(t *testing.T) {
 	folder := t.TempDir()
 	export(t, folder, letterOf(1, "nightly", "a"), letterOf(2, "nightly", "b"))
@@ -127,7 +127,8 @@ func TestExportIntoAFolderThatIsThere(t *testing.T) {
 	write(t, filepath.Join(at, itemfile.IndexFile), raw)
 	export(t, folder, letterOf(3, "nightly", "b"), letterOf(4, "nightly", "c"), letterOf(5, "nightly", "c"), letterOf(6, "weekly", "a"))
 	have := index(t, folder, "nightly")
-	want := map[string]any{"job_id": "nightly", "item_count": 3.0, "item_ids": []any{"a", "b", "c"}, "updated_at": "2026-05-04T13:00:00Z", "owner": "ann"}
+	want := map[string]any{"job_id": "nightly", "item_count": 3.0, "item_ids": []any{"a", "b", "c"}, "updated_at": "2026-05-04T13:00:00Z",
+		"owner": "ann"}
 	if !reflect.DeepEqual(have, want) {
 		t.Errorf("index %v, want %v", have, want)
 	}
@@ -146,7 +147,7 @@ func TestExportIntoAFolderThatIsThere(t *testing.T) {
 	}
 }
 
-// A message without a key is the item of its ID.
+// A message without a key is exported under its ID.
 func TestItemsWithoutAKey(t *testing.T) {
 	folder := t.TempDir()
 	l := letterOf(1, "orders", "")

@@ -22,7 +22,7 @@ var past = []string{"docs/decisions", "CHANGELOG.md"}
 
 // notYet lists folders and files in which the words and widths are still being changed; with
 // "." at its end a folder stands for its own files.
-var notYet = []string{"docs", "store/itemdir", "store/memory", "store/storetest"}
+var notYet = []string{"docs"}
 
 var textRules = []textRule{
 	{
