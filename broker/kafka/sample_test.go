@@ -99,7 +99,7 @@ func TestS15_ACrashRepeatsTheUnfinished(t *testing.T) {
 		l.until(t, 20)
 		h.stop()
 		h.worker.Abort()
-		_ = <-h.ran // the waiting record is not finished
+		<-h.ran //nolint:errcheck // the waiting record is not finished
 		closed(t, h.driver)
 	})
 }

@@ -9,8 +9,10 @@ import (
 
 // TestModel and TestModelInStorms do random operations to the store and to its
 // model.
-func TestModel(t *testing.T)         { proveModel(t, "model-postgres", storetest.ModelWithoutFaults) }
-func TestModelInStorms(t *testing.T) { proveModel(t, "model-postgres-faults", storetest.ModelWithFaults) }
+func TestModel(t *testing.T) { proveModel(t, "model-postgres", storetest.ModelWithoutFaults) }
+func TestModelInStorms(t *testing.T) {
+	proveModel(t, "model-postgres-faults", storetest.ModelWithFaults)
+}
 
 func proveModel(t *testing.T, name string, model func(*testing.T, storetest.Harness, uint64, bool) int) {
 	t.Helper()
