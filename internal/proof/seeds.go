@@ -132,11 +132,13 @@ func (p Proof) try(t *testing.T, seed uint64, one func(t *testing.T, seed uint64
 	return n
 }
 
-// Letters returns the size of the store that overviews are asked of: 50,000 letters, or a
-// million in a deep run.
+// Letters returns the size of the store that overviews are asked of.
 func Letters() int {
-	if IsDeep() {
+	switch Current() {
+	case Deep:
 		return 1_000_000
+	case Short:
+		return 5_000
 	}
 	return 50_000
 }

@@ -14,6 +14,9 @@ import (
 // TestLogOfWritesIsBounded writes while readers always overlap, so that there is
 // no moment without one: the WAL stays small.
 func TestLogOfWritesIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes until the log is full")
+	}
 	path := storePath(t)
 	s := open(t, path, sqlite.Options{Reserve: -1})
 	fill(t, s, "q", 2000)

@@ -43,6 +43,7 @@ var specials = []special{
 		why: "starts the shipped binary, which is built without the detector"},
 	{path: "internal/proof/faultdisk", slow: "loses power at every call"},
 	{path: "internal/proof/mutants", slow: "copies the repository"},
+	{path: "mapreduce/worktree", slow: "starts git some thousand times"},
 	{path: "internal/proof/arch", race: unraced, why: "reads files in one goroutine"},
 	{path: "cmd/nixie", race: unraced, why: "starts many short processes, and what they share is raced in its own package"},
 }
