@@ -15,7 +15,7 @@ func (s *scanner) pair() bool {
 	equals := s.text[s.at] == '='
 	before, after := s.byteAt(s.at-1), s.byteAt(s.at+1)
 	switch {
-	case equals && (after == '=' || strings.IndexByte("=!<>", before) >= 0):
+	case equals && (after == '=' || before == '=' || before == '!' || before == '<' || before == '>'):
 		return false // a comparison
 	case !equals && (after == ':' || before == ':'):
 		return false // a name space
