@@ -23,7 +23,7 @@ func checkTexts(t *Tree) []Violation {
 		}
 		text := kept.ReplaceAll(t.texts[name], nil)
 		for _, rule := range textRules {
-			if !strings.HasSuffix(name, rule.ends) || rule.later && (under(past, name) || under(notYet, name)) {
+			if !strings.HasSuffix(name, rule.ends) || rule.present && under(past, name) {
 				continue
 			}
 			for _, at := range rule.pattern.FindAllIndex(text, -1) {
@@ -40,7 +40,7 @@ func checkTexts(t *Tree) []Violation {
 func checkWidths(t *Tree) []Violation {
 	var out []Violation
 	for _, name := range slices.Sorted(maps.Keys(t.texts)) {
-		if !strings.HasSuffix(name, ".go") || inTestdata(name) || under(notYet, name) || under(unread, name) {
+		if !strings.HasSuffix(name, ".go") || inTestdata(name) || under(unread, name) {
 			continue
 		}
 		output := false
