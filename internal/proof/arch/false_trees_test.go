@@ -11,12 +11,12 @@ import (
 // falseImports break a floor each.
 var falseImports = []struct{ from, to, text string }{
 	{"policy", "worker", "imports go down only"},
-	{"worker", "redrive", "neighbours"},
+	{"worker", "redrive", "packages of one floor"},
 	{"office", "store/sqlite", "only internal/app knows"},
 	{"internal/cli", "store/memory", "only internal/app knows"},
 	{"store/itemdir", "store/memory", "only internal/app knows"},
-	{"mapreduce/worktree", "mapreduce", "neighbours"},
-	{"internal/config", "internal/app", "neighbours"},
+	{"mapreduce/worktree", "mapreduce", "packages of one floor"},
+	{"internal/config", "internal/app", "packages of one floor"},
 	{"cmd/nixie", "office", "internal/cli only"},
 	{"store/memory", "store/storetest", "does not ship"},
 	{"store/storetest", "store/sqlite", "it may import"},

@@ -65,7 +65,8 @@ func refused(from room, path string) string {
 	case slices.Contains(from.sees, path):
 		return ""
 	case to.floor == from.floor:
-		return fmt.Sprintf("both lie on floor %d, and neighbours do not see each other; meet in a contract below or in the assembly above",
+		return fmt.Sprintf("both lie on floor %d, and packages of one floor do not see each other; meet in a contract below or in the "+
+			"assembly above",
 			to.floor)
 	case to.floor > from.floor:
 		return fmt.Sprintf("floor %d must not know floor %d: imports go down only", from.floor, to.floor)

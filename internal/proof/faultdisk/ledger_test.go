@@ -162,9 +162,9 @@ func text(conn *sqlite.Conn, query string) (string, error) {
 
 // writeSome opens a connection of its own and adds n entries when the file is free.
 func writeSome(t *testing.T, disk *faultdisk.Disk, from, n int) {
-	patient := walFull
-	patient.wait = true
-	conn, err := patient.open(disk.URI(database))
+	waiting := walFull
+	waiting.wait = true
+	conn, err := waiting.open(disk.URI(database))
 	if err != nil {
 		t.Error(err)
 		return

@@ -38,17 +38,17 @@ func TestMain(m *testing.M) {
 	os.Exit(testservers.WithPostgres(m.Run, &server))
 }
 
-// sabotage breaks what a client calls; nil leaves it whole.
-type sabotage func(*histories.Local)
+// defect breaks what a client calls; nil breaks nothing.
+type defect func(*histories.Local)
 
-func (breaks sabotage) on(l histories.Local) histories.Client {
+func (breaks defect) on(l histories.Local) histories.Client {
 	if breaks != nil {
 		breaks(&l)
 	}
 	return l
 }
 
-func inMemory(breaks sabotage) histories.Harness {
+func inMemory(breaks defect) histories.Harness {
 	return histories.Harness{Open: func(_ testing.TB, clock *histories.Clock) histories.Shared {
 		var first *memory.Store
 		return histories.Shared{
@@ -65,7 +65,7 @@ func inMemory(breaks sabotage) histories.Harness {
 }
 
 // onSQLite opens one file several times in this process, and by others.
-func onSQLite(breaks sabotage) histories.Harness {
+func onSQLite(breaks defect) histories.Harness {
 	return histories.Harness{Open: func(t testing.TB, clock *histories.Clock) histories.Shared {
 		dir, err := os.MkdirTemp(fastFolder(), "nixie-histories-") //nolint:usetesting // it lies on another file system
 		must(t, err)
@@ -97,7 +97,7 @@ func onSQLite(breaks sabotage) histories.Harness {
 	}}
 }
 
-func joinSQLite(path, owner string, clock func() time.Time, breaks sabotage) (histories.Client, error) {
+func joinSQLite(path, owner string, clock func() time.Time, breaks defect) (histories.Client, error) {
 	s, err := sqlite.Open(path, sqlite.Options{Clock: clock, Owner: owner, Reserve: -1})
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func TestPostgres(t *testing.T) {
 var schemas atomic.Int64
 
 // onPostgres opens one schema several times in this process, and by others.
-func onPostgres(breaks sabotage) histories.Harness {
+func onPostgres(breaks defect) histories.Harness {
 	return histories.Harness{Told: true, Open: func(t testing.TB, clock *histories.Clock) histories.Shared {
 		dir, err := os.MkdirTemp(fastFolder(), "nixie-histories-") //nolint:usetesting // it lies on another file system
 		must(t, err)
@@ -79,7 +79,7 @@ func openPostgres(schema, owner string, clock func() time.Time) (*postgres.Store
 	return postgres.Open(context.Background(), server.URL, postgres.Options{Schema: schema, Owner: owner, Clock: clock})
 }
 
-func joinPostgres(schema, url, owner string, clock func() time.Time, breaks sabotage) (histories.Client, error) {
+func joinPostgres(schema, url, owner string, clock func() time.Time, breaks defect) (histories.Client, error) {
 	s, err := postgres.Open(context.Background(), url, postgres.Options{Schema: schema, Owner: owner, Clock: clock})
 	if err != nil {
 		return nil, err

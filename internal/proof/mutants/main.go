@@ -2,11 +2,11 @@
 // whether the tests find it. Tests that have never been seen to fail prove
 // little; here they are seen.
 //
-//	mutants [-only N,…] [-v] [-list]
+//	mutants [-only N,…] [-v]
 //
-// Each mutant of the table is a small replacement that brings a defect in which
-// systems of this kind have had. It is built through the overlay of the go
-// command, so the tree stays as it is. The named tests run without any mutant
+// Each mutant of the table is a small replacement that brings in a defect which systems of this
+// kind have had. It is built through the overlay of the go command, run at the root of the module,
+// so the tree stays as it is. The named tests run without any mutant
 // first and have to pass, because a find by red tests proves nothing. The last
 // line is "N of M found", and the exit code 1 unless all are found.
 //
@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -50,7 +49,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	only := flags.String("only", "", "the numbers of the mutants to run, with commas between them; all if empty")
 	verbose := flags.Bool("v", false, "print what the test that found a mutant wrote")
-	listed := flags.Bool("list", false, "print the table, tab-separated: number, name, what is broken, tests; runs nothing")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -58,11 +56,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if *listed {
-		list(out, chosen)
-		return nil
-	}
-	root, err := moduleRoot(ctx)
+	root, err := filepath.Abs(".")
 	if err != nil {
 		return err
 	}
@@ -83,26 +77,9 @@ func choose(all []mutant, numbers string) ([]mutant, error) {
 	for text := range strings.SplitSeq(numbers, ",") {
 		i := slices.IndexFunc(all, func(m mutant) bool { return strconv.Itoa(m.number) == text })
 		if i < 0 {
-			return nil, fmt.Errorf("-only has %q: there is no such mutant, -list shows all", text)
+			return nil, fmt.Errorf("-only has %q: there is no such mutant in internal/proof/mutants/table.go", text)
 		}
 		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
-}
-
-func list(out io.Writer, chosen []mutant) {
-	for _, m := range chosen {
-		fmt.Fprintf(out, "%d\t%s\t%s\t%s\n", m.number, m.name, m.breaks, m.tests)
-	}
-}
-
-// moduleRoot is the folder that the files of the table are in.
-func moduleRoot(ctx context.Context) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "env", "GOMOD")
-	cmd.Stderr = os.Stderr
-	text, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("go env GOMOD: %w", err)
-	}
-	return filepath.Dir(strings.TrimSpace(string(text))), nil
 }

@@ -267,19 +267,19 @@ var table = []mutant{
 	},
 	{
 		number: 53, name: "a crash spends an attempt",
-		breaks: "innocents that were in hand at kills run out of attempts",
+		breaks: "messages that were in hand at kills by chance run out of attempts",
 		edits:  []edit{{"store/lifecycle/message.go", "m.Crashes++", "m.Crashes++\n\t\tm.Attempts++"}},
 		tests:  machine,
 	},
 	{
 		number: 54, name: "a message in hand with a killer is convicted",
-		breaks: "innocents that were in hand at three kills are poison",
+		breaks: "messages that were in hand at three kills by chance are poison",
 		edits:  []edit{{"policy/config.go", "(d.AbandonedAlone || d.Crashes >= c.MaxCrashes+sharedCrashes)", "sharedCrashes > 0"}},
 		tests:  waits,
 	},
 	{
 		number: 55, name: "groups of suspects do not halve",
-		breaks: "a killer never stands alone, and takes its neighbours along each time",
+		breaks: "a killer never stands alone, and takes the messages of its group along each time",
 		edits:  []edit{{"lease/suspects.go", "return max(1, parallel>>min(max(crashes, 0), maxHalvings))", "return max(1, parallel)"}},
 		tests:  leases,
 	},

@@ -15,11 +15,11 @@ import (
 // fewHistories bounds how many a broken store may take to be found out.
 const fewHistories = 15
 
-// TestFindsSabotage breaks a store in ways that stores break: each is found within
+// TestFindsPlantedDefects breaks a store in ways that stores break: each is found within
 // few histories.
-func TestFindsSabotage(t *testing.T) {
+func TestFindsPlantedDefects(t *testing.T) {
 	for name, tc := range map[string]struct {
-		breaks func() sabotage
+		breaks func() defect
 		says   string // part of what is found
 		sqlite bool
 	}{
@@ -89,7 +89,7 @@ func (n *newest) keep(ds []*nixie.Delivery) {
 	}
 }
 
-func noFence() sabotage {
+func noFence() defect {
 	known := &newest{of: map[nixie.ID]*nixie.Delivery{}}
 	return func(l *histories.Local) {
 		b := instead(l.Store)
@@ -111,7 +111,7 @@ func noFence() sabotage {
 	}
 }
 
-func twoHolders() sabotage {
+func twoHolders() defect {
 	var mu sync.Mutex
 	var before []*nixie.Delivery
 	claims := 0
@@ -134,7 +134,7 @@ func twoHolders() sabotage {
 	}
 }
 
-func losing() sabotage {
+func losing() defect {
 	var mu sync.Mutex
 	calls := 0
 	return func(l *histories.Local) {
@@ -157,8 +157,8 @@ func losing() sabotage {
 }
 
 // onEnqueue changes messages on their way in.
-func onEnqueue(change func(*nixie.Message)) func() sabotage {
-	return func() sabotage {
+func onEnqueue(change func(*nixie.Message)) func() defect {
+	return func() defect {
 		return func(l *histories.Local) {
 			b := instead(l.Store)
 			s := l.Store
@@ -173,7 +173,7 @@ func onEnqueue(change func(*nixie.Message)) func() sabotage {
 	}
 }
 
-func idleCancel() sabotage {
+func idleCancel() defect {
 	return func(l *histories.Local) {
 		b := instead(l.Store)
 		s := l.Store
@@ -187,7 +187,7 @@ func idleCancel() sabotage {
 	}
 }
 
-func lonelyEffect() sabotage {
+func lonelyEffect() defect {
 	return func(l *histories.Local) {
 		begin := l.Begin
 		l.Begin = func(ctx context.Context) (histories.Tx, error) {
