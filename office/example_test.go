@@ -84,7 +84,7 @@ func Example() {
 	// went: 2 stayed: 1 <nil>
 }
 
-// Letters are found by a filter and told whole, with every attempt.
+// A filter finds letters, and the office returns each with every attempt.
 func ExampleOffice_AllLetters() {
 	ctx := context.Background()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

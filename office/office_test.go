@@ -21,8 +21,8 @@ import (
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// desk is an office over a store whose time the test owns.
-type desk struct {
+// fixture is an office over a store whose clock the test sets.
+type fixture struct {
 	*office.Office
 	st  store.Store
 	now time.Time
@@ -30,8 +30,8 @@ type desk struct {
 
 var monday = time.Date(2026, 5, 4, 6, 0, 0, 0, time.UTC)
 
-// eachStore runs a test over every store there is.
-func eachStore(t *testing.T, test func(t *testing.T, d *desk)) {
+// eachStore runs a test over the memory store and SQLite.
+func eachStore(t *testing.T, test func(t *testing.T, d *fixture)) {
 	for name, open := range map[string]func(*testing.T, func() time.Time) store.Store{
 		"memory": func(_ *testing.T, clock func() time.Time) store.Store {
 			return memory.New(memory.Options{Clock: clock})
@@ -45,7 +45,7 @@ func eachStore(t *testing.T, test func(t *testing.T, d *desk)) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := &desk{now: monday}
+			d := &fixture{now: monday}
 			clock := func() time.Time { return d.now }
 			d.st = open(t, clock)
 			t.Cleanup(func() {
@@ -63,7 +63,7 @@ func eachStore(t *testing.T, test func(t *testing.T, d *desk)) {
 }
 
 // die lets a message of the given key die for a reason.
-func (d *desk) die(t *testing.T, queue, key string, r nixie.Reason, change func(*nixie.Burial)) {
+func (d *fixture) die(t *testing.T, queue, key string, r nixie.Reason, change func(*nixie.Burial)) {
 	t.Helper()
 	if _, err := d.st.Enqueue(t.Context(), nixie.Message{Queue: queue, Key: key, Type: "type-" + key[:1], Body: []byte(key)}); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func (d *desk) die(t *testing.T, queue, key string, r nixie.Reason, change func(
 }
 
 // crowd makes letters of many kinds over several hours.
-func (d *desk) crowd(t *testing.T, n int) {
+func (d *fixture) crowd(t *testing.T, n int) {
 	t.Helper()
 	reasons := []nixie.Reason{nixie.ReasonTimeout, nixie.ReasonHandler, nixie.ReasonDependency, nixie.ReasonValidation}
 	for i := range n {
@@ -96,7 +96,7 @@ func (d *desk) crowd(t *testing.T, n int) {
 	}
 }
 
-func (d *desk) letters(t *testing.T, f nixie.Filter) []nixie.Letter {
+func (d *fixture) letters(t *testing.T, f nixie.Filter) []nixie.Letter {
 	t.Helper()
 	var list []nixie.Letter
 	for l, err := range d.AllLetters(t.Context(), f, true) {
@@ -109,7 +109,7 @@ func (d *desk) letters(t *testing.T, f nixie.Filter) []nixie.Letter {
 }
 
 func TestR25_AnalyzeIsARecount(t *testing.T) {
-	eachStore(t, func(t *testing.T, d *desk) {
+	eachStore(t, func(t *testing.T, d *fixture) {
 		d.crowd(t, 45)
 		for _, text := range []string{"", "queue:q1", "reason:timeout,handler", "age:>2h", "redrivable:no", "queue:none"} {
 			f, err := filter.Parse(text, d.now)
@@ -173,7 +173,7 @@ func asMap(list []office.Count) map[string]int64 {
 }
 
 func TestStatsIsARecount(t *testing.T) {
-	eachStore(t, func(t *testing.T, d *desk) {
+	eachStore(t, func(t *testing.T, d *fixture) {
 		d.crowd(t, 20)
 		w := &office.OperationRequest{Event: store.OnRedrive, Max: 4, Reason: "r"}
 		d.carryOut(t, w)
@@ -210,7 +210,7 @@ func TestStatsIsARecount(t *testing.T) {
 	})
 }
 
-func (d *desk) carryOut(t *testing.T, w *office.OperationRequest) office.OperationResult {
+func (d *fixture) carryOut(t *testing.T, w *office.OperationRequest) office.OperationResult {
 	t.Helper()
 	op, err := d.Begin(t.Context(), w)
 	if err != nil {
@@ -234,7 +234,7 @@ func TestR32_PreviewIsThePlan(t *testing.T) {
 		{Event: store.OnDiscard, Max: 5},
 	} {
 		t.Run(fmt.Sprintf("%s max %d force %v %s", w.Event, w.Max, w.Force, filter.Text(w.Filter)), func(t *testing.T) {
-			eachStore(t, func(t *testing.T, d *desk) {
+			eachStore(t, func(t *testing.T, d *fixture) {
 				d.crowd(t, 24)
 				w.Reason = "fixed"
 				w.Batch = 5
@@ -269,8 +269,8 @@ func TestR32_PreviewIsThePlan(t *testing.T) {
 	}
 }
 
-// moved lists the letters that the audit says an event happened to.
-func (d *desk) moved(t *testing.T, e store.Event) []nixie.ID {
+// moved lists the letters that have an event in the audit.
+func (d *fixture) moved(t *testing.T, e store.Event) []nixie.ID {
 	t.Helper()
 	var ids []nixie.ID
 	for _, q := range []string{"q0", "q1", "q2"} {
@@ -288,7 +288,7 @@ func (d *desk) moved(t *testing.T, e store.Event) []nixie.ID {
 }
 
 func TestFind(t *testing.T) {
-	eachStore(t, func(t *testing.T, d *desk) {
+	eachStore(t, func(t *testing.T, d *fixture) {
 		for i := range 12 {
 			d.die(t, "many", "same", nixie.ReasonTimeout, nil)
 			d.die(t, "one", fmt.Sprintf("only-%d", i), nixie.ReasonTimeout, nil)

@@ -57,11 +57,11 @@ func (o *Office) AllOperations(ctx context.Context) iter.Seq2[store.Operation, e
 // OperationDetail returns an operation with the outcomes of a redrive.
 func (o *Office) OperationDetail(ctx context.Context, id nixie.ID) (OperationDetail, error) {
 	op, err := store.FindOperation(ctx, o.store, store.OperationQuery{ID: id, Outcome: true})
-	story := OperationDetail{OperationView: ViewOperation(&op)}
+	detail := OperationDetail{OperationView: ViewOperation(&op)}
 	if op.Event == store.OnRedrive {
-		story.Outcome = &op.Outcome
+		detail.Outcome = &op.Outcome
 	}
-	return story, err
+	return detail, err
 }
 
 // CountNeedingForce counts the refused letters that a redrive with force would move.

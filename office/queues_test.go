@@ -18,7 +18,7 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// counter is an office over a store in memory whose time a test moves.
+// counter is an office over a memory store whose clock the test moves.
 type counter struct {
 	*testing.T
 	*office.Office
@@ -68,7 +68,7 @@ func (d *counter) settle(delivery *nixie.Delivery, verb nixie.Verb) {
 	d.ok(errors.Join(d.st.Settle(d.Context(), []nixie.Settlement{s})...))
 }
 
-// stalls are the kinds that are listed, with their counts.
+// stalls returns what Stalled lists, with the counts.
 func (d *counter) stalls(leases int) []string {
 	d.Helper()
 	list, err := d.Stalled(d.Context(), nil, leases)

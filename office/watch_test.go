@@ -60,7 +60,7 @@ func (w *watched) buryNext(group string) {
 	}
 }
 
-// resolveAll does something to all letters of a group.
+// resolveAll applies an event to all letters of a group.
 func (w *watched) resolveAll(group string, on store.Event) {
 	w.Helper()
 	for l, err := range w.o.AllLetters(w.Context(), office.Unresolved(nixie.Filter{Fingerprint: group}), false) {
@@ -73,7 +73,7 @@ func (w *watched) resolveAll(group string, on store.Event) {
 	}
 }
 
-// follow watches and does one of the acts in each wait, until there are none.
+// follow watches and calls one of the acts in each wait, until none is left.
 func (w *watched) follow(ask office.WatchRequest, acts ...func()) (told []string, cursor string) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
@@ -132,7 +132,7 @@ func TestWatchTellsWhatIsNew(t *testing.T) {
 	}
 }
 
-// Letters may die at the very moment of the newest one that was seen.
+// Letters may die at the same time as the newest one that was seen.
 func TestWatchWhereTimeStands(t *testing.T) {
 	w := newWatched(t)
 	w.die("a", 1)

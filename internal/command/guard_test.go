@@ -116,8 +116,8 @@ func TestGuardEndsAllWhenRunnerIsKilled(t *testing.T) {
 	}
 }
 
-// With the supervisor dead as well a restart ends what is listed, and the
-// supervisor's death alone changes nothing.
+// When runner and supervisor are dead, a restart ends the listed groups. The supervisor's death
+// alone changes nothing.
 func TestEndAbandonedWithoutSupervisor(t *testing.T) {
 	dir := t.TempDir()
 	runner, pids := startRunner(t, dir)
@@ -206,7 +206,7 @@ func TestGuardListsOnlyWhatRuns(t *testing.T) {
 	spec.Guard = guard
 	var listed groupList
 	var output string
-	// The list may lag behind a start by moments.
+	// A group may be listed a moment after its start.
 	eventually(t, "command is listed", func() bool {
 		output = string(mustRun(t, spec).Stdout.Data)
 		listed = parseGroups([]byte(output[:headerSize+reservedSlots*slotSize]))
@@ -222,7 +222,7 @@ func TestGuardListsOnlyWhatRuns(t *testing.T) {
 	}
 }
 
-// A number that now means another process is never killed.
+// The guard never kills a group whose number now means another process.
 func TestEndAbandonedSparesStrangers(t *testing.T) {
 	stranger := exec.Command("sleep", "60")
 	stranger.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -343,7 +343,7 @@ func TestGuardListsTheStartTime(t *testing.T) {
 	}
 }
 
-// Where there is no handle of a process, a pipe ends with it.
+// On systems without a process handle, a pipe ends with the process.
 func TestExitPipe(t *testing.T) {
 	sleeper := exec.Command("sleep", "60")
 	if err := sleeper.Start(); err != nil {

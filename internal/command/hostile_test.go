@@ -13,8 +13,8 @@ import (
 	"github.com/nixie-go/nixie/internal/proof/hostile"
 )
 
-// Values arrive byte for byte as argument, in the environment and on standard
-// input, and nothing of them is executed.
+// Values arrive byte for byte as argument, in the environment and on standard input, and no part of
+// them is executed.
 func TestB110_HostileItemsArriveAsTheyAre(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -81,7 +81,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// The largest variable and all the fields that are let in can be started.
+// A command starts with the largest variable and the largest set of fields.
 func TestEnvironmentFitsTheSystem(t *testing.T) {
 	var fields []Field
 	for i := range 10 {

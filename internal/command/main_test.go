@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// actVariable makes this test binary play a part in a test.
+// actVariable makes this test binary act as another program in a test.
 const actVariable = "COMMAND_TEST_ACT"
 
 func TestMain(m *testing.M) {
@@ -107,7 +107,7 @@ func flood(size string) {
 	}
 }
 
-// self is a spec that plays a part.
+// self returns a spec that runs this binary as another program.
 func self(act string, args ...string) Spec {
 	return Spec{
 		Path: "/proc/self/exe", Args: append([]string{"self"}, args...),
@@ -128,7 +128,7 @@ func mustRun(t testing.TB, spec Spec) Result {
 	return result
 }
 
-// eventually polls a condition of real processes.
+// eventually polls a condition until it holds or a deadline passes.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	end := time.NewTimer(20 * time.Second)

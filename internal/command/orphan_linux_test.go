@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A command goes with its parent, unless it is to come to its end.
+// A command dies with its parent, unless it survives by its spec.
 func TestOrphans(t *testing.T) {
 	for name, survives := range map[string]string{"goes with its parent": "", "survives it": "yes"} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func TestOutputIsWhole(t *testing.T) {
 	}
 }
 
-// What cannot be kept is counted, with the reason, and nothing comes after the gap.
+// Output counts the bytes that it cannot keep, with the reason, and keeps none after the gap.
 func TestOutputThatIsLost(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()+"/gone")
 	var o Output
@@ -56,7 +56,7 @@ func TestOutputThatIsLost(t *testing.T) {
 	}
 }
 
-// The limit is named.
+// The error names the limit.
 func TestOutputOverItsLimit(t *testing.T) {
 	o := Output{size: MaxOutput - 3}
 	if _, err := io.WriteString(&o, "12345"); err != nil {

@@ -64,8 +64,7 @@ func TestParseStepRefuses(t *testing.T) {
 	}
 }
 
-// No step takes a part of an item for a script, and each has a name that its failures may
-// have.
+// No part of an item becomes a script, and each step has a name that a failure can hold.
 func FuzzParseStep(f *testing.F) {
 	for _, text := range []string{"exec: a {b}", "shell: x {{y}} ${z}", "agent: {}", "shell: ${a.b}", "exec: {{a}} {3}"} {
 		f.Add(text)

@@ -76,8 +76,8 @@ func expand(args []string, item map[string]string) ([]string, error) {
 	return template.Expand(func(path string) (string, bool) { v, ok := item[path]; return v, ok })
 }
 
-// A value never changes another argument, an argument without braces is itself,
-// and every placeholder can be escaped.
+// A value never changes another argument. An argument without braces stays as it is, and every
+// placeholder can be escaped.
 func FuzzTemplate(f *testing.F) {
 	for _, arg := range []string{"{id}", "{{id}}", "a{b}c", "${x}", "{}", "{a.b[0]}", "}}{{", "\xff{", strings.Repeat("\x90", 70) + "{}"} {
 		f.Add(arg, "{id}")
@@ -94,7 +94,7 @@ func FuzzTemplate(f *testing.F) {
 		if !strings.Contains(arg, "{") && args[1] != arg {
 			t.Errorf("%q became %q", arg, args[1])
 		}
-		// An escaped placeholder is the text of one.
+		// An escaped placeholder expands to the text of the placeholder.
 		if path, hole := placeholder(arg); hole {
 			escaped, err := ParseTemplate([]string{"prog", "{" + arg + "}"})
 			if err != nil || escaped.args[1] != arg || escaped.isPlaceholder[1] {

@@ -81,7 +81,7 @@ func TestDeepNesting(t *testing.T) {
 	}
 }
 
-// FuzzItem reads items and wants them back as they came.
+// FuzzItem reads items, writes them, and compares the bytes.
 func FuzzItem(f *testing.F) {
 	for _, text := range append(hostile, sample(f)) {
 		f.Add(text)
@@ -96,13 +96,13 @@ func FuzzItem(f *testing.F) {
 				continue
 			}
 			sameJSON(t, itemText(t, &l), text)
-			glanced(t, &l, text)
+			compareFast(t, &l, text)
 		}
 	})
 }
 
-// glanced compares ReadFast with Read, which differ only in the attachments of an item.
-func glanced(t *testing.T, read *nixie.Letter, text string) {
+// compareFast compares ReadFast with Read, which differ only in the attachments of an item.
+func compareFast(t *testing.T, read *nixie.Letter, text string) {
 	t.Helper()
 	l, err := itemfile.ReadFast([]byte(text), read.Message.Queue, read.Message.Origin.Channel)
 	if err != nil {

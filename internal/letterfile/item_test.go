@@ -88,7 +88,7 @@ func stores(t testing.TB) map[string]store.Store {
 	return map[string]store.Store{"memory": memory.New(memory.Options{Clock: now}), "sqlite": file}
 }
 
-// through takes letters into a store and reads them again.
+// through adopts letters into a store and reads them again.
 func through(t testing.TB, st store.Store, letters ...nixie.Letter) []nixie.Letter {
 	t.Helper()
 	_, errs := st.Adopt(context.Background(), letters, "ann", "test")

@@ -30,7 +30,7 @@ func little(id string) string {
 	return `{"item_id":"` + id + `","item_data":1,"last_attempt":"2025-01-11T10:26:00Z"}`
 }
 
-// Jobs keep their items under four paths.
+// The test covers the four paths under which jobs keep their items.
 func TestFolders(t *testing.T) {
 	index := `{"job_id":"job-1","item_ids":["a"]}`
 	for _, c := range []struct {
@@ -94,7 +94,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// A link does not lead out of the folder that was named.
+// The reader follows no link out of the named folder.
 func TestB115_FolderIsNotLeft(t *testing.T) {
 	outside := write(t, map[string]string{"secret.json": little("secret")})
 	root := write(t, map[string]string{"x/items/a.json": little("a")})

@@ -24,7 +24,7 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// export writes all letters of a store, oldest birth last, in a format.
+// export writes all letters of a store in a format, latest death first.
 func export(t testing.TB, st store.Store, format items.Format) string {
 	t.Helper()
 	o, err := office.New(office.Config{Store: st})
@@ -140,7 +140,7 @@ func drawText(most int) *rapid.Generator[string] {
 	})
 }
 
-// drawName draws a key or queue, in which no control character may be.
+// drawName draws a key or queue without control characters.
 func drawName() *rapid.Generator[string] {
 	return rapid.Map(drawText(6), func(s string) string {
 		return strings.Map(func(r rune) rune {

@@ -89,7 +89,7 @@ func TestR54_Where(t *testing.T) {
 	}
 }
 
-// An item that is a line has that alone.
+// A plain line has only the field line.
 func TestLines(t *testing.T) {
 	e, err := where.Parse(`item.line == "5"`)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A field that no item has was misspelt, most likely.
+// Missing names a field that no item has, because it is probably misspelt.
 func TestMissing(t *testing.T) {
 	e, err := where.Parse(`item.pirority > 5 || item.at.line > 1 || item.tags contains item.name || item.tags[0] == 1`)
 	if err != nil {

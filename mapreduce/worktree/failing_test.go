@@ -13,8 +13,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// failingGit is a git whose n-th call from now on fails, and all after it: before it did
-// anything, or when it had done it. What it counts is in a file.
+// failingGit is a git whose n-th call fails, and all later ones, before or after the call has its
+// effect. A file holds the count.
 const failingGit = `#!/bin/sh
 n=$(($(cat "$COUNT") + 1)); echo $n > "$COUNT"
 if [ $n -gt $AT ] || [ $n -eq $AT -a $LATE = no ]; then echo down >&2; exit 3; fi
@@ -36,7 +36,7 @@ func TestEachCallFails(t *testing.T) {
 				b.write(b.repo+"-bin", "git", failingGit)
 				b.write(b.repo+"-bin", "count", "0")
 				b.must(os.Chmod(tool, 0o755))
-				err := b.story(1, func(c *Config) {
+				err := b.runJob(1, func(c *Config) {
 					c.Git, c.Environ = tool, append(c.Environ, "COUNT="+count, fmt.Sprint("AT=", at), "LATE="+late)
 				})
 				said, _ := os.ReadFile(count)
@@ -45,7 +45,7 @@ func TestEachCallFails(t *testing.T) {
 				if reached = calls >= at; reached == (err == nil) {
 					t.Errorf("%d calls, of which those from %d on failed: %v", calls, at, err)
 				}
-				if err := b.story(2, nil); err != nil {
+				if err := b.runJob(2, nil); err != nil {
 					t.Fatalf("after call %d had failed: %v", at, err)
 				}
 				b.told(at)
@@ -54,9 +54,9 @@ func TestEachCallFails(t *testing.T) {
 	}
 }
 
-// story is a job of two items, up to its delivery, which ends at the first error as if its
-// process had been killed.
-func (b *bench) story(lease int64, change func(*Config)) (err error) {
+// runJob runs a job of two items up to its delivery. It returns the first error and cleans nothing
+// up, as if its process had been killed.
+func (b *bench) runJob(lease int64, change func(*Config)) (err error) {
 	ctx := b.t.Context()
 	j, err := Open(ctx, b.config(change))
 	if err != nil {
@@ -94,7 +94,7 @@ func (b *bench) good(ctx context.Context, j *Job, lease int64) error {
 	return nil
 }
 
-// told checks how a story ended.
+// told checks the end of a job.
 func (b *bench) told(at int) {
 	b.t.Helper()
 	if n := b.git(b.repo, "log", "--format=%s", "--grep", "^item good$", "main"); n != "item good" {
@@ -129,7 +129,7 @@ func (b *bench) told(at int) {
 	}
 }
 
-// A disk without room is another reason than a worktree that is broken.
+// A full disk has another reason than a broken worktree.
 func TestNoRoom(t *testing.T) {
 	err := failed([]string{"checkout"}, output{err: "fatal: cannot write: No space left on device"})
 	if reason := nixie.OutcomeOf(err).Reason; reason != nixie.ReasonResource {

@@ -91,7 +91,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Two runners have not one job at a time, and the second hears who is first.
+// Only one runner has a job at a time; the error of a second names the process of the first.
 func TestOneRunnerHasAJob(t *testing.T) {
 	b := newBench(t)
 	j := b.open(nil)
@@ -143,7 +143,7 @@ func TestStaleLockOfABranchIsRemoved(t *testing.T) {
 	}
 }
 
-// A job is of one repository, and needs its branch.
+// A job belongs to one repository and needs its branch.
 func TestGoingOnWithAJob(t *testing.T) {
 	b, other := newBench(t), newBench(t)
 	b.must(b.open(nil).Close())
@@ -158,7 +158,7 @@ func TestGoingOnWithAJob(t *testing.T) {
 	}
 }
 
-// Every ID makes a branch that git takes, and no two the same.
+// Every ID makes a branch name that git accepts, and no two IDs make the same.
 func TestNamesOfBranches(t *testing.T) {
 	j := &Job{name: refName("a job.lock")}
 	seen := map[string]string{}

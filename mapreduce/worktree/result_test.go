@@ -43,7 +43,7 @@ func TestResults(t *testing.T) {
 	b.release(again)
 	b.release(idle)
 
-	// Its holder wrote a result, and vanished before the merge.
+	// The worker wrote a result and vanished before the merge.
 	lost := b.attempt(j, "lost", 1)
 	b.must(lost.keepResult(lost.Start, json.RawMessage(`1`)))
 	b.release(lost)

@@ -15,7 +15,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// bench is a repository of a user, and the state of jobs on it.
+// bench holds a user's repository and the state of jobs on it.
 type bench struct {
 	t           testing.TB
 	repo, state string
@@ -51,7 +51,7 @@ func (b *bench) write(dir, name, text string) {
 	b.must(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644))
 }
 
-// git runs the user's git, which has no settings but these.
+// git runs the user's git with only these settings.
 func (b *bench) git(dir string, args ...string) string {
 	b.t.Helper()
 	out, err := b.try(dir, args...)
@@ -293,7 +293,7 @@ func TestTheNextBeginsClean(t *testing.T) {
 	}
 }
 
-// Nothing that a repository configures runs in our calls.
+// Our calls run no hook, filter or program that a repository configures.
 func TestNothingOfTheRepositoryRuns(t *testing.T) {
 	b := newBench(t)
 	canary := filepath.Join(filepath.Dir(b.repo), "canary")
@@ -377,7 +377,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// An attempt that sees some folders leaves the others as they are.
+// An attempt that checks out some folders leaves the others as they are.
 func TestSomeFolders(t *testing.T) {
 	b := newBench(t)
 	j := b.open(func(c *Config) { c.Checkout, c.Parallel = []string{"src/a"}, 1 })
@@ -405,7 +405,7 @@ func TestSomeFolders(t *testing.T) {
 	}
 }
 
-// Many attempts at once, of two jobs on one repository, each merged once.
+// Many attempts of two jobs run concurrently on one repository, and each is merged once.
 func TestManyAtOnce(t *testing.T) {
 	b := newBench(t)
 	const items = 12
@@ -446,7 +446,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// The branch moves only from where it was seen.
+// The branch moves only if it is still at the commit that was read.
 func TestCompareAndSwap(t *testing.T) {
 	b := newBench(t)
 	j := b.open(nil)
@@ -465,7 +465,7 @@ func TestCompareAndSwap(t *testing.T) {
 	}
 }
 
-// A user who has done something else meanwhile gets it merged, or is told why not.
+// Deliver merges into a branch on which the user has committed meanwhile, or refuses with a reason.
 func TestDeliver(t *testing.T) {
 	b := newBench(t)
 	j := b.open(nil)
@@ -500,7 +500,7 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
-// heldGit is a git whose merges into a checkout wait for a word.
+// heldGit is a git whose merges into a checkout wait for a signal of the test.
 const heldGit = `#!/bin/sh
 case " $* " in *" merge --quiet "*) echo > "$BEGUN"; read line < "$GATE" ;; esac
 exec git "$@"
