@@ -43,8 +43,8 @@ func Errorf(code Code, format string, args ...any) error {
 	return &Error{Code: code, Text: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// CodeOf returns the code of the first [Error] in the chain of err, [CodeInternal] if there is
-// none, and the empty code if err is nil.
+// CodeOf returns the code of the first [Error] in the chain of err. It returns [CodeInternal] if
+// there is none, and the empty code for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""

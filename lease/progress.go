@@ -5,8 +5,8 @@ import "github.com/nixie-go/nixie"
 // Progress says how far the holder of a delivery is with it.
 type Progress byte
 
-// The progress of a delivery. When a lease ends without a settlement, because time is over or the
-// holder's process died, the progress decides what the store does with the message.
+// The progress of a delivery. It decides what the store does with the message when a lease ends
+// without a settlement, because time is over or the holder's process died.
 const (
 	Waiting   Progress = 1 + iota // received, not begun: queued again as if released
 	Begun                         // may have had any effect: abandoned, as without any progress

@@ -85,8 +85,8 @@ func appendField[T ~string | []byte](link []byte, field T) []byte {
 	return append(binary.BigEndian.AppendUint64(link, uint64(len(field))), field...)
 }
 
-// Replaced returns the reason of the audit entry, an [OnAmend] by no operator, for a message that
-// took the body of a newer one with its dedupe key. It has the hash of the old body.
+// Replaced returns the reason of the audit entry for a message that took the body of a newer one
+// with its dedupe key. The entry is an [OnAmend] by no operator and has the hash of the old body.
 func Replaced(body nixie.Hash) string {
 	return "replaced by a newer one with its dedupe key, its body was sha256 " + hex.EncodeToString(body[:])
 }

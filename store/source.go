@@ -10,8 +10,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// pollEvery is the interval at which a waiting Source polls a store without Watch, and after which
-// a store with Watch looks again when something has happened. So it bounds how late a worker sees a
+// pollEvery is the interval at which a waiting Source polls a store without Watch. A store with
+// Watch looks again after it when something has happened. So it bounds how late a worker sees a
 // retry that became due.
 const pollEvery = 50 * time.Millisecond
 

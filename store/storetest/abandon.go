@@ -129,8 +129,8 @@ func (b *fixture) fresh() []*nixie.Delivery {
 	return ds
 }
 
-// allJudged receives all abandoned messages of a holder in one claim and with nothing else, for a
-// small Max and also while another process has messages in hand.
+// allJudged receives all abandoned messages of a holder in one claim and with nothing else. That
+// holds for a small Max, and while another process has messages in hand.
 func allJudged(b *fixture) {
 	for _, fresh := range []bool{false, true} {
 		for _, priority := range []int{0, 1} {

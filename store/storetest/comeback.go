@@ -29,7 +29,8 @@ func (b *fixture) later(l nixie.Letter, redrives int, text string) nixie.Letter 
 }
 
 // diesElsewhere shows that a letter stays the same letter when a broker took its message and the
-// message died there, whether the store or the broker redrove it. A repeat changes nothing.
+// message died there. It makes no difference whether the store or the broker redrove it. A repeat
+// changes nothing.
 func diesElsewhere(b *fixture) {
 	ways := map[string]func(nixie.ID){
 		"confirmed": func(id nixie.ID) { b.ok(b.resolve(id, store.OnConfirm)) },
@@ -102,8 +103,8 @@ func diesElsewhereTooLate(b *fixture) {
 	duplicate(2)
 }
 
-// diesElsewhereOutOfItsStream shows a message after a death elsewhere: it has left its stream and
-// holds its key, each delivery counted as a lease, and its history is kept even if little is known
+// diesElsewhereOutOfItsStream shows a message after a death elsewhere. It has left its stream and
+// holds its key, and each delivery counted as a lease. Its history is kept even if little is known
 // of the later generation.
 func diesElsewhereOutOfItsStream(b *fixture) {
 	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: nixie.DedupeActive})

@@ -137,8 +137,8 @@ func confirmedMany(b *fixture) {
 	})
 }
 
-// confirmedInOrder shows that many confirmations of one call are applied in its order, also if some
-// of them free a key and the store cannot apply them with the others.
+// confirmedInOrder shows that many confirmations of one call are applied in its order. That holds
+// also if some of them free a key and the store cannot apply them with the others.
 func confirmedInOrder(b *fixture) {
 	var list []store.Resolution
 	for i := range 20 {

@@ -266,8 +266,8 @@ func scopeEver(b *fixture) {
 	same(b, "receipt", r[0], nixie.Receipt{ID: l.Message.ID, Duplicate: true})
 }
 
-// scopeChanges shows that held keys stay held until the message moves on, that released keys stay
-// free, and that the store finds no damage in either.
+// scopeChanges shows that held keys stay held until the message moves on, and that released keys
+// stay free. The store finds no damage in either.
 func scopeChanges(b *fixture) {
 	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeEver})
 	done := b.took("a", nixie.DedupeKey("k"))

@@ -23,7 +23,7 @@ func manyClauses() []clause {
 // many is more than a store writes with one statement.
 const many = 100
 
-// settleMany settles deliveries by one verb in one call, in another order than they came, and
+// settleMany settles deliveries by one verb in one call, in another order than they came. It
 // expects lease-lost for those in lost and success for the others.
 func (b *fixture) settleMany(ds []*nixie.Delivery, verb nixie.Verb, lost ...int) {
 	b.Helper()

@@ -13,8 +13,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// slowestLook limits the time of an operator's first views, by the clock or, because other tests
-// run at the same time, by the processor time of client and server.
+// slowestLook limits the time of an operator's first views. The time is that of the clock or,
+// because other tests run at the same time, of the processors of client and server.
 const slowestLook = 200 * time.Millisecond
 
 // Overviews fills an empty store with letters and asks for an operator's first views. No answer may

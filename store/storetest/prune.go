@@ -151,8 +151,8 @@ func pruneAudit(b *fixture) {
 	same(b, "pruned of a queue that keeps all", b.prune(0, false).Entries, 0)
 }
 
-// pruneAsFound shows that a dry run gives the numbers of a run, also when the removed letters add
-// entries to the audit that is pruned after them.
+// pruneAsFound shows that a dry run gives the numbers of a run. That holds also when the removed
+// letters add entries to the audit that is pruned after them.
 func pruneAsFound(b *fixture) {
 	b.configure(nixie.QueueSettings{LetterRetention: time.Hour, AuditRetention: time.Hour})
 	for i := range 2 {

@@ -32,8 +32,8 @@ func settleClauses() []clause {
 }
 
 // failureDecided shows that the history has the verb of the settlement for each failure, also if
-// the caller gave another, and the steps done by then. A delivery has the reason, a listing the
-// text.
+// the caller gave another. It also has the steps done by then. A delivery has the reason, a listing
+// the text.
 func failureDecided(b *fixture) {
 	d := b.took("a")
 	d.Steps = []string{"fetched"}
