@@ -1,6 +1,9 @@
 package broker
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"iter"
+)
 
 // ProcessingOrder tells which records may not pass each other.
 type ProcessingOrder string
@@ -21,18 +24,21 @@ func ProcessingOrders() []ProcessingOrder {
 	return []ProcessingOrder{ProcessUnordered, ProcessByKey, ProcessByPartition, ProcessStrict}
 }
 
-// serialQueues keep order: the source delivers one item of a serial queue at a time. Several keys
-// may hash to the same queue, which costs a little speed and never breaks order.
+// serialQueues keep order: the source delivers one item of a serial queue at a time. A queue is one
+// row of the table as a rule. A queue whose row another one uses lies among the others, so that no
+// key ever waits for another.
 type serialQueues struct {
-	order ProcessingOrder
-	seed  maphash.Seed
-	all   [serialQueueCount]serialQueue
+	order  ProcessingOrder
+	seed   maphash.Seed
+	table  [serialQueueCount]serialQueue
+	others map[uint64]*serialQueue // by hash
 }
 
 const serialQueueCount = 4096
 
 // serialQueue holds the items behind the one that may run.
 type serialQueue struct {
+	hash   uint64 // of what its items have in common
 	busy   bool
 	behind []*item
 }
@@ -58,6 +64,9 @@ func (q *serialQueues) leave(i *item) *item {
 	}
 	if len(i.serial.behind) == 0 {
 		i.serial.busy, i.serial.behind = false, nil
+		if q.others[i.serial.hash] == i.serial {
+			delete(q.others, i.serial.hash)
+		}
 		return nil
 	}
 	next := i.serial.behind[0]
@@ -66,15 +75,44 @@ func (q *serialQueues) leave(i *item) *item {
 	return next
 }
 
+// of returns the serial queue of a record; nil if nothing has to wait for it.
 func (q *serialQueues) of(r *Record) *serialQueue {
-	sum := uint64(r.Partition)
+	hash := uint64(r.Partition)
 	switch {
 	case q.order == ProcessByPartition:
 	case (q.order == ProcessByKey || q.order == ProcessStrict) && r.Key != nil:
-		sum += maphash.Bytes(q.seed, r.Key)
+		hash += maphash.Bytes(q.seed, r.Key)
 	default:
 		return nil
 	}
-	sum += maphash.String(q.seed, r.Channel)
-	return &q.all[sum%serialQueueCount]
+	hash += maphash.String(q.seed, r.Channel)
+	if other := q.others[hash]; other != nil {
+		return other
+	}
+	row := &q.table[hash%serialQueueCount]
+	if row.busy && row.hash != hash {
+		row = &serialQueue{}
+		if q.others == nil {
+			q.others = map[uint64]*serialQueue{}
+		}
+		q.others[hash] = row
+	}
+	row.hash = hash
+	return row
+}
+
+// all returns every serial queue once.
+func (q *serialQueues) all() iter.Seq[*serialQueue] {
+	return func(yield func(*serialQueue) bool) {
+		for n := range q.table {
+			if !yield(&q.table[n]) {
+				return
+			}
+		}
+		for _, other := range q.others {
+			if !yield(other) {
+				return
+			}
+		}
+	}
 }

@@ -505,3 +505,23 @@ func TestSuspectsDoNotStarve(t *testing.T) {
 		t.Errorf("%d suspects", len(got))
 	}
 }
+
+// A key waits for no other one, however many there are: once a letter that nobody confirmed held up
+// a key that had the same row of the table.
+func TestKeysDoNotWaitForEachOther(t *testing.T) {
+	const keys = 3000
+	l := brokertest.NewLog()
+	s := newSource(t, broker.Config{Driver: l.Join(t), MaxInHand: 3 * keys})
+	produce(t, l, keys)
+	first := receive(t, s, keys)
+	produce(t, l, keys)
+	receive(t, s, 0) // a key waits for itself
+	sts := make([]nixie.Settlement, keys)
+	for i, d := range first {
+		sts[i] = nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+	}
+	if err := errors.Join(s.Settle(t.Context(), sts)...); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, s, keys)
+}

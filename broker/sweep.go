@@ -38,8 +38,8 @@ func (s *Source) undelivered() []*item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := slices.Concat(s.ready.items[s.ready.head:], s.suspects.items[s.suspects.head:], s.delayed)
-	for n := range s.serial.all {
-		all = append(all, s.serial.all[n].behind...)
+	for q := range s.serial.all() {
+		all = append(all, q.behind...)
 	}
 	return all
 }
@@ -50,8 +50,7 @@ func (s *Source) remove(lost map[*item]bool) {
 	defer s.mu.Unlock()
 	gone := func(i *item) bool { return lost[i] }
 	queued := map[*item]bool{}
-	for n := range s.serial.all {
-		q := &s.serial.all[n]
+	for q := range s.serial.all() {
 		for _, i := range q.behind {
 			queued[i] = true
 		}

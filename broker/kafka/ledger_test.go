@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -74,10 +75,30 @@ func (l *ledger) until(t testing.TB, n int) {
 	defer l.mu.Unlock()
 	for l.all < n {
 		if late {
-			t.Fatalf("%d of %d records were handled", l.all, n)
+			t.Fatalf("%d of %d records were handled: %v%s", l.all, n, l.done, l.fixture.state())
 		}
 		l.changed.Wait()
 	}
+}
+
+// state tells what the members have in hand, and hold back, of each partition. A test prints it that
+// waited in vain.
+func (b *fixture) state() string {
+	var text strings.Builder
+	for of := range b.ends {
+		d, is := of.(*Driver)
+		if !is {
+			continue
+		}
+		d.mu.Lock()
+		fmt.Fprintf(&text, "\nmember %q: thrown out %t, error of commits %v", d.member, d.thrownOut, d.commitErr)
+		for at, p := range d.partitions {
+			fmt.Fprintf(&text, "\n  %v: next %d, committed %+v %t, %d in hand, %d held, paused %t, holder committed %t, leaving %t",
+				at, p.next, p.committed, p.hasCommitted, p.len(), len(p.held), p.paused, p.holderCommitted, p.leaving)
+		}
+		d.mu.Unlock()
+	}
+	return text.String()
 }
 
 // check compares the commits with the handled records: each record before a committed offset was
@@ -125,6 +146,7 @@ func (b *fixture) start(t testing.TB, handle func(context.Context, *nixie.Delive
 			change(c, &source, &rules)
 		}
 	})
+	b.ends[h.driver] = h.end
 	source.Driver = h.driver
 	if b.around != nil {
 		source.Driver = b.around(h.driver)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // event is one line of go test -json.
@@ -19,8 +20,9 @@ type event struct {
 }
 
 // tally counts results and shows what a person needs: the runner's line of each
-// package and everything about what failed.
+// package and everything about what failed. Several streams may be read at once.
 type tally struct {
+	mu                      sync.Mutex // held for each event
 	out                     io.Writer
 	passed, failed, skipped int
 	rows                    *rows
@@ -32,22 +34,27 @@ func newTally(out io.Writer) *tally {
 	return &tally{out: out, rows: newRows(), reports: newReports(), pending: map[string]map[string]*strings.Builder{}}
 }
 
-// read counts a stream of events to its end.
-func (t *tally) read(r io.Reader) error {
+// read counts a stream of events to its end, and returns how many of its tests failed.
+func (t *tally) read(r io.Reader) (failed int, err error) {
 	for dec := json.NewDecoder(r); ; {
 		var e event
 		err := dec.Decode(&e)
 		if errors.Is(err, io.EOF) {
-			return nil
+			return failed, nil
 		}
 		if err != nil {
-			return fmt.Errorf("read what go test says: %w", err)
+			return failed, fmt.Errorf("read what go test says: %w", err)
 		}
-		t.count(e)
+		failed += t.count(e)
 	}
 }
 
-func (t *tally) count(e event) {
+// count counts one event, and returns how many tests failed by it.
+func (t *tally) count(e event) (failed int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.failed
+	defer func() { failed = t.failed - before }()
 	t.rows.note(e)
 	t.reports.note(e)
 	switch e.Action {
@@ -71,6 +78,7 @@ func (t *tally) count(e event) {
 	case "fail":
 		t.fail(e)
 	}
+	return 0
 }
 
 // keep holds back what a test writes until it is known how it ends.

@@ -62,7 +62,7 @@ func TestTally(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder
 			sum := newTally(&out)
-			if err := sum.read(strings.NewReader(tc.stream)); err != nil {
+			if _, err := sum.read(strings.NewReader(tc.stream)); err != nil {
 				t.Fatal(err)
 			}
 			err := sum.close()

@@ -81,10 +81,8 @@ func runTests(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	sum := newTally(out)
-	for _, part := range parts {
-		if err := test(ctx, sum, append(part.options, options...), part.packages); err != nil {
-			return err
-		}
+	if err := testAll(ctx, sum, parts, options); err != nil {
+		return err
 	}
 	var missing []error
 	if flags.NArg() == 0 && tier == proof.Quick {
@@ -189,6 +187,22 @@ func split(packages []string, race bool) []part {
 	return slices.DeleteFunc(append([]part{with, without}, both...), func(p part) bool { return len(p.packages) == 0 })
 }
 
+// testAll runs the parts. The first one is as long as the others together, and tests wait more than
+// they compute: so the others run beside it, one after the other.
+func testAll(ctx context.Context, sum *tally, parts []part, options []string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	first := make(chan error, 1)
+	go func() { first <- test(ctx, sum, slices.Concat(parts[0].options, options), parts[0].packages) }()
+	for _, p := range parts[1:] {
+		if err := test(ctx, sum, slices.Concat(p.options, []string{"-p", "1"}, options), p.packages); err != nil {
+			cancel()
+			return errors.Join(err, <-first)
+		}
+	}
+	return <-first
+}
+
 // test runs go test once and counts what it prints. Tests that failed are in the sum and no
 // error.
 func test(ctx context.Context, sum *tally, options, packages []string) error {
@@ -202,10 +216,10 @@ func test(ctx context.Context, sum *tally, options, packages []string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	readErr := sum.read(stdout)
+	failed, readErr := sum.read(stdout)
 	_, drainErr := io.Copy(io.Discard, stdout)
 	waitErr := cmd.Wait()
-	if waitErr != nil && sum.failed == 0 {
+	if waitErr != nil && failed == 0 {
 		readErr = errors.Join(readErr, fmt.Errorf("go test: %w", waitErr))
 	}
 	return errors.Join(ctx.Err(), readErr, drainErr)
