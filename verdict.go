@@ -28,6 +28,7 @@ type Settlement struct {
 	Failure  *Failure      // nil after success or release
 	Second   *Failure      // with Burial only: a decider or hook failed as well; appended after Failure
 	Burial   *Burial       // with Bury, Hold and Halt
+	Took     time.Duration // by the handler; 0 if none ran
 	Note     string        // reason of a discard
 	MayPass  bool          // of a release: the message may overtake others of its stream that wait or are dead
 }

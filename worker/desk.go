@@ -69,7 +69,9 @@ func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 //	[nixie.CodeLeaseLost]       another worker decides about the message now
 //	[nixie.CodeOutcomeUnknown]  the settlement may have happened: call Done again
 func (k *Desk) Done(ctx context.Context, d *nixie.Delivery, err error, startedAt time.Time) (nixie.Settlement, error) {
-	st := k.c.decide(d, err, false, startedAt, k.c.Clock())
+	now := k.c.Clock()
+	st := k.c.decide(d, err, false, startedAt, now)
+	st.Took = now.Sub(startedAt)
 	sts := []nixie.Settlement{st}
 	err = k.c.settle(ctx, sts)[0]
 	return sts[0], err

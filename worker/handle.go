@@ -146,6 +146,7 @@ func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Duration
 	if err != nil || !w.policyDecides {
 		st = w.c.decide(r.d, err, why != nil, r.batch.moment(started), r.batch.moment(ended))
 	}
+	st.Took = ended - started
 	w.ended(s, r, &st, ended)
 	r.recorded = w.record(&st)
 	w.post(s.shard, r, &st)

@@ -3,6 +3,7 @@ package worker
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -41,15 +42,16 @@ type shard struct {
 
 const cacheLine = 64
 
-// decided is a run with its settlement; nil stands for a plain success.
+// decided is a run with its settlement; nil stands for a plain success, which took that long.
 type decided struct {
-	run *run
-	st  *nixie.Settlement
+	run  *run
+	st   *nixie.Settlement
+	took time.Duration
 }
 
 // post puts a settlement in and reports whether it is the first one.
 func (t *shard) post(r *run, st *nixie.Settlement) (first bool) {
-	d := decided{run: r}
+	d := decided{run: r, took: st.Took}
 	if !isPlainSuccess(st) {
 		kept := *st
 		d.st = &kept
@@ -60,7 +62,7 @@ func (t *shard) post(r *run, st *nixie.Settlement) (first bool) {
 	return len(t.list) == 1
 }
 
-// isPlainSuccess reports whether a settlement has nothing but the verb complete.
+// isPlainSuccess reports whether a settlement has nothing but the verb complete, and a time.
 func isPlainSuccess(st *nixie.Settlement) bool {
 	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && st.Burial == nil &&
 		st.Note == "" && st.Delay == 0 && !st.MayPass
@@ -76,7 +78,7 @@ func (t *shard) take(to *outbox) {
 	for i, d := range t.list {
 		to.runs = append(to.runs, d.run)
 		if st := &to.settlements[at+i]; d.st == nil {
-			st.Delivery, st.Verb = d.run.d, nixie.Complete
+			st.Delivery, st.Verb, st.Took = d.run.d, nixie.Complete, d.took
 		} else {
 			*st = *d.st
 		}

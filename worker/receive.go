@@ -13,7 +13,7 @@ import (
 func (w *Worker) receiveLoop(ctx context.Context) {
 	stopWaiting := context.AfterFunc(ctx, w.notifyChange)
 	defer stopWaiting()
-	pause := firstPause
+	pause, connected := firstPause, connection{c: &w.c}
 	for {
 		want := w.want(ctx)
 		if ctx.Err() != nil {
@@ -23,6 +23,7 @@ func (w *Worker) receiveLoop(ctx context.Context) {
 		got, err := w.receive(ctx, want)
 		if err == nil {
 			w.c.events.over(receiving)
+			connected.is(true)
 		}
 		if len(got) > 0 {
 			w.take(ctx, got, asked)
@@ -35,6 +36,7 @@ func (w *Worker) receiveLoop(ctx context.Context) {
 			return
 		case err != nil:
 			w.c.trouble(receiving, err)
+			connected.is(false)
 			sleep(ctx, pause)
 			pause = min(2*pause, maxPause)
 		case len(got) == 0:
@@ -43,6 +45,19 @@ func (w *Worker) receiveLoop(ctx context.Context) {
 		default:
 			pause = firstPause
 		}
+	}
+}
+
+// connection tells the observer whether the source answers, once for each change.
+type connection struct {
+	c         *Config
+	known, up bool
+}
+
+func (n *connection) is(up bool) {
+	if !n.known || n.up != up {
+		n.known, n.up = true, up
+		n.c.Observer.OnConnected(n.c.Queue, up)
 	}
 }
 

@@ -96,7 +96,9 @@ func (w *Worker) extend(ctx context.Context, runs []*run, now time.Duration) {
 	}
 	var trouble error
 	failed := 0
-	for i, err := range answers(w.c.Source.Extend(call, claims, w.c.Lease), len(runs)) {
+	errs := answers(w.c.Source.Extend(call, claims, w.c.Lease), len(runs))
+	w.c.Observer.OnExtended(w.c.Queue, claims, errs)
+	for i, err := range errs {
 		switch {
 		case err == nil:
 			runs[i].leaseEnd.Store(int64(now + w.c.Lease))
@@ -129,7 +131,7 @@ func (w *Worker) abandon(r *run) {
 // lease ended by that.
 func (w *Worker) lose(r *run) {
 	if r.state.CompareAndSwap(waiting, settled) {
-		w.c.events.lost(r.d)
+		w.lost(r)
 		w.forget(r)
 		return
 	}
@@ -141,8 +143,13 @@ func (w *Worker) lose(r *run) {
 // interrupt ends the context of a handler whose lease is lost or about to end.
 func (w *Worker) interrupt(r *run, now time.Duration) {
 	if r.end(ErrLeaseLost, now) {
-		w.c.events.lost(r.d)
+		w.lost(r)
 	}
+}
+
+func (w *Worker) lost(r *run) {
+	w.c.Observer.OnLost(r.claim())
+	w.c.events.lost(r.d)
 }
 
 // watch ends the contexts of handlers whose deadline or lease is over. A handler that waits for its

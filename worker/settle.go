@@ -171,7 +171,7 @@ func (c *Config) settled(sts []nixie.Settlement, errs []error) []error {
 				"message %s was completed in a transaction of its handler and stays succeeded; "+
 					"the error after that does not count: %s", st.Delivery.ID, st.Failure.Text))
 		}
-		*st, errs[i] = nixie.Settlement{Delivery: st.Delivery, Verb: nixie.Complete}, nil
+		*st, errs[i] = nixie.Settlement{Delivery: st.Delivery, Verb: nixie.Complete, Took: st.Took}, nil
 	}
 	c.Observer.OnSettled(c.Queue, sts, errs)
 	c.events.settled(sts, errs)
