@@ -3,9 +3,8 @@ package nixie
 import "time"
 
 // Observer receives events, for example to count them. A worker raises those of deliveries,
-// store.Observe the others. Several goroutines call its functions at once. They must not block, must
-// not change their arguments, and must not keep them. A nil Observer and nil functions are allowed,
-// and cost nothing.
+// store.Observe the others. Several goroutines call its functions at once. They must not block, and
+// neither change nor keep their arguments. A nil Observer and nil functions are allowed.
 type Observer struct {
 	Enqueued func(queue string, messages int) // accepted, and not there before
 	Received func(queue string, deliveries []*Delivery)
@@ -38,6 +37,49 @@ type LetterMove struct {
 	Err    error // why the letter stays as it was; nil: it was moved
 }
 
+// Complete returns an observer with a function for each event: those that o has, and for the others
+// one that does nothing. O may be nil. It is for the code that raises events.
+func (o *Observer) Complete() *Observer {
+	all := Observer{}
+	if o != nil {
+		all = *o
+	}
+	if all.Enqueued == nil {
+		all.Enqueued = func(string, int) {}
+	}
+	if all.Received == nil {
+		all.Received = func(string, []*Delivery) {}
+	}
+	if all.Extended == nil {
+		all.Extended = func(string, []*Delivery, []error) {}
+	}
+	if all.Settled == nil {
+		all.Settled = func(string, []Settlement, []error) {}
+	}
+	if all.Lost == nil {
+		all.Lost = func(*Delivery) {}
+	}
+	if all.Late == nil {
+		all.Late = func(*Delivery, time.Duration) {}
+	}
+	if all.Moved == nil {
+		all.Moved = func([]LetterMove) {}
+	}
+	if all.Pruned == nil {
+		all.Pruned = func(int64) {}
+	}
+	if all.Trouble == nil {
+		all.Trouble = func(string, error) {}
+	}
+	if all.Connected == nil {
+		all.Connected = func(string, bool) {}
+	}
+	if all.Breaker == nil {
+		all.Breaker = func(BreakerChange) {}
+	}
+	return &all
+}
+
 // Tee joins two observers; either may be nil.
 func Tee(a, b *Observer) *Observer {
 	if a == nil {
@@ -46,94 +88,18 @@ func Tee(a, b *Observer) *Observer {
 	if b == nil {
 		return a
 	}
+	a, b = a.Complete(), b.Complete()
 	return &Observer{
-		Enqueued:  func(q string, n int) { a.OnEnqueued(q, n); b.OnEnqueued(q, n) },
-		Received:  func(q string, ds []*Delivery) { a.OnReceived(q, ds); b.OnReceived(q, ds) },
-		Extended:  func(q string, ds []*Delivery, es []error) { a.OnExtended(q, ds, es); b.OnExtended(q, ds, es) },
-		Settled:   func(q string, ss []Settlement, es []error) { a.OnSettled(q, ss, es); b.OnSettled(q, ss, es) },
-		Lost:      func(d *Delivery) { a.OnLost(d); b.OnLost(d) },
-		Late:      func(d *Delivery, after time.Duration) { a.OnLate(d, after); b.OnLate(d, after) },
-		Moved:     func(ms []LetterMove) { a.OnMoved(ms); b.OnMoved(ms) },
-		Pruned:    func(rows int64) { a.OnPruned(rows); b.OnPruned(rows) },
-		Trouble:   func(q string, err error) { a.OnTrouble(q, err); b.OnTrouble(q, err) },
-		Connected: func(q string, up bool) { a.OnConnected(q, up); b.OnConnected(q, up) },
-		Breaker:   func(c BreakerChange) { a.OnBreaker(c); b.OnBreaker(c) },
-	}
-}
-
-// OnEnqueued calls Enqueued if there is one.
-func (o *Observer) OnEnqueued(queue string, messages int) {
-	if o != nil && o.Enqueued != nil {
-		o.Enqueued(queue, messages)
-	}
-}
-
-// OnReceived calls Received if there is one.
-func (o *Observer) OnReceived(queue string, deliveries []*Delivery) {
-	if o != nil && o.Received != nil {
-		o.Received(queue, deliveries)
-	}
-}
-
-// OnExtended calls Extended if there is one.
-func (o *Observer) OnExtended(queue string, deliveries []*Delivery, errs []error) {
-	if o != nil && o.Extended != nil {
-		o.Extended(queue, deliveries, errs)
-	}
-}
-
-// OnSettled calls Settled if there is one.
-func (o *Observer) OnSettled(queue string, settlements []Settlement, errs []error) {
-	if o != nil && o.Settled != nil {
-		o.Settled(queue, settlements, errs)
-	}
-}
-
-// OnLost calls Lost if there is one.
-func (o *Observer) OnLost(d *Delivery) {
-	if o != nil && o.Lost != nil {
-		o.Lost(d)
-	}
-}
-
-// OnLate calls Late if there is one.
-func (o *Observer) OnLate(d *Delivery, after time.Duration) {
-	if o != nil && o.Late != nil {
-		o.Late(d, after)
-	}
-}
-
-// OnMoved calls Moved if there is one.
-func (o *Observer) OnMoved(moves []LetterMove) {
-	if o != nil && o.Moved != nil {
-		o.Moved(moves)
-	}
-}
-
-// OnPruned calls Pruned if there is one.
-func (o *Observer) OnPruned(rows int64) {
-	if o != nil && o.Pruned != nil {
-		o.Pruned(rows)
-	}
-}
-
-// OnTrouble calls Trouble if there is one.
-func (o *Observer) OnTrouble(queue string, err error) {
-	if o != nil && o.Trouble != nil {
-		o.Trouble(queue, err)
-	}
-}
-
-// OnConnected calls Connected if there is one.
-func (o *Observer) OnConnected(queue string, up bool) {
-	if o != nil && o.Connected != nil {
-		o.Connected(queue, up)
-	}
-}
-
-// OnBreaker calls Breaker if there is one.
-func (o *Observer) OnBreaker(change BreakerChange) {
-	if o != nil && o.Breaker != nil {
-		o.Breaker(change)
+		Enqueued:  func(q string, n int) { a.Enqueued(q, n); b.Enqueued(q, n) },
+		Received:  func(q string, ds []*Delivery) { a.Received(q, ds); b.Received(q, ds) },
+		Extended:  func(q string, ds []*Delivery, es []error) { a.Extended(q, ds, es); b.Extended(q, ds, es) },
+		Settled:   func(q string, ss []Settlement, es []error) { a.Settled(q, ss, es); b.Settled(q, ss, es) },
+		Lost:      func(d *Delivery) { a.Lost(d); b.Lost(d) },
+		Late:      func(d *Delivery, after time.Duration) { a.Late(d, after); b.Late(d, after) },
+		Moved:     func(ms []LetterMove) { a.Moved(ms); b.Moved(ms) },
+		Pruned:    func(rows int64) { a.Pruned(rows); b.Pruned(rows) },
+		Trouble:   func(q string, err error) { a.Trouble(q, err); b.Trouble(q, err) },
+		Connected: func(q string, up bool) { a.Connected(q, up); b.Connected(q, up) },
+		Breaker:   func(c BreakerChange) { a.Breaker(c); b.Breaker(c) },
 	}
 }

@@ -506,8 +506,8 @@ func TestSuspectsDoNotStarve(t *testing.T) {
 	}
 }
 
-// A key waits for no other one, however many there are: once a letter that nobody confirmed held up
-// a key that had the same row of the table.
+// A key waits for no other one, however many there are: a letter that no broker confirmed once held
+// up a key that had the same row of the table.
 func TestKeysDoNotWaitForEachOther(t *testing.T) {
 	const keys = 3000
 	l := brokertest.NewLog()

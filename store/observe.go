@@ -16,7 +16,7 @@ func Observe(st Store, o *nixie.Observer) Store {
 	if o == nil || o.Enqueued == nil && o.Moved == nil && o.Pruned == nil {
 		return st
 	}
-	seen := observed{st, o}
+	seen := observed{st, o.Complete(), o.Moved != nil}
 	if log, ok := st.(lease.ProgressLog); ok {
 		return struct {
 			observed
@@ -29,7 +29,8 @@ func Observe(st Store, o *nixie.Observer) Store {
 // observed is a store with its observer.
 type observed struct {
 	Store
-	o *nixie.Observer
+	o     *nixie.Observer
+	moves bool // it wants to hear of letters that are moved
 }
 
 // Enqueue implements [Queue].
@@ -43,7 +44,7 @@ func (s observed) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nix
 			}
 		}
 		if added > 0 {
-			s.o.OnEnqueued(messages[from].Queue, added)
+			s.o.Enqueued(messages[from].Queue, added)
 		}
 		from = to
 	}
@@ -52,7 +53,7 @@ func (s observed) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nix
 
 // Resolve implements [DeadLetters].
 func (s observed) Resolve(ctx context.Context, list []Resolution) []error {
-	if s.o.Moved == nil {
+	if !s.moves {
 		return s.Store.Resolve(ctx, list)
 	}
 	before := s.letters(ctx, list)
@@ -66,12 +67,12 @@ func (s observed) Resolve(ctx context.Context, list []Resolution) []error {
 		}
 		moves = append(moves, nixie.LetterMove{Letter: l, Event: string(r.Event), Actor: r.Actor, Err: err})
 	}
-	s.o.OnMoved(moves)
+	s.o.Moved(moves)
 	return errs
 }
 
-// letters returns the letters of resolutions as they are now. An observer is no reason to fail: what
-// cannot be read is left out.
+// letters returns the letters of resolutions as they are now. It leaves out what it cannot read: an
+// observer is no reason to fail.
 func (s observed) letters(ctx context.Context, list []Resolution) map[nixie.ID]*nixie.Letter {
 	ids := make([]nixie.ID, len(list))
 	for i := range list {
@@ -92,7 +93,7 @@ func (s observed) letters(ctx context.Context, list []Resolution) map[nixie.ID]*
 func (s observed) Prune(ctx context.Context, p Pruning) (Pruned, error) {
 	done, err := s.Store.Prune(ctx, p)
 	if n := done.Messages + done.Letters + done.Entries + done.Keys; n > 0 && !p.DryRun {
-		s.o.OnPruned(n)
+		s.o.Pruned(n)
 	}
 	return done, err
 }
@@ -101,7 +102,7 @@ func (s observed) Prune(ctx context.Context, p Pruning) (Pruned, error) {
 func (s observed) Purge(ctx context.Context, queue string, f nixie.Filter, most int, actor, reason string) (int, error) {
 	n, err := s.Store.Purge(ctx, queue, f, most, actor, reason)
 	if n > 0 {
-		s.o.OnPruned(int64(n))
+		s.o.Pruned(int64(n))
 	}
 	return n, err
 }

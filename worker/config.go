@@ -120,6 +120,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	c.Observer = c.Observer.Complete()
 	c.events = newEventLog(c.Logger, c.Queue, c.Clock)
 	return c, c.check()
 }

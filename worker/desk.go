@@ -37,7 +37,7 @@ func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 	if len(got) == 0 {
 		return nil, err
 	}
-	k.c.Observer.OnReceived(k.c.Queue, got)
+	k.c.Observer.Received(k.c.Queue, got)
 	now := k.c.Clock()
 	var run []*nixie.Delivery
 	var judged []nixie.Settlement

@@ -70,7 +70,7 @@ func newEventLog(log *slog.Logger, queue string, clock func() time.Time) *eventL
 
 // trouble tells the observer, and the log if the condition is new.
 func (c *Config) trouble(in condition, err error) {
-	c.Observer.OnTrouble(c.Queue, err)
+	c.Observer.Trouble(c.Queue, err)
 	c.events.trouble(in, err)
 }
 

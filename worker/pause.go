@@ -58,7 +58,7 @@ func (w *Worker) tell(changes []nixie.BreakerChange, now time.Time) {
 		if change.Queue == "" {
 			change.Queue = w.c.Queue
 		}
-		w.c.Observer.OnBreaker(change)
+		w.c.Observer.Breaker(change)
 	}
 	w.notifyChange()
 }

@@ -57,7 +57,7 @@ type connection struct {
 func (n *connection) is(up bool) {
 	if !n.known || n.up != up {
 		n.known, n.up = true, up
-		n.c.Observer.OnConnected(n.c.Queue, up)
+		n.c.Observer.Connected(n.c.Queue, up)
 	}
 }
 
@@ -160,7 +160,7 @@ func (c *Config) receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 // handlers. It waits until the former are settled: the next receive may bring them again, before
 // other messages.
 func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Duration) {
-	w.c.Observer.OnReceived(w.c.Queue, got)
+	w.c.Observer.Received(w.c.Queue, got)
 	w.breakers.received(got)
 	now := w.c.Clock()
 	b := newBatch(w, got, w.prefetch.chunkSize(len(got)), now, asked+w.c.Lease)

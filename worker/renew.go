@@ -97,7 +97,7 @@ func (w *Worker) extend(ctx context.Context, runs []*run, now time.Duration) {
 	var trouble error
 	failed := 0
 	errs := answers(w.c.Source.Extend(call, claims, w.c.Lease), len(runs))
-	w.c.Observer.OnExtended(w.c.Queue, claims, errs)
+	w.c.Observer.Extended(w.c.Queue, claims, errs)
 	for i, err := range errs {
 		switch {
 		case err == nil:
@@ -148,7 +148,7 @@ func (w *Worker) interrupt(r *run, now time.Duration) {
 }
 
 func (w *Worker) lost(r *run) {
-	w.c.Observer.OnLost(r.claim())
+	w.c.Observer.Lost(r.claim())
 	w.c.events.lost(r.d)
 }
 
@@ -178,7 +178,7 @@ func (w *Worker) watchOnce(now time.Time) {
 			continue
 		}
 		if !r.deadline.IsZero() && now.After(r.deadline) && r.end(context.DeadlineExceeded, w.since(now)) {
-			w.c.Observer.OnLate(r.claim(), w.c.Timeout)
+			w.c.Observer.Late(r.claim(), w.c.Timeout)
 			w.c.events.late(r.d, w.c.Timeout)
 		}
 		if !w.safe(r, w.since(now)) && !r.d.Completed() {

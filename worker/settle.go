@@ -173,7 +173,7 @@ func (c *Config) settled(sts []nixie.Settlement, errs []error) []error {
 		}
 		*st, errs[i] = nixie.Settlement{Delivery: st.Delivery, Verb: nixie.Complete, Took: st.Took}, nil
 	}
-	c.Observer.OnSettled(c.Queue, sts, errs)
+	c.Observer.Settled(c.Queue, sts, errs)
 	c.events.settled(sts, errs)
 	return errs
 }

@@ -81,8 +81,8 @@ func (l *ledger) until(t testing.TB, n int) {
 	}
 }
 
-// state tells what the members have in hand, and hold back, of each partition. A test prints it that
-// waited in vain.
+// state tells what the members have in hand, and hold back, of each partition: a test prints it when
+// it waited in vain.
 func (b *fixture) state() string {
 	var text strings.Builder
 	for of := range b.ends {

@@ -35,6 +35,7 @@ var plan = []room{
 	{path: "filter", floor: 1, kind: open, job: "the text of a filter, and what it matches"},
 	{path: "lease", floor: 1, kind: open, job: "what stores, brokers and workers need to hold a delivery"},
 	{path: "policy", floor: 1, kind: open, sees: []string{"filter", "lease"}, job: "decides, purely"},
+	{path: "telemetry", floor: 1, kind: hidden, job: "observers that become metrics, traces and logs"},
 	{path: "internal/command", floor: 1, kind: open, job: "runs a child process with limits"},
 	{path: "internal/failurejson", floor: 1, kind: open, job: "writes failures as JSON"},
 	{path: "internal/items", floor: 1, kind: open, job: "reads lists of work"},
@@ -63,7 +64,8 @@ var plan = []room{
 
 	{path: "internal/config", floor: 6, kind: open, job: "assembly: one checked value"},
 	{path: assembler, floor: 6, kind: open, sees: []string{"internal/config"}, job: "assembly: builds the running system"},
-	{path: "internal/cli", floor: 6, kind: open, sees: []string{"internal/config", assembler}, job: "assembly: commands"},
+	{path: "internal/serve", floor: 6, kind: open, sees: []string{"internal/config", assembler}, job: "assembly: listens"},
+	{path: "internal/cli", floor: 6, kind: open, sees: []string{"internal/config", assembler, "internal/serve"}, job: "assembly: commands"},
 	{path: "cmd/nixie", floor: 6, kind: open, only: []string{"internal/cli"}, job: "assembly: main"},
 
 	{path: "store/storetest", floor: 2, kind: proof, only: []string{".", "check", "filter", "lease", "policy", "store", "store/memory"},

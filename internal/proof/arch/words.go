@@ -72,6 +72,6 @@ var textRules = []textRule{
 }
 
 // retired words have another word now, or none.
-const retired = `turns? places? lanes? spans? life lives beside apart nobody whoever whatever somebody everybody anybody
+const retired = `turns? places? lanes? life lives beside apart nobody whoever whatever somebody everybody anybody
 	mend(s|ed)? slabs? trays? stretch(es)? sheets? handouts? stir(s|red)? arrang(e|es|ed|ements?) aloft tired hurry veils? beds?
 	dice hearts? storms? calm`

@@ -188,7 +188,7 @@ func split(packages []string, race bool) []part {
 }
 
 // testAll runs the parts. The first one is as long as the others together, and tests wait more than
-// they compute: so the others run beside it, one after the other.
+// they compute: so the others run at the same time, one after the other.
 func testAll(ctx context.Context, sum *tally, parts []part, options []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
