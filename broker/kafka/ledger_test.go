@@ -81,7 +81,7 @@ func (l *ledger) until(t testing.TB, n int) {
 	}
 }
 
-// state tells what the members have in hand, and hold back, of each partition: a test prints it when
+// state tells what members have in hand, and hold back, of each partition: a test prints it when
 // it waited in vain.
 func (b *fixture) state() string {
 	var text strings.Builder
