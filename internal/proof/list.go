@@ -50,6 +50,8 @@ func List() []Proof {
 		{"power-loss-core", "internal/proof/powerloss", "TestPowerLoss", "fifths of all crash points", 1, 5, 5},
 		{"power-loss-moves", "internal/proof/powerloss", "TestR18_AMoveIsWholeAtEveryCrash", "fifths of all crash points", 1, 5, 5},
 		{"power-loss-purge", "internal/proof/powerloss", "TestR26_APurgeGoesOnAfterEveryCrash", "fifths of all crash points", 1, 5, 5},
+		{"power-loss-transactions", "internal/proof/powerloss", "TestPowerLossInTransaction", "fifths of all crash points", 1, 5, 5},
+		{"faults-transactions", "internal/proof/powerloss", "TestFailInTransaction", "fifths of all calls to the disk", 1, 5, 5},
 		{"faults-core", "internal/proof/powerloss", "TestFailAtEveryCall", "fifths of all calls to the disk", 1, 5, 5},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/faultdisk"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
@@ -146,23 +147,26 @@ func TestPowerLossInTransaction(t *testing.T) {
 	must(t, err)
 	must(t, enclosed(s, disk.Mark))
 	must(t, s.Close())
-	tally := faultdisk.EachCrash(t, disk, faultdisk.Plan{Seeds: 1}, func(t *testing.T, c faultdisk.Crash) {
-		s, err := sqlite.Open(c.Path("store.db"), sqlite.Options{Reserve: -1})
-		if err != nil {
-			t.Fatalf("%s: %v", c, err)
+	proof.Run(t, "power-loss-transactions", func(t *testing.T, seed uint64) int {
+		tally := faultdisk.EachCrash(t, disk, part(seed, faultdisk.Plan{Seeds: 1}), func(t *testing.T, c faultdisk.Crash) {
+			s, err := sqlite.Open(c.Path("store.db"), sqlite.Options{Reserve: -1})
+			if err != nil {
+				t.Fatalf("%s: %v", c, err)
+			}
+			defer s.Close() //nolint:errcheck // it was only looked at
+			if err := halves(s, c.Acked()); err != nil {
+				t.Errorf("%s: %v", c, err)
+			}
+			if err := goesOn(s); err != nil {
+				t.Errorf("%s: does not go on: %v", c, err)
+			}
+		})
+		t.Logf("%d changes of the disk, %d crash points, %d different images", disk.Ops(), tally.Points, tally.Images)
+		if tally.Points < 100/parts {
+			t.Errorf("%d crash points, want %d", tally.Points, 100/parts)
 		}
-		defer s.Close() //nolint:errcheck // it was only looked at
-		if err := halves(s, c.Acked()); err != nil {
-			t.Errorf("%s: %v", c, err)
-		}
-		if err := goesOn(s); err != nil {
-			t.Errorf("%s: does not go on: %v", c, err)
-		}
+		return 1
 	})
-	t.Logf("%d changes of the disk, %d crash points, %d different images", disk.Ops(), tally.Points, tally.Images)
-	if tally.Points < 100 {
-		t.Errorf("%d crash points, want 100", tally.Points)
-	}
 }
 
 // inTransaction names the faults that a transaction of the caller can meet in a
@@ -173,7 +177,9 @@ func inTransaction() []string {
 
 // TestFailInTransaction fails each call to the disk, one after the other, during transactions
 // of the caller, in each way.
-func TestFailInTransaction(t *testing.T) {
+func TestFailInTransaction(t *testing.T) { proof.Run(t, "faults-transactions", failInTransaction) }
+
+func failInTransaction(t *testing.T, seed uint64) int {
 	ran := 0
 	for _, fault := range faultdisk.Catalog() {
 		if !slices.Contains(inTransaction(), fault.String()) {
@@ -181,7 +187,7 @@ func TestFailInTransaction(t *testing.T) {
 		}
 		ran++
 		t.Run(fault.String(), func(t *testing.T) {
-			struck := faultdisk.EachFault(t, fault, faultdisk.Calls{Limit: 2000}, func(t *testing.T, disk *faultdisk.Disk) {
+			struck := faultdisk.EachFault(t, fault, partOfCalls(seed), func(t *testing.T, disk *faultdisk.Disk) {
 				var promises []string
 				open := func() (*sqlite.Store, error) {
 					return sqlite.Open(disk.Path("store.db"), sqlite.Options{VFS: disk.VFS(), Reserve: -1, LockWait: time.Millisecond})
@@ -209,4 +215,5 @@ func TestFailInTransaction(t *testing.T) {
 	if ran != len(inTransaction()) {
 		t.Errorf("%d of %d faults are in the catalogue", ran, len(inTransaction()))
 	}
+	return 1
 }

@@ -195,7 +195,7 @@ func testAll(ctx context.Context, sum *tally, parts []part, options []string) er
 	first := make(chan error, 1)
 	go func() { first <- test(ctx, sum, slices.Concat(parts[0].options, options), parts[0].packages) }()
 	for _, p := range parts[1:] {
-		if err := test(ctx, sum, slices.Concat(p.options, []string{"-p", "1"}, options), p.packages); err != nil {
+		if err := test(ctx, sum, slices.Concat(p.options, options), p.packages); err != nil {
 			cancel()
 			return errors.Join(err, <-first)
 		}
