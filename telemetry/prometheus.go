@@ -1,7 +1,10 @@
 package telemetry
 
 import (
-	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,37 +12,189 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
+// maxQueues bounds the label queue. The first queues have labels of their own, and the others share
+// the label other.
+const maxQueues = 200
+
+// other is the label of values that are in no closed list, and of the queues beyond maxQueues.
+const other = "other"
+
 // Metrics counts events for Prometheus. It is safe for concurrent use.
 type Metrics struct {
 	registry prometheus.Registerer
+	clock    func() time.Time
+
+	counters           map[string]*prometheus.CounterVec // by name
+	connected          *prometheus.GaugeVec
+	handlers, attempts *distributions
+
+	classes []nixie.Class
+	reasons []nixie.Reason
+	causes  []nixie.Cause
+
+	mu     sync.RWMutex
+	queues map[string]*queue // by label
 }
 
 // Prometheus registers all counters and histograms.
 func Prometheus(registry prometheus.Registerer) (*Metrics, error) {
-	return &Metrics{registry: registry}, nil
+	connected := named("connected")
+	m := &Metrics{
+		registry: registry, clock: time.Now,
+		counters:  map[string]*prometheus.CounterVec{},
+		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + connected.name, Help: connected.help}, connected.labels),
+		handlers:  newDistributions("handler_seconds", handlerBounds, float64(time.Second)),
+		attempts:  newDistributions("attempts_to_end", attemptBounds, 1),
+		classes:   nixie.Classes(), reasons: nixie.Reasons(), causes: nixie.Causes(),
+		queues: map[string]*queue{},
+	}
+	errs := []error{registry.Register(m.connected), registry.Register(m.handlers), registry.Register(m.attempts),
+		registry.Register(buildInfo())}
+	for _, d := range metrics {
+		if d.kind == counter {
+			c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + d.name, Help: d.help}, d.labels)
+			m.counters[d.name] = c
+			errs = append(errs, registry.Register(c))
+		}
+	}
+	m.counters["purged_total"].WithLabelValues()
+	return m, errors.Join(errs...)
 }
 
 // Observer returns the observer that counts.
-func (m *Metrics) Observer() *nixie.Observer { return &nixie.Observer{} }
-
-// Gauges registers gauges of what look returns. However often they are scraped, it calls look at
-// most once in 5 s. While look fails store_up is 0, and the other gauges are left out.
-func (m *Metrics) Gauges(look func(context.Context) (Overview, error)) error { return nil }
-
-// Overview has the numbers of a store at a moment.
-type Overview struct {
-	At       time.Time
-	Queues   []QueueNumbers
-	Workers  int64 // processes that hold leases
-	Suspects int64 // messages that may be poison
+func (m *Metrics) Observer() *nixie.Observer {
+	return &nixie.Observer{
+		Enqueued: func(queue string, n int) { m.of(queue).enqueued.Add(float64(n)) },
+		Received: m.received,
+		Extended: m.extended,
+		Settled:  m.settled,
+		Lost:     func(d *nixie.Delivery) { m.of(d.Queue).leaseLost.Inc() },
+		Late:     func(d *nixie.Delivery, _ time.Duration) { m.of(d.Queue).late.Inc() },
+		Moved:    m.moved,
+		Pruned:   func(rows int64) { m.counters["purged_total"].WithLabelValues().Add(float64(rows)) },
+		Trouble:  func(queue string, _ error) { m.of(queue).trouble.Inc() },
+		Connected: func(queue string, up bool) {
+			m.connected.WithLabelValues(m.of(queue).label).Set(number(up))
+		},
+		Breaker: func(c nixie.BreakerChange) {
+			m.counters["breaker_transitions_total"].WithLabelValues(m.of(c.Queue).label, listed(breakerStates, c.State)).Inc()
+		},
+	}
 }
 
-// QueueNumbers has the numbers of a queue.
-type QueueNumbers struct {
-	Name                              string
-	Ready, Blocked, Scheduled, Leased int64
-	OldestReady                       time.Time              // since when the longest ready message is due; zero without one
-	Letters                           map[nixie.Status]int64 // by status
-	OldestLetter                      time.Time              // death of the oldest letter that waits for an operator
-	BlockedStreams                    int64
+// of returns the counters of a queue.
+func (m *Metrics) of(name string) *queue {
+	name = label(name)
+	m.mu.RLock()
+	q, _ := m.find(name)
+	m.mu.RUnlock()
+	if q != nil {
+		return q
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q, name = m.find(name)
+	if q == nil {
+		q = m.newQueue(name)
+		m.queues[name] = q
+	}
+	return q
+}
+
+// find returns the queue of a label, if it is there, and the label that it has or gets. The caller
+// holds the mutex.
+func (m *Metrics) find(label string) (*queue, string) {
+	if q := m.queues[label]; q != nil || len(m.queues) < maxQueues {
+		return q, label
+	}
+	return m.queues[other], other
+}
+
+// label makes a label of a name: Prometheus refuses invalid UTF-8, and drops an empty label.
+func label(name string) string {
+	if name == "" {
+		return other
+	}
+	return strings.ToValidUTF8(name[:min(len(name), nixie.MaxName)], "\uFFFD")
+}
+
+// listed returns v if it is in a closed list, and else other.
+func listed[T ~string](list []T, v T) string {
+	if slices.Contains(list, v) {
+		return string(v)
+	}
+	return other
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// eachQueue calls do for each range of deliveries that have the same queue. Most slices are one.
+func eachQueue(source string, n int, at func(int) *nixie.Delivery, do func(queue string, from, to int)) {
+	for from := 0; from < n; {
+		queue, to := at(from).Queue, from+1
+		for to < n && at(to).Queue == queue {
+			to++
+		}
+		if queue == "" {
+			do(source, from, to)
+		} else {
+			do(queue, from, to)
+		}
+		from = to
+	}
+}
+
+func (m *Metrics) received(source string, ds []*nixie.Delivery) {
+	eachQueue(source, len(ds), func(i int) *nixie.Delivery { return ds[i] }, func(name string, from, to int) {
+		crashes := 0
+		for _, d := range ds[from:to] {
+			if d.Abandoned {
+				crashes++
+			}
+		}
+		q := m.of(name)
+		q.received.Add(float64(to - from))
+		q.crashes.Add(float64(crashes))
+	})
+}
+
+func (m *Metrics) extended(source string, ds []*nixie.Delivery, errs []error) {
+	eachQueue(source, len(ds), func(i int) *nixie.Delivery { return ds[i] }, func(name string, from, to int) {
+		renewed := 0
+		for _, err := range errs[from:to] {
+			if err == nil {
+				renewed++
+			}
+		}
+		m.of(name).extended.Add(float64(renewed))
+	})
+}
+
+func (m *Metrics) settled(source string, sts []nixie.Settlement, errs []error) {
+	eachQueue(source, len(sts), func(i int) *nixie.Delivery { return sts[i].Delivery }, func(name string, from, to int) {
+		m.settle(m.of(name), sts[from:to], errs[from:to])
+	})
+}
+
+// moved counts redrives. Of a letter that was not found the queue is not known.
+func (m *Metrics) moved(moves []nixie.LetterMove) {
+	for i := range moves {
+		outcome := ""
+		switch move := &moves[i]; {
+		case move.Event != "redrive" && move.Event != "confirm":
+			continue
+		case move.Err != nil:
+			outcome = "refused"
+		case move.Event == "confirm":
+			outcome = "sent"
+		default:
+			outcome = "queued"
+		}
+		m.of(moves[i].Letter.Message.Queue).redriven[outcome].Inc()
+	}
 }
