@@ -93,5 +93,7 @@ func (k *Desk) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Dura
 	if lease == 0 {
 		lease = k.c.Lease
 	}
-	return answers(k.c.Source.Extend(ctx, ds, lease), len(ds))
+	errs := answers(k.c.Source.Extend(ctx, ds, lease), len(ds))
+	k.c.Observer.Extended(k.c.Queue, ds, errs)
+	return errs
 }
