@@ -6,46 +6,27 @@ import (
 	"strings"
 )
 
-// checkPlan reports packages that have no room.
-func checkPlan(t *Tree) []Violation {
-	var out []Violation
-	for _, p := range t.packages {
-		if !p.known {
-			out = append(out, Violation{"not-in-plan", p.path,
-				"this package is not in the floor plan; decide on which floor it lies, write that into a decision record, then add a " +
-					"row to internal/proof/arch/plan.go"})
-		}
-	}
-	return out
-}
-
-// checkFloors reports imports that do not go down, imports of the root package from outside the
+// checkFloor looks for imports that do not go down, imports of the root package from outside the
 // standard library, and imports for effect.
-func checkFloors(t *Tree) []Violation {
-	var out []Violation
-	for _, p := range t.packages {
-		for _, f := range p.files {
-			if f.test || !p.known {
-				continue
-			}
-			for _, spec := range f.syntax.Imports {
-				path := importPath(spec)
-				target, ours := inside(path)
-				if why := refused(p.room, target); ours && why != "" {
-					out = append(out, Violation{"floor", t.where(spec), fmt.Sprintf("%s imports %s: %s", p.path, target, why)})
-				}
-				if p.path == "." && !isStandard(path) && !ours {
-					out = append(out, Violation{"root-std-only", t.where(spec),
-						path + ": the root package imports the standard library alone, so that every program can import it"})
-				}
-				if spec.Name != nil && spec.Name.Name == "_" && path != "embed" && p.shipped(f) {
-					out = append(out, Violation{"import-for-effect", t.where(spec),
-						fmt.Sprintf("%s imports %s for what it does to global state: there are no registries here", p.path, path)})
-				}
-			}
+func (t *Tree) checkFloor(p *pkg, f *file) {
+	if f.test || !p.known {
+		return
+	}
+	for _, spec := range f.syntax.Imports {
+		path := importPath(spec)
+		target, ours := inside(path)
+		if why := refused(p.room, target); ours && why != "" {
+			t.say("floor", t.where(spec), "%s imports %s: %s", p.path, target, why)
+		}
+		if p.path == "." && !isStandard(path) && !ours {
+			t.say("root-std-only", t.where(spec),
+				"%s: the root package imports the standard library alone, so that every program can import it", path)
+		}
+		if spec.Name != nil && spec.Name.Name == "_" && path != "embed" && p.shipped(f) {
+			t.say("import-for-effect", t.where(spec),
+				"%s imports %s for what it does to global state: there are no registries here", p.path, path)
 		}
 	}
-	return out
 }
 
 // refused returns why from must not import the package, or nothing.

@@ -2,9 +2,7 @@ package arch
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,9 +12,8 @@ import (
 // kept matches what is not edited: the file name of a decision record, and a name in JSON.
 var kept = regexp.MustCompile(`\d{4}-[a-z0-9-]+\.md|retry[- ]st[o]rms?`)
 
-// checkTexts reports words that a rule forbids.
-func checkTexts(t *Tree) []Violation {
-	var out []Violation
+// checkTexts looks for texts that a rule forbids, and for long lines of Go.
+func (t *Tree) checkTexts() {
 	for _, name := range slices.Sorted(maps.Keys(t.texts)) {
 		if under(unread, name) {
 			continue
@@ -27,39 +24,32 @@ func checkTexts(t *Tree) []Violation {
 				continue
 			}
 			for _, at := range rule.pattern.FindAllIndex(text, -1) {
-				out = append(out, Violation{rule.name, lineAt(name, text, at[1]), fmt.Sprintf("%q: %s", bytes.TrimSpace(text[at[0]:at[1]]),
-					rule.why)})
+				where := name + ":" + strconv.Itoa(1+bytes.Count(text[:at[1]], []byte("\n")))
+				t.say(rule.name, where, "%q: %s", bytes.TrimSpace(text[at[0]:at[1]]), rule.why)
 			}
 		}
+		if strings.HasSuffix(name, ".go") && !inTestdata(name) {
+			t.checkWidths(name)
+		}
 	}
-	return out
 }
 
-// checkWidths reports long lines of Go. A comment that stands for output, or names an address,
-// cannot be wrapped.
-func checkWidths(t *Tree) []Violation {
-	var out []Violation
-	for _, name := range slices.Sorted(maps.Keys(t.texts)) {
-		if !strings.HasSuffix(name, ".go") || inTestdata(name) || under(unread, name) {
-			continue
+// checkWidths looks for long lines. A comment that stands for output, or names an address, cannot
+// be wrapped.
+func (t *Tree) checkWidths(name string) {
+	output := false
+	for i, line := range strings.Split(string(t.texts[name]), "\n") {
+		text := strings.TrimLeft(line, "\t ")
+		isComment := strings.HasPrefix(text, "// ")
+		output = isComment && (output || strings.HasPrefix(text, "// Output:"))
+		limit := maxCode
+		if isComment {
+			limit = maxComment
 		}
-		output := false
-		for i, line := range strings.Split(string(t.texts[name]), "\n") {
-			text := strings.TrimLeft(line, "\t ")
-			isComment := strings.HasPrefix(text, "// ")
-			output = isComment && (output || strings.HasPrefix(text, "// Output:"))
-			limit := maxCode
-			if isComment {
-				limit = maxComment
-			}
-			width := columns(line)
-			if width > limit && !output && !strings.Contains(text, "://") {
-				out = append(out, Violation{"width", name + ":" + strconv.Itoa(i+1), fmt.Sprintf("%d columns, the limit is %d", width,
-					limit)})
-			}
+		if width := columns(line); width > limit && !output && !strings.Contains(text, "://") {
+			t.say("width", name+":"+strconv.Itoa(i+1), "%d columns, the limit is %d", width, limit)
 		}
 	}
-	return out
 }
 
 // columns counts the columns of a line.
@@ -75,14 +65,7 @@ func columns(line string) int {
 	return n
 }
 
-// under reports whether a file is one of the paths or below one. "." has the files next to it
-// alone.
+// under reports whether a file is one of the paths or below one.
 func under(paths []string, name string) bool {
-	return slices.ContainsFunc(paths, func(p string) bool {
-		return name == p || strings.HasPrefix(name, p+"/") || path.Dir(name) == strings.TrimSuffix(p, "/.")
-	})
-}
-
-func lineAt(name string, data []byte, offset int) string {
-	return name + ":" + strconv.Itoa(1+bytes.Count(data[:offset], []byte("\n")))
+	return slices.ContainsFunc(paths, func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") })
 }

@@ -27,6 +27,7 @@ type Tree struct {
 	fset     *token.FileSet
 	packages []*pkg            // by path
 	texts    map[string][]byte // every text file by name
+	found    []Violation
 }
 
 // pkg is one folder with Go files.

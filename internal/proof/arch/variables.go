@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -14,31 +13,24 @@ import (
 // literal that nothing in its package assigns to, deletes from, sorts or takes the address of.
 // Everything else is state without an owner. Test files are free.
 
-// checkVariables reports package variables that can change.
-func checkVariables(t *Tree) []Violation {
-	var out []Violation
-	for _, p := range t.packages {
-		for _, f := range p.files {
-			for _, decl := range f.syntax.Decls {
-				group, ok := decl.(*ast.GenDecl)
-				if !ok || f.test || group.Tok != token.VAR || embedded(group.Doc) {
-					continue
-				}
-				for _, spec := range group.Specs {
-					out = append(out, t.checkVariable(p, spec.(*ast.ValueSpec))...)
-				}
-			}
+// checkVariables looks for package variables that can change.
+func (t *Tree) checkVariables(p *pkg, f *file) {
+	for _, decl := range f.syntax.Decls {
+		group, ok := decl.(*ast.GenDecl)
+		if !ok || f.test || group.Tok != token.VAR || embedded(group.Doc) {
+			continue
+		}
+		for _, spec := range group.Specs {
+			t.checkVariable(p, spec.(*ast.ValueSpec))
 		}
 	}
-	return out
 }
 
 func embedded(doc *ast.CommentGroup) bool {
 	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed") })
 }
 
-func (t *Tree) checkVariable(p *pkg, spec *ast.ValueSpec) []Violation {
-	var out []Violation
+func (t *Tree) checkVariable(p *pkg, spec *ast.ValueSpec) {
 	for i, name := range spec.Names {
 		var value ast.Expr
 		if i < len(spec.Values) {
@@ -49,11 +41,9 @@ func (t *Tree) checkVariable(p *pkg, spec *ast.ValueSpec) []Violation {
 			why = "it is changed at " + t.where(write)
 		}
 		if why != "" && name.Name != "_" && !embedded(spec.Doc) {
-			out = append(out, Violation{"package-variable", t.where(name),
-				fmt.Sprintf("%s: %s; keep state in a value that has an owner", name.Name, why)})
+			t.say("package-variable", t.where(name), "%s: %s; keep state in a value that has an owner", name.Name, why)
 		}
 	}
-	return out
 }
 
 // changeable returns why a variable of that name and value is state, or nothing.
