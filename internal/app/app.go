@@ -27,6 +27,7 @@ type Options struct {
 	Clock     func() time.Time // default time.Now
 	Warn      func(error)      // gets problems that stop no operation
 	Made      func()           // is called after a new file was made; may be nil
+	Observer  *nixie.Observer  // hears what the store accepts, moves and removes; may be nil
 }
 
 // OpenStore opens the store that a URL names:
@@ -36,6 +37,14 @@ type Options struct {
 //	postgres://user@host/database  with the parameters of the driver, and nixie_schema
 //	itemdir:path                   a folder of dead letter items of MapReduce jobs, read-only
 func OpenStore(rawURL string, opts Options) (store.Store, error) {
+	st, err := open(rawURL, opts)
+	if err != nil {
+		return nil, err
+	}
+	return store.Observe(st, opts.Observer), nil
+}
+
+func open(rawURL string, opts Options) (store.Store, error) {
 	if folder, is := ItemFolder(rawURL); is {
 		return openItems(folder, opts)
 	}

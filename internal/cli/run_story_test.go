@@ -13,20 +13,22 @@ import (
 // TestRunScripts runs the short stories of nixie run.
 func TestRunScripts(t *testing.T) {
 	t.Parallel()
-	runScripts(t, func(env *testscript.Env) string { return "sqlite://" + filepath.Join(env.WorkDir, "s.db") })
+	runScripts(t, "sqlite", func(env *testscript.Env) string { return "sqlite://" + filepath.Join(env.WorkDir, "s.db") })
 }
 
-// runScripts runs them on the stores of the URLs.
-func runScripts(t *testing.T, url func(*testscript.Env) string) {
+// runScripts runs them on the stores of the URLs. In a script the engine is a condition.
+func runScripts(t *testing.T, engine string, url func(*testscript.Env) string) {
 	t.Helper()
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "run"), RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NIXIE_STORE", url(env))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+			env.Setenv("LOOPBACK", loopback())
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "kafka": useKafka},
+		Condition: func(c string) (bool, error) { return c == engine, nil },
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "kafka": useKafka, "get": get},
 	})
 }
 

@@ -78,7 +78,7 @@ func (s *stories) script(name string, archive *txtar.Archive) {
 			s.output(name, "", nil, string(f.Data)) // what a command reads
 		}
 	}
-	command, given := "", []string(nil)
+	command, inBackground, given := "", "", []string(nil)
 	for line := range strings.Lines(string(archive.Comment)) {
 		w := words(line)
 		switch {
@@ -86,12 +86,16 @@ func (s *stories) script(name string, archive *txtar.Archive) {
 			command, given = s.told(name, w[2:]), w[2:]
 		case len(w) > 3 && w[0] == "exits" && w[2] == "nixie" && w[1] != "2":
 			command, given = s.told(name, w[3:]), w[3:]
-		case len(w) > 0 && (w[0] == "nixie" || w[0] == "exits" || w[0] == "exec"):
+		case len(w) > 2 && w[0] == "exec" && w[1] == "nixie":
+			inBackground, given = s.told(name, w[2:]), w[2:]
+		case len(w) > 0 && w[0] == "wait":
+			command = inBackground
+		case len(w) > 0 && (w[0] == "nixie" || w[0] == "exits" || w[0] == "exec" || w[0] == "get"):
 			command = ""
 			for _, quoted := range quotedName.FindAllStringSubmatch(line, -1) {
 				show(s.members, quoted[1], name)
 			}
-		case len(w) == 3 && w[0] == "cmp" && w[1] == "stdout" && command != "":
+		case len(w) == 3 && (w[0] == "cmp" || w[0] == "cmpenv") && w[1] == "stdout" && command != "":
 			s.output(name, command, given, golden[w[2]])
 		case len(w) == 2 && w[0] == "stdout" && command != "":
 			show(s.forms, command+" "+formOf(given), name)

@@ -1,30 +1,221 @@
-// Package serve listens: metrics, health and, later, the API and the console.
+// Package serve listens: metrics, health and numbers now, the API and the console later. It answers
+// GET and HEAD on loopback addresses only, because it knows no logins.
 package serve
 
 import (
 	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
 
-	// The SDK sends what package telemetry makes.
-	"github.com/goccy/go-yaml"
-	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/store"
 )
 
-func providers(ctx context.Context) error {
-	spans, err := otlptracehttp.New(ctx)
-	if err != nil {
-		return err
+// DefaultListen is the address of nixie serve.
+const DefaultListen = "127.0.0.1:8321"
+
+// Limits of a server. A client that sends or reads slowly is cut off.
+const (
+	headerWithin   = 5 * time.Second
+	requestWithin  = 10 * time.Second
+	answerWithin   = 30 * time.Second
+	profileWithin  = 10 * time.Minute // of pprof, which records for as long as it is asked to
+	idleWithin     = time.Minute
+	maxHeaderBytes = 16 << 10
+	stopWithin     = 10 * time.Second // for requests to end
+)
+
+// Config configures a server.
+type Config struct {
+	Listen  string       // loopback address; port 0 takes a free one
+	Flag    string       // the flag that gives Listen, for errors
+	Pprof   string       // loopback address for profiles; empty means none
+	Metrics http.Handler // of /metrics
+	Checks  []Check      // of connectors
+	Version any          // is shown as JSON
+	Clock   func() time.Time
+	Log     *slog.Logger // of errors of connections; nil means none
+}
+
+// Server answers requests. Make one with New.
+type Server struct {
+	c      Config
+	store  store.Store // nil means none
+	listen net.Listener
+	pprof  net.Listener // nil means none
+	checks []*checking
+	look   answer[app.Numbers]
+
+	aborted context.Context
+	abort   context.CancelFunc
+}
+
+// New checks a config and listens. The caller calls Use for a store, and then Run or Close.
+func New(c Config) (*Server, error) {
+	if c.Pprof != "" && Same(c.Pprof, c.Listen) {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "--pprof and %s are both %s: give two addresses", c.Flag, c.Listen)
 	}
-	numbers, err := otlpmetrichttp.New(ctx)
-	if err != nil {
-		return err
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
-	_ = sdktrace.NewTracerProvider(sdktrace.WithBatcher(spans))
-	_ = sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewPeriodicReader(numbers)))
-	_, err = yaml.Marshal(nil)
+	s := &Server{c: c}
+	var err error
+	if s.listen, err = listen(c.Listen, c.Flag); err != nil {
+		return nil, err
+	}
+	if c.Pprof != "" {
+		if s.pprof, err = listen(c.Pprof, "--pprof"); err != nil {
+			return nil, errors.Join(err, s.listen.Close())
+		}
+	}
+	s.aborted, s.abort = context.WithCancel(context.Background())
+	for _, check := range c.Checks {
+		s.checks = append(s.checks, s.newChecking(check))
+	}
+	return s, nil
+}
+
+// Use adds a store, which gives numbers and has to be well. It is called before Run.
+func (s *Server) Use(st store.Store) {
+	s.store = st
+	s.look = answer[app.Numbers]{keep: numbersFor, clock: s.c.Clock, within: s.aborted,
+		ask: func(ctx context.Context) (app.Numbers, error) { return app.Overview(ctx, st) }}
+	for _, check := range storeChecks(st) {
+		s.checks = append(s.checks, s.newChecking(check))
+	}
+}
+
+// Same reports whether two addresses are the same one. Each address with port 0 is another one.
+func Same(a, b string) bool {
+	_, port, _ := net.SplitHostPort(a)
+	return a == b && port != "0"
+}
+
+// listen listens on a loopback address.
+func listen(address, flag string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "%s is %q: give an address and a port, such as %s", flag, address, DefaultListen)
+	}
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return nil, notLoopback(address, flag)
+	}
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, nixie.Errorf(nixie.CodeUnavailable, "port %s of %s is taken: end the program that has it, or give another one by %s",
+			port, host, flag)
+	case err != nil:
+		return nil, nixie.Errorf(nixie.CodeUnavailable, "%s %s: %w", flag, address, err)
+	}
+	if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() { // the machine may name any address localhost
+		return nil, errors.Join(notLoopback(address, flag), l.Close())
+	}
+	return l, nil
+}
+
+func notLoopback(address, flag string) error {
+	return nixie.Errorf(nixie.CodeInvalid,
+		"%s is %q, which other machines may reach: give a loopback address such as %s, because nixie has no logins yet", flag, address,
+		DefaultListen)
+}
+
+// Address returns the address that the server listens on.
+func (s *Server) Address() string { return s.listen.Addr().String() }
+
+// PprofAddress returns the address of the profiles; "" means none.
+func (s *Server) PprofAddress() string {
+	if s.pprof == nil {
+		return ""
+	}
+	return s.pprof.Addr().String()
+}
+
+// Run answers until ctx ends. Then it accepts no more, and lets requests end for 10 s, or until
+// Abort. It leaves no goroutine behind but those of a store that does not end its calls.
+func (s *Server) Run(ctx context.Context) error {
+	servers := map[*http.Server]net.Listener{s.server(s.routes(), answerWithin): s.listen}
+	if s.pprof != nil {
+		servers[s.server(profiles(), profileWithin)] = s.pprof
+	}
+	failed := make(chan error, len(servers))
+	var running sync.WaitGroup
+	for server, l := range servers {
+		running.Go(func() { failed <- server.Serve(l) })
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	ending, end := context.WithTimeout(s.aborted, stopWithin)
+	defer end()
+	for server := range servers {
+		if server.Shutdown(ending) != nil {
+			_ = server.Close() // its requests did not end in time
+		}
+	}
+	s.abort()
+	running.Wait()
+	leaving, left := context.WithTimeout(context.WithoutCancel(ctx), answerLimit)
+	defer left()
+	for _, c := range s.checks {
+		c.wait(leaving)
+	}
+	s.look.wait(leaving)
 	return err
 }
 
-var _ = providers
+// Abort ends the requests that Run waits for.
+func (s *Server) Abort() { s.abort() }
+
+// Close ends a server that does not run.
+func (s *Server) Close() {
+	s.abort()
+	_ = s.listen.Close()
+	if s.pprof != nil {
+		_ = s.pprof.Close()
+	}
+}
+
+func (s *Server) server(h http.Handler, within time.Duration) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: headerWithin, ReadTimeout: requestWithin, WriteTimeout: within, IdleTimeout: idleWithin,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.c.Log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return s.aborted },
+	}
+}
+
+// routes answers everything but profiles. No request is logged.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	if s.c.Metrics != nil {
+		mux.Handle("GET /metrics", s.c.Metrics)
+	}
+	mux.HandleFunc("GET /livez", s.live)
+	mux.HandleFunc("GET /health/live", s.live)
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.HandleFunc("GET /healthz", s.ready)
+	mux.HandleFunc("GET /health/ready", s.ready)
+	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, s.c.Version) })
+	mux.HandleFunc("GET /stats.json", s.stats)
+	return mux
+}
+
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}

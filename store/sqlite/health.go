@@ -13,6 +13,9 @@ import (
 // Inspect implements Inspect of store.Features.
 func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 	h := store.Health{Endpoint: s.Name(), KnownSchema: schemaVersion, Reserve: s.opts.Reserve, Now: s.opts.Clock().UTC()}
+	if err := s.files.check(); err != nil {
+		return h, err
+	}
 	for _, file := range [...]string{s.path, s.path + "-wal"} {
 		if info, err := os.Stat(file); err == nil {
 			h.Size += info.Size()

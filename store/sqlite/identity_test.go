@@ -51,6 +51,9 @@ func TestFileTakenAway(t *testing.T) {
 				must(t, err)
 				must(t, enqueueInTx(t, s, nil))
 				must(t, take(s.Path()))
+				if _, err := s.Inspect(t.Context()); nixie.CodeOf(err) != nixie.CodeUnavailable {
+					t.Errorf("inspected: %v", err)
+				}
 				err = do(t, s, d)
 				if code := nixie.CodeOf(err); code != nixie.CodeUnavailable && code != nixie.CodeOutcomeUnknown ||
 					!errors.Is(err, nixie.ErrClosed) || !strings.Contains(err.Error(), "while it was in use") {
