@@ -1,6 +1,6 @@
 package telemetry
 
-// definition describes a metric. Prometheus ones carry the prefix nixie_ in front of their name.
+// definition describes a metric or an instrument.
 type definition struct {
 	name   string
 	kind   string // counter, gauge or histogram
@@ -15,8 +15,8 @@ const (
 	histogram = "histogram"
 )
 
-// metrics lists every metric of [Prometheus] and [Metrics.Gauges]. docs/telemetry.md tells what to
-// do when one moves.
+// metrics lists every metric of [Prometheus] and [Metrics.Gauges], without the prefix.
+// docs/telemetry.md tells what to do when one moves.
 var metrics = []definition{
 	{"enqueued_total", counter, []string{"queue"}, "Messages that were accepted and were not there before."},
 	{"received_total", counter, []string{"queue"}, "Deliveries that workers received."},
@@ -48,7 +48,19 @@ var metrics = []definition{
 	{"build_info", gauge, []string{"version", "goversion"}, "1, with the version of this program."},
 }
 
-// named returns the metric with a name of the list.
+// instruments lists the instruments of [OpenTelemetry] for dead letters. Their names have no
+// prefix.
+var instruments = []definition{
+	{"dlq.messages.sent", counter, []string{"queue"}, "Messages that died."},
+	{"dlq.messages.processed", counter, []string{"queue"}, "Letters that were moved."},
+	{"dlq.messages.replayed", counter, []string{"queue"}, "Letters that were redriven."},
+	{"dlq.messages.discarded", counter, []string{"queue"}, "Letters that were discarded."},
+	{"dlq.queue.depth", gauge, []string{"queue"}, "Letters that wait for an operator."},
+	{"dlq.message.age_seconds", histogram, []string{"queue"}, "Age of letters when they were moved."},
+	{"dlq.processing.duration_ms", histogram, []string{"queue"}, "Time that a move of letters took."},
+}
+
+// named returns the metric of that name.
 func named(name string) definition {
 	for _, m := range metrics {
 		if m.name == name {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -76,6 +77,10 @@ var servers = []wanted{
 		without:  "broker/kafka is tested on a double only",
 	},
 	{
+		name: "promtool", programs: []string{"promtool"}, asks: "--version",
+		without: "alerts and metrics are read by our own parsers only",
+	},
+	{
 		name: "C compiler", programs: []string{"gcc", "clang"}, asks: "--version",
 		without: "tests run without the race detector",
 	},
@@ -132,6 +137,22 @@ func Find(ctx context.Context, m Machine) []Server {
 		all = append(all, s)
 	}
 	return all
+}
+
+// Program returns the file of a program that was found. Where there is none the test is skipped, or
+// fails.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	for _, s := range Find(t.Context(), This()) {
+		if s.Name == name {
+			if !s.Found() {
+				need(t, s.String())
+			}
+			return s.File
+		}
+	}
+	t.Fatal("unknown program " + name)
+	return ""
 }
 
 func (m Machine) has(programs []string) bool {

@@ -16,15 +16,7 @@ import (
 func (p *Postgres) Pooler(t testing.TB) string {
 	t.Helper()
 	p.Need(t)
-	file := ""
-	for _, s := range Find(t.Context(), This()) {
-		if s.Name == "PgBouncer" {
-			file = s.File
-			if !s.Found() {
-				(&Postgres{Reason: s.String()}).Need(t)
-			}
-		}
-	}
+	file := Program(t, "PgBouncer")
 	if p.folder == "" {
 		t.Skip("the server is given, and has no socket in a folder that is ours")
 	}
