@@ -91,7 +91,9 @@ func unexpected(word string) bool {
 
 // leads reports whether a name is the first of its line, or of its entry in a list or map.
 func (s *scanner) leads(start int) bool {
-	start = s.startOf(start, maxNameLength, func(b byte) bool { return isBlank(b) || strings.IndexByte("-*><#", b) >= 0 })
+	start = s.startOf(start, maxNameLength, func(b byte) bool {
+		return isBlank(b) || b == '-' || b == '*' || b == '>' || b == '<' || b == '#'
+	})
 	switch s.byteAt(start - 1) {
 	case 0, '\n', '\r', '{', '[', '(', ',', ';', '|', '"', '\'':
 		return true
