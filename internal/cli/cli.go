@@ -149,6 +149,8 @@ func exitCode(s Streams, err error) int {
 type globals struct {
 	Streams
 	store  string
+	file   string         // of the configuration
+	config *config.Config // set before a command runs
 	output string
 	color  string
 	help   map[string]helpText
@@ -158,11 +160,14 @@ func newRoot(s Streams) *cobra.Command {
 	g := &globals{Streams: s, help: readHelp()}
 	root := g.family("", newRun(g), newMap(g), newEnqueue(g), newWork(g), newConsume(g), newDLQ(g), newQueue(g), newMessage(g),
 		newStream(g), newPrune(g), newVerify(g), newDoctor(g), newMigrate(g), newPolicy(g), newVersion(g), newStats(g), newCheck(g),
-		newAudit(g), newOperation(g), newServe(g))
+		newAudit(g), newOperation(g), newServe(g), newConfig(g))
 	root.SilenceUsage, root.SilenceErrors = true, true
 	fs := root.PersistentFlags()
 	fs.StringVar(&g.store, "store", "", "store to use, such as sqlite:///path/to/file, or itemdir:path to look at a folder of items "+
 		"(default $NIXIE_STORE, else a file in the data folder)")
+	fs.StringVar(&g.file, "config", "", "file of the configuration (default $NIXIE_CONFIG, else nixie/config.yaml in the folder of the "+
+		"user's configuration)")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return g.configure(cmd) }
 	fs.VarP(newChoice(&g.output, asTable, formats()...), "output", "o", "format of the output")
 	fs.Var(newChoice(&g.color, colorAuto, colorAuto, colorAlways, colorNever), "color", "colours: auto is on a terminal without $NO_COLOR")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })

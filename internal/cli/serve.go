@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -31,8 +32,9 @@ func newServe(g *globals) *cobra.Command {
 }
 
 func (f *serveFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.listen, "listen", serve.DefaultListen, "loopback address to listen on; port 0 takes a free one")
-	fs.StringVar(&f.pprof, "pprof", "", "loopback address for profiles of this program (default none)")
+	fs.StringVar(&f.listen, "listen", "", "loopback address to listen on; port 0 takes a free one (default $NIXIE_LISTEN, else "+
+		"127.0.0.1:8321)")
+	fs.StringVar(&f.pprof, "pprof", "", "loopback address for profiles of this program (default $NIXIE_PPROF, else none)")
 }
 
 func (f *serveFlags) read(g *globals) error { return g.format(asTable, asWide, asJSON, asJSONL) }
@@ -43,7 +45,8 @@ func (f *serveFlags) run(ctx context.Context, _ []string) error {
 		return err
 	}
 	server, err := serve.New(serve.Config{
-		Listen: f.listen, Flag: "--listen", Pprof: f.pprof, Metrics: told.Metrics(), Version: versions(), Clock: f.Now,
+		Listen: cmp.Or(f.listen, f.config.Of("listen")), Flag: "--listen", Pprof: cmp.Or(f.pprof, f.config.Of("pprof")),
+		Metrics: told.Metrics(), Version: versions(), Clock: f.Now,
 	})
 	if err != nil {
 		return err

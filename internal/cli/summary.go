@@ -99,8 +99,12 @@ func (f *runFlags) rerun(args []string) string {
 
 // storeFlag returns the --store that a next command needs.
 func (g *globals) storeFlag() string {
-	if g.store == "" {
-		return ""
+	flags := ""
+	if g.store != "" {
+		flags = " --store " + quote(app.Shown(g.store))
 	}
-	return " --store " + quote(app.Shown(g.store))
+	if g.file != "" {
+		flags += " --config " + quote(g.file)
+	}
+	return flags
 }

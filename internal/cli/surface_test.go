@@ -106,10 +106,6 @@ func (s *surface) walk(c *cobra.Command, told *stories) {
 	}
 }
 
-func pathOf(c *cobra.Command) string {
-	return strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "nixie"), " ")
-}
-
 // views prints the members of every struct that is printed.
 func (s *surface) views(t *testing.T, told *stories) {
 	for _, name := range viewMembers(t) {

@@ -38,7 +38,9 @@ func NewEnvironment(environ []string) Environment {
 // reserved reports whether Nixie reads a variable or sets it for commands.
 func reserved(name string) bool {
 	switch name {
-	case "NIXIE_STORE", "NIXIE_ACTOR", "NIXIE_MASK", "NIXIE_KAFKA_USER", "NIXIE_KAFKA_PASSWORD", markVariable, fileVariable,
+	case "NIXIE_CONFIG", "NIXIE_STORE", "NIXIE_STORE_FILE", "NIXIE_ACTOR", "NIXIE_MASK", "NIXIE_LISTEN", "NIXIE_PPROF", "NIXIE_METRICS",
+		"NIXIE_LOG_FORMAT", "NIXIE_LOG_LEVEL",
+		"NIXIE_KAFKA_USER", "NIXIE_KAFKA_USER_FILE", "NIXIE_KAFKA_PASSWORD", "NIXIE_KAFKA_PASSWORD_FILE", markVariable, fileVariable,
 		"NIXIE_ITEM_ID", "NIXIE_ATTEMPT", "NIXIE_LEASE", "NIXIE_VERDICT", "NIXIE_ITEM_FILE", "NIXIE_LOG_FILE", "NIXIE_RESULT_FILE",
 		"NIXIE_STEPS", "NIXIE_STEPS_JSON",
 		"NIXIE_QUEUE", "NIXIE_MESSAGE_ID", "NIXIE_TYPE", "NIXIE_KEY", "NIXIE_STREAM":

@@ -9,18 +9,15 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"net/netip"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/store"
 )
-
-// DefaultListen is the address of nixie serve.
-const DefaultListen = "127.0.0.1:8321"
 
 // Limits of a server. A client that sends or reads slowly is cut off.
 const (
@@ -60,7 +57,7 @@ type Server struct {
 
 // New checks a config and listens. The caller calls Use for a store, and then Run or Close.
 func New(c Config) (*Server, error) {
-	if c.Pprof != "" && Same(c.Pprof, c.Listen) {
+	if config.SameAddress(c.Pprof, c.Listen) {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "--pprof and %s are both %s: give two addresses", c.Flag, c.Listen)
 	}
 	if c.Log == nil {
@@ -93,39 +90,24 @@ func (s *Server) Use(st store.Store) {
 	}
 }
 
-// Same reports whether two addresses are the same one. Each address with port 0 is another one.
-func Same(a, b string) bool {
-	_, port, _ := net.SplitHostPort(a)
-	return a == b && port != "0"
-}
-
 // listen listens on a loopback address.
 func listen(address, flag string) (net.Listener, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "%s is %q: give an address and a port, such as %s", flag, address, DefaultListen)
-	}
-	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return nil, notLoopback(address, flag)
+	if err := config.CheckAddress(address); err != nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "%s: %w", flag, err)
 	}
 	l, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
+		host, port, _ := net.SplitHostPort(address)
 		return nil, nixie.Errorf(nixie.CodeUnavailable, "port %s of %s is taken: end the program that has it, or give another one by %s",
 			port, host, flag)
 	case err != nil:
 		return nil, nixie.Errorf(nixie.CodeUnavailable, "%s %s: %w", flag, address, err)
 	}
 	if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() { // the machine may name any address localhost
-		return nil, errors.Join(notLoopback(address, flag), l.Close())
+		return nil, errors.Join(nixie.Errorf(nixie.CodeInvalid, "%s: %s is no loopback address here", flag, address), l.Close())
 	}
 	return l, nil
-}
-
-func notLoopback(address, flag string) error {
-	return nixie.Errorf(nixie.CodeInvalid,
-		"%s is %q, which other machines may reach: give a loopback address such as %s, because nixie has no logins yet", flag, address,
-		DefaultListen)
 }
 
 // Address returns the address that the server listens on.

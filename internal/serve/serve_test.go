@@ -220,16 +220,17 @@ func TestAddresses(t *testing.T) {
 	defer taken.Close() //nolint:errcheck // the test is over
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	for _, tc := range []struct{ listen, pprof, want string }{
-		{":8321", "", `--listen is ":8321", which other machines may reach`},
-		{"0.0.0.0:8321", "", "which other machines may reach"},
-		{"[::]:8321", "", "which other machines may reach"},
-		{"192.0.2.1:8321", "", "which other machines may reach"},
-		{"example.com:8321", "", "which other machines may reach"},
-		{"8321", "", `--listen is "8321": give an address and a port`},
-		{"", "", "give an address and a port"},
-		{"127.0.0.1:http!", "", "--listen 127.0.0.1:http!"},
+		{":8321", "", `--listen: ":8321" may be reached from other machines`},
+		{"0.0.0.0:8321", "", "may be reached from other machines"},
+		{"[::]:8321", "", "may be reached from other machines"},
+		{"192.0.2.1:8321", "", "may be reached from other machines"},
+		{"example.com:8321", "", "may be reached from other machines"},
+		{"8321", "", `--listen: "8321" has no port: give an address such as 127.0.0.1:8321`},
+		{"", "", "has no port"},
+		{"127.0.0.1:http!", "", "has no port"},
+		{"127.0.0.1:70000", "", "has no port"},
 		{taken.Addr().String(), "", "port " + port + " of 127.0.0.1 is taken: end the program that has it, or give another one by"},
-		{"127.0.0.1:0", "0.0.0.0:6060", `--pprof is "0.0.0.0:6060"`},
+		{"127.0.0.1:0", "0.0.0.0:6060", `--pprof: "0.0.0.0:6060" may be reached`},
 		{"127.0.0.1:0", taken.Addr().String(), "or give another one by --pprof"},
 		{"127.0.0.1:8321", "127.0.0.1:8321", "--pprof and --listen are both 127.0.0.1:8321"},
 	} {
