@@ -79,5 +79,5 @@ const (
 
 // Plays reports whether an entrant takes part in a scenario.
 func (e *Entrant) Plays(s Scenario) bool {
-	return (e.Only == nil || slices.Contains(e.Only, s)) && (e.Kind == Ours || !s.Burdened())
+	return (e.Only == nil || slices.Contains(e.Only, s)) && (e.Kind == Ours || !s.Alone())
 }

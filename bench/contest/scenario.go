@@ -15,6 +15,9 @@ const (
 	DeadFew        Scenario = "dead-1"          // one of a hundred ends as a dead letter
 	DeadAll        Scenario = "dead-100"        // all end as dead letters
 	PickUp         Scenario = "pick-up"         // from enqueue to handler in an idle system
+
+	// Drain with what counts it. Only Nixie plays it, and it is compared with Drain.
+	Metrics Scenario = "telemetry-metrics" // an observer for Prometheus, of the worker and of the store
 )
 
 // The scenarios with a burden. Each is compared with one without.
@@ -43,6 +46,9 @@ func (s Scenario) Enqueues() bool {
 
 // Burdened reports whether the scenario has a burden.
 func (s Scenario) Burdened() bool { return s == Blocked || s == Scheduled || s == Foreign }
+
+// Alone reports whether Nixie alone plays the scenario: it is compared with another one of Nixie.
+func (s Scenario) Alone() bool { return s.Burdened() || s == Metrics }
 
 // BurdenSizes returns the numbers of waiting and dead messages of a burden during the measurement.
 func (s Scenario) BurdenSizes(burden int) (waiting, dead int) {

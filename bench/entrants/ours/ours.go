@@ -11,10 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/bench/contest"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/telemetry"
 	"github.com/nixie-go/nixie/worker"
 )
 
@@ -56,7 +59,8 @@ type library struct {
 	setup    contest.Setup
 	kind     nixie.Type[contest.Task]
 	decider  *counted
-	inHand   atomic.Int64 // received and not settled
+	observer *nixie.Observer // of a scenario with telemetry
+	inHand   atomic.Int64    // received and not settled
 }
 
 // counted is the policy, and counts its decisions.
@@ -79,6 +83,13 @@ func open(ctx context.Context, on Store, s contest.Setup) (_ contest.Library, er
 	l := &library{
 		decider: &counted{Policy: p}, on: on, setup: s,
 		kind: nixie.NewType[contest.Task]("task", nixie.Queue(queue)),
+	}
+	if s.Scenario == contest.Metrics {
+		metrics, err := telemetry.Prometheus(prometheus.NewRegistry())
+		if err != nil {
+			return nil, err
+		}
+		l.observer = metrics.Observer()
 	}
 	if l.store, err = on.Open(ctx, s); err != nil {
 		return nil, err
@@ -148,17 +159,17 @@ func (l *library) messages(list []contest.Task) ([]nixie.Message, error) {
 func (l *library) Start(ctx context.Context, handle contest.Handler) (func() error, error) {
 	handler := func(_ context.Context, job *nixie.Job[contest.Task]) error { return handle.Handle(job.Body) }
 	w, err := worker.New(worker.Config{
-		Source:      store.NewSource(l.store, queue),
+		Source:      store.NewSource(store.Observe(l.store, l.observer), queue),
 		Handler:     nixie.Routes(l.kind.Handle(handler)),
 		Policy:      l.decider.Policy,
 		Decider:     l.decider,
 		Concurrency: concurrency,
 		Prefetch:    prefetch,
 		Logger:      slog.New(slog.DiscardHandler), // as the others have
-		Observer: &nixie.Observer{
+		Observer: nixie.Tee(l.observer, &nixie.Observer{
 			Received: func(_ string, list []*nixie.Delivery) { l.inHand.Add(int64(len(list))) },
 			Settled:  func(_ string, list []nixie.Settlement, _ []error) { l.inHand.Add(-int64(len(list))) },
-		},
+		}),
 	})
 	if err != nil {
 		return nil, err
