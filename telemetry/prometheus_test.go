@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
 
 	"github.com/nixie-go/nixie"
 )
@@ -224,5 +226,64 @@ func BenchmarkSettled(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/message")
 		})
+	}
+}
+
+// What the queues beyond the limit have is added up, and the oldest of them is that of all.
+func TestQueuesBeyondTheLimitAreOne(t *testing.T) {
+	m, registry, now := newMetrics(t)
+	list := manyQueues(*now)
+	if err := m.Gauges(func(context.Context) (Overview, error) { return Overview{At: *now, Queues: list}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(series(t, registry), "\n") + "\n"
+	for _, want := range []string{
+		`nixie_queue_messages{queue="other",state="ready"} 800`, `nixie_letters{queue="other",status="open"} 1600`,
+		`nixie_queue_oldest_ready_seconds{queue="other"} 1000`, `nixie_letters_oldest_seconds{queue="other"} 2000`,
+		`nixie_streams_blocked{queue="other"} 2400`, `nixie_queue_messages{queue="q199",state="ready"} 1`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}
+
+// manyQueues has 1,000 queues; each is a second older than the one before.
+func manyQueues(now time.Time) (list []QueueNumbers) {
+	for i := range 1000 {
+		age := time.Duration(i+1) * time.Second
+		list = append(list, QueueNumbers{
+			Name: fmt.Sprintf("q%03d", i), Ready: 1, Blocked: 1, Scheduled: 1, Leased: 1, OldestReady: now.Add(-age),
+			Letters: map[nixie.Status]int64{nixie.StatusOpen: 2}, OldestLetter: now.Add(-2 * age), BlockedStreams: 3,
+		})
+	}
+	return list
+}
+
+// A scrape of 1,000 queues, each of which has counters too.
+func BenchmarkScrape(b *testing.B) {
+	m, registry, now := newMetrics(b)
+	o := m.Observer()
+	list := manyQueues(*now)
+	for _, q := range list {
+		d := &nixie.Delivery{Message: nixie.Message{Queue: q.Name, Attempts: 1}}
+		o.Settled(q.Name, []nixie.Settlement{{Delivery: d, Verb: nixie.Complete, Took: 1}}, []error{nil})
+	}
+	if err := m.Gauges(func(context.Context) (Overview, error) {
+		return Overview{At: *now, Queues: slices.Clone(list)}, nil
+	}); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		*now = now.Add(lookEvery)
+		families, err := registry.Gather()
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, f := range families {
+			if _, err := expfmt.MetricFamilyToText(io.Discard, f); err != nil {
+				b.Fatal(err)
+			}
+		}
 	}
 }
