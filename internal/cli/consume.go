@@ -109,12 +109,14 @@ func (f *consumeFlags) consumption(url string) (app.Consumption, error) {
 // consume handles the records that the broker hands out.
 func (f *consumeFlags) consume(ctx context.Context, from app.Consumption, cfg *runner.Config) (err error) {
 	if f.office {
-		st, err := f.open(app.Options{Owner: cfg.Owner})
+		st, err := f.open(ctx, app.Options{Owner: cfg.Owner})
 		if err != nil {
 			return err
 		}
 		defer st.Close() //nolint:errcheck // everything that counts is committed
 		from.Office = st
+	} else if err := f.answer(ctx, nil); err != nil {
+		return err
 	}
 	source, driver, topic, err := app.OpenConsumer(ctx, from)
 	if err != nil {
@@ -137,7 +139,7 @@ func (f *consumeFlags) consume(ctx context.Context, from app.Consumption, cfg *r
 		return err
 	}
 	var done runner.Consumed
-	if err := f.drive(ctx, r, newProgress(f.Streams, r.Counts, true), func(ctx context.Context) (err error) {
+	if err := f.drive(ctx, r, true, func(ctx context.Context) (err error) {
 		done, err = r.Consume(ctx, source, f.idle)
 		return err
 	}); err != nil {

@@ -25,6 +25,7 @@ import (
 // long, how often, and what happens to failures.
 type handling struct {
 	*globals
+	telemetryFlags
 	onFailure      string
 	policy         policyFlags
 	breaker        string
@@ -40,7 +41,11 @@ type handling struct {
 func (h *handling) command(cmd *cobra.Command, do func(ctx context.Context, args []string, dash int) error) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return h.interrupted(cmd.Context(), do(cmd.Context(), args, cmd.ArgsLenAtDash()))
+		err := do(cmd.Context(), args, cmd.ArgsLenAtDash())
+		if h.end != nil {
+			h.end()
+		}
+		return h.interrupted(cmd.Context(), err)
 	}
 	return cmd
 }
@@ -57,6 +62,7 @@ func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
 	fs.IntSliceVar(&h.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
 	h.mask.register(fs)
 	h.printing.register(fs)
+	h.telemetryFlags.register(fs)
 	fs.DurationVar(&h.lease, "lease", nixie.DefaultLease, "how long an item is held without a heartbeat")
 }
 
@@ -81,7 +87,11 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 		}
 		breaker = &rules
 	}
+	if err := h.begin(h.globals); err != nil {
+		return nil, err
+	}
 	cfg := &runner.Config{
+		Observer: nixie.Tee(h.told.Observer(), &nixie.Observer{Connected: h.connected}), Wrap: h.told.Handler,
 		Parallel: h.parallel, Timeout: h.timeout, Lease: h.lease,
 		Policy:    rules,
 		OnFailure: runner.Mode(h.onFailure), Breaker: breaker, PermanentExit: h.permanentExit,
@@ -128,7 +138,11 @@ func (g *globals) owner() string {
 
 // drive runs work under a progress display. At the first interrupt commands that run may finish,
 // the second one ends them.
-func (h *handling) drive(ctx context.Context, r *runner.Runner, shown *progress, work func(context.Context) error) error {
+func (h *handling) drive(ctx context.Context, r *runner.Runner, endless bool, work func(context.Context) error) error {
+	var shown *progress
+	if !h.on {
+		shown = newProgress(h.Streams, r.Counts, endless)
+	}
 	// A thread that waits for a command keeps a processor of Go's scheduler. While no processor is
 	// idle the scheduler checks all the time whether to take it away, so it gets idle ones.
 	runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))

@@ -47,21 +47,25 @@ func encode(v any) ([]byte, error) {
 	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
-	line := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	if bytes.ContainsFunc(line, harmful) {
-		var safe bytes.Buffer
-		for _, r := range string(line) {
-			if !harmful(r) {
-				safe.WriteRune(r)
-				continue
-			}
-			for _, half := range utf16.Encode([]rune{r}) {
-				fmt.Fprintf(&safe, `\u%04x`, half)
-			}
-		}
-		line = safe.Bytes()
+	return escapeJSON(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// escapeJSON escapes what would act on a terminal in a line of JSON.
+func escapeJSON(line []byte) []byte {
+	if !bytes.ContainsFunc(line, harmful) {
+		return line
 	}
-	return line, nil
+	var safe bytes.Buffer
+	for _, r := range string(line) {
+		if !harmful(r) {
+			safe.WriteRune(r)
+			continue
+		}
+		for _, half := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&safe, `\u%04x`, half)
+		}
+	}
+	return safe.Bytes()
 }
 
 // one prints a value that was asked for, or passes the error on.

@@ -104,6 +104,9 @@ func (p *progress) show() {
 
 // end removes the bar.
 func (p *progress) end() {
+	if p == nil {
+		return // none is shown
+	}
 	p.once.Do(func() { close(p.stop) })
 	p.done.Wait()
 	if p.bar != nil {

@@ -122,7 +122,7 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 			return err
 		}
 	}
-	st, err := f.open(app.Options{Owner: cfg.Owner, MustExist: f.stored})
+	st, err := f.open(ctx, app.Options{Owner: cfg.Owner, MustExist: f.stored})
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (f *runFlags) announce(job string, in runner.Intake) {
 // work runs the job under a progress display.
 func (f *runFlags) work(ctx context.Context, r *runner.Runner, args []string) error {
 	var summary runner.Summary
-	err := f.drive(ctx, r, newProgress(f.Streams, r.Counts, false), func(ctx context.Context) (err error) {
+	err := f.drive(ctx, r, false, func(ctx context.Context) (err error) {
 		summary, err = r.Run(ctx)
 		return err
 	})

@@ -17,6 +17,7 @@ import (
 // serveFlags are the flags of nixie serve.
 type serveFlags struct {
 	*globals
+	logFlags
 	listen, pprof string
 }
 
@@ -32,6 +33,7 @@ func newServe(g *globals) *cobra.Command {
 }
 
 func (f *serveFlags) register(fs *pflag.FlagSet) {
+	f.logFlags.register(fs)
 	fs.StringVar(&f.listen, "listen", "", "loopback address to listen on; port 0 takes a free one (default $NIXIE_LISTEN, else "+
 		"127.0.0.1:8321)")
 	fs.StringVar(&f.pprof, "pprof", "", "loopback address for profiles of this program (default $NIXIE_PPROF, else none)")
@@ -40,13 +42,17 @@ func (f *serveFlags) register(fs *pflag.FlagSet) {
 func (f *serveFlags) read(g *globals) error { return g.format(asTable, asWide, asJSON, asJSONL) }
 
 func (f *serveFlags) run(ctx context.Context, _ []string) error {
-	told, err := app.NewTelemetry(app.Observation{Metrics: true})
+	log, err := f.logger(f.globals)
+	if err != nil {
+		return err
+	}
+	told, err := app.NewTelemetry(app.Observation{Metrics: true, Log: log})
 	if err != nil {
 		return err
 	}
 	server, err := serve.New(serve.Config{
 		Listen: cmp.Or(f.listen, f.config.Of("listen")), Flag: "--listen", Pprof: cmp.Or(f.pprof, f.config.Of("pprof")),
-		Metrics: told.Metrics(), Version: versions(), Clock: f.Now,
+		Metrics: told.Metrics(), Version: versions(), Clock: f.Now, Log: log,
 	})
 	if err != nil {
 		return err

@@ -51,14 +51,14 @@ func (f *workFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	st, err := f.open(app.Options{Owner: cfg.Owner})
+	st, err := f.open(ctx, app.Options{Owner: cfg.Owner})
 	if err != nil {
 		return err
 	}
 	defer st.Close() //nolint:errcheck // everything that counts is committed
 	r.Use(st)
 	var done runner.Work
-	if err := f.drive(ctx, r, newProgress(f.Streams, r.Counts, true), func(ctx context.Context) (err error) {
+	if err := f.drive(ctx, r, true, func(ctx context.Context) (err error) {
 		done, err = r.Work(ctx)
 		return err
 	}); err != nil {

@@ -71,6 +71,7 @@ type Config struct {
 	Clock    func() time.Time
 	Warn     func(format string, args ...any) // tells a person a problem; the run goes on
 	Observer *nixie.Observer
+	Wrap     func(nixie.Handler) nixie.Handler // of the handler; nil does not wrap it
 }
 
 // Runner runs one job.

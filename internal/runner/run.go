@@ -220,9 +220,13 @@ func (r *Runner) storeWorker() (*worker.Worker, error) {
 // newWorker makes a worker with ahead deliveries in hand for each running command. The source
 // decides which messages may run, unless admits is given.
 func (r *Runner) newWorker(from nixie.Source, admits *policy.Policy, recorder lease.ProgressLog, ahead int) (*worker.Worker, error) {
+	var handler nixie.Handler = nixie.HandlerFunc(r.handle)
+	if r.c.Wrap != nil {
+		handler = r.c.Wrap(handler)
+	}
 	return worker.New(worker.Config{
 		Source:      from,
-		Handler:     nixie.HandlerFunc(r.handle),
+		Handler:     handler,
 		Policy:      admits,
 		Decider:     r.decider,
 		Mask:        r.c.Mask,
