@@ -38,6 +38,19 @@ type QueueNumbers struct {
 	BlockedStreams                    int64
 }
 
+// Waiting lists the statuses of letters that wait for an operator.
+func Waiting() []nixie.Status {
+	return []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
+}
+
+// Waiting counts the letters that wait for an operator.
+func (q *QueueNumbers) Waiting() (n int64) {
+	for _, status := range Waiting() {
+		n += q.Letters[status]
+	}
+	return n
+}
+
 // Gauges registers gauges of what look returns. However often they are scraped, it calls look at
 // most once in 5 s, with a deadline. While look fails store_up is 0, and the other gauges are left
 // out.
@@ -73,18 +86,12 @@ func (g *gauges) Describe(to chan<- *prometheus.Desc) {
 func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if now := g.clock(); g.lookAt.IsZero() || now.Sub(g.lookAt) >= lookEvery {
-		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
-		g.lookAt = now
-		g.last, g.err = g.look(ctx)
-		cancel()
-		g.last.Queues = g.bounded(g.last.Queues)
-	}
+	err := g.refresh()
 	set := func(name string, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(g.descs[name], prometheus.GaugeValue, v, labels...)
 	}
-	set("store_up", number(g.err == nil))
-	if g.err != nil {
+	set("store_up", number(err == nil))
+	if err != nil {
 		return
 	}
 	set("workers", float64(g.last.Workers))
@@ -102,6 +109,18 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 		set("letters_oldest_seconds", age(g.last.At, q.OldestLetter), q.Name)
 		set("streams_blocked", float64(q.BlockedStreams), q.Name)
 	}
+}
+
+// refresh looks again, unless the last look is fresh. The caller holds the mutex.
+func (g *gauges) refresh() error {
+	if now := g.clock(); g.lookAt.IsZero() || now.Sub(g.lookAt) >= lookEvery {
+		ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+		defer cancel()
+		g.lookAt = now
+		g.last, g.err = g.look(ctx)
+		g.last.Queues = g.bounded(g.last.Queues)
+	}
+	return g.err
 }
 
 // age returns the seconds since a moment, and 0 for none.

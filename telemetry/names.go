@@ -1,5 +1,7 @@
 package telemetry
 
+import "slices"
+
 // definition describes a metric or an instrument.
 type definition struct {
 	name   string
@@ -48,17 +50,24 @@ var metrics = []definition{
 	{"build_info", gauge, []string{"version", "goversion"}, "1, with the version of this program."},
 }
 
-// instruments lists the instruments of [OpenTelemetry] for dead letters. Their names have no
-// prefix.
+// instruments lists the instruments of [OpenTelemetry]. Their names have no prefix. Those of dead
+// letters are the ones that work queues of others have, those of messaging are conventions.
 var instruments = []definition{
 	{"dlq.messages.sent", counter, []string{"queue"}, "Messages that died."},
-	{"dlq.messages.processed", counter, []string{"queue"}, "Letters that were moved."},
+	{"dlq.messages.processed", counter, []string{"queue"}, "Letters that were redriven, discarded or held."},
 	{"dlq.messages.replayed", counter, []string{"queue"}, "Letters that were redriven."},
 	{"dlq.messages.discarded", counter, []string{"queue"}, "Letters that were discarded."},
 	{"dlq.queue.depth", gauge, []string{"queue"}, "Letters that wait for an operator."},
-	{"dlq.message.age_seconds", histogram, []string{"queue"}, "Age of letters when they were moved."},
-	{"dlq.processing.duration_ms", histogram, []string{"queue"}, "Time that a move of letters took."},
+	{"dlq.message.age_seconds", histogram, []string{"queue"}, "Age of letters when they were redriven, discarded or held."},
+	{"dlq.processing.duration_ms", histogram, []string{"queue"}, "Time that handlers took for redriven messages."},
+
+	{sentMessages, counter, messagingLabels, "Messages that were accepted and were not there before."},
+	{consumedMessages, counter, messagingLabels, "Deliveries that workers received."},
+	{processDuration, histogram, append(slices.Clone(messagingLabels), string(keyError)), "Time that handlers took."},
 }
+
+// messagingLabels are those of every instrument of messaging.
+var messagingLabels = []string{string(keySystem), string(keyOperation), string(keyOperationType), string(keyDestination)}
 
 // named returns the metric of that name.
 func named(name string) definition {

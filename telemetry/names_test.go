@@ -16,8 +16,8 @@ var wanted = []struct {
 	names string // metrics, instruments and alerts
 	later string
 }{
-	{what: "messages enqueued", names: "enqueued_total"},
-	{what: "messages claimed", names: "received_total"},
+	{what: "messages enqueued", names: "enqueued_total messaging.client.sent.messages"},
+	{what: "messages claimed", names: "received_total messaging.client.consumed.messages"},
 	{what: "messages succeeded, failed, retried", names: "settled_total failures_total"},
 	{what: "messages dead-lettered", names: "dead_total dlq.messages.sent"},
 	{what: "messages discarded", names: "settled_total dlq.messages.discarded"},
@@ -41,7 +41,7 @@ var wanted = []struct {
 	{what: "blocked streams", names: "streams_blocked"},
 	{what: "longest block of a stream", later: "the charts of the console"},
 	{what: "candidates for poison", names: "poison_suspects"},
-	{what: "duration of handlers", names: "handler_seconds"},
+	{what: "duration of handlers", names: "handler_seconds messaging.process.duration"},
 	{what: "state of circuit breakers", names: "breaker_transitions_total NixieBreakerOpen"},
 	{what: "workers that are alive", names: "workers connected"},
 	{what: "health of notifications", later: "notifications of operators"},

@@ -1,28 +1,201 @@
 package telemetry
 
 import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nixie-go/nixie"
 )
 
+// scope names the instrumentation.
+const scope = "github.com/nixie-go/nixie/telemetry"
+
 // OTel makes spans and metrics. It is safe for concurrent use.
 type OTel struct {
-	tracer trace.Tracer
-	meter  metric.Meter
+	tracer     trace.Tracer
+	meter      metric.Meter
+	clock      func() time.Time
+	counters   map[string]metric.Int64Counter
+	histograms map[string]metric.Float64Histogram
+	duration   metric.Float64Histogram // of handlers
+	queues     byQueue[traced]
+	mixed      operation // sends to several queues in one call
+	failed     attempts
 }
 
-// OpenTelemetry makes instruments of the providers.
+// OpenTelemetry makes instruments of the providers. A provider that makes nothing is in the
+// packages noop of OpenTelemetry.
 func OpenTelemetry(traces trace.TracerProvider, meters metric.MeterProvider) (*OTel, error) {
-	return &OTel{traces.Tracer("nixie"), meters.Meter("nixie")}, nil
+	t := &OTel{
+		tracer:   traces.Tracer(scope, trace.WithSchemaURL(schemaURL)),
+		meter:    meters.Meter(scope, metric.WithSchemaURL(schemaURL)),
+		clock:    time.Now,
+		counters: map[string]metric.Int64Counter{}, histograms: map[string]metric.Float64Histogram{},
+		mixed: newOperation("send", sending, ""),
+	}
+	t.queues.make = newTraced
+	var errs []error
+	for _, d := range instruments {
+		var err error
+		switch d.kind {
+		case counter:
+			t.counters[d.name], err = t.meter.Int64Counter(d.name, metric.WithDescription(d.help), metric.WithUnit("{message}"))
+		case histogram:
+			of := scales[d.name]
+			t.histograms[d.name], err = t.meter.Float64Histogram(d.name, metric.WithDescription(d.help), metric.WithUnit(of.unit),
+				metric.WithExplicitBucketBoundaries(of.bounds...))
+		}
+		errs = append(errs, err)
+	}
+	t.duration = t.histograms[processDuration]
+	return t, errors.Join(errs...)
 }
 
-// Observer returns the observer of receive and settle.
-func (t *OTel) Observer() *nixie.Observer { return &nixie.Observer{} }
+// scales has the unit and the bounds of buckets of each histogram.
+var scales = map[string]struct {
+	unit   string
+	bounds []float64
+}{
+	processDuration:              {"s", []float64{.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10}},
+	"dlq.processing.duration_ms": {"ms", []float64{5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10_000}},
+	"dlq.message.age_seconds":    {"s", []float64{60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86_400, 3 * 86_400, 7 * 86_400, 30 * 86_400}},
+}
 
-// Handler runs a handler in a span of its own: the process span.
-func (t *OTel) Handler(h nixie.Handler) nixie.Handler { return h }
+// Observer returns the observer that counts, and that makes a span for each call that received or
+// settled messages. Such a span has no length: the observer hears of a call when it is over.
+func (t *OTel) Observer() *nixie.Observer {
+	return &nixie.Observer{
+		Enqueued: func(queue string, n int) {
+			t.counters[sentMessages].Add(context.Background(), int64(n), t.queues.of(queue).send.add...)
+		},
+		Received: t.received,
+		Settled:  t.settled,
+		Moved:    t.moved,
+	}
+}
 
-// Enqueuer makes a send span for each call.
-func (t *OTel) Enqueuer(to nixie.Enqueuer) nixie.Enqueuer { return to }
+// traced has what spans and metrics of a queue have in common, so that it is made once.
+type traced struct {
+	label                  string
+	send, receive, process operation
+	settle                 []operation // as verbs
+	add                    []metric.AddOption
+	record                 []metric.RecordOption
+}
+
+func newTraced(label string) *traced {
+	of := metric.WithAttributeSet(attribute.NewSet(keyQueue.String(label)))
+	q := &traced{
+		label: label, send: newOperation("send", sending, label), receive: newOperation("receive", receiving, label),
+		process: newOperation("process", processing, label),
+		add:     []metric.AddOption{of}, record: []metric.RecordOption{of},
+	}
+	for _, verb := range verbs {
+		q.settle = append(q.settle, newOperation(string(verb), settling, label))
+	}
+	return q
+}
+
+// operation has the name of a span and the attributes of spans and metrics.
+type operation struct {
+	name   string
+	attrs  []attribute.KeyValue
+	start  []trace.SpanStartOption
+	add    []metric.AddOption
+	record []metric.RecordOption
+}
+
+func newOperation(name string, of operationType, queue string) operation {
+	attrs := []attribute.KeyValue{
+		keySystem.String(system), keyOperation.String(name), keyOperationType.String(of.name),
+	}
+	o := operation{name: name, start: []trace.SpanStartOption{trace.WithSpanKind(of.kind)}}
+	if queue != "" {
+		o.name += " " + queue
+		attrs = append(attrs, keyDestination.String(queue))
+	}
+	set := metric.WithAttributeSet(attribute.NewSet(attrs...))
+	o.attrs, o.add, o.record = attrs, []metric.AddOption{set}, []metric.RecordOption{set}
+	return o
+}
+
+// failedWith returns the options of a value of an operation that failed.
+func (o *operation) failedWith(kind string) metric.RecordOption {
+	attrs := append(o.attrs[:len(o.attrs):len(o.attrs)], keyError.String(kind))
+	return metric.WithAttributeSet(attribute.NewSet(attrs...))
+}
+
+// count counts outcomes of one queue.
+func (t *OTel) count(q *traced, sts []nixie.Settlement, errs []error) {
+	ctx, died := context.Background(), int64(0)
+	for i := range sts {
+		st := &sts[i]
+		if errs[i] != nil {
+			continue
+		}
+		if st.Burial != nil {
+			died++
+		}
+		switch {
+		case st.Took == 0:
+		case st.Failure == nil:
+			t.duration.Record(ctx, st.Took.Seconds(), q.process.record...)
+		default:
+			t.duration.Record(ctx, st.Took.Seconds(), q.process.failedWith(listed(nixie.Reasons(), st.Failure.Reason)))
+		}
+		if st.Took > 0 && st.Delivery.Redrives > 0 {
+			t.histograms["dlq.processing.duration_ms"].Record(ctx, float64(st.Took)/float64(time.Millisecond), q.record...)
+		}
+	}
+	if died > 0 {
+		t.counters["dlq.messages.sent"].Add(ctx, died, q.add...)
+	}
+}
+
+// moved counts letters that were redriven, discarded or held.
+func (t *OTel) moved(moves []nixie.LetterMove) {
+	ctx := context.Background()
+	for i := range moves {
+		move := &moves[i]
+		if move.Err != nil || move.Event != "redrive" && move.Event != "discard" && move.Event != "hold" {
+			continue
+		}
+		q := t.queues.of(move.Letter.Message.Queue)
+		t.counters["dlq.messages.processed"].Add(ctx, 1, q.add...)
+		switch move.Event {
+		case "redrive":
+			t.counters["dlq.messages.replayed"].Add(ctx, 1, q.add...)
+		case "discard":
+			t.counters["dlq.messages.discarded"].Add(ctx, 1, q.add...)
+		}
+		if died := move.Letter.DiedAt; !died.IsZero() {
+			t.histograms["dlq.message.age_seconds"].Record(ctx, age(t.clock(), died), q.record...)
+		}
+	}
+}
+
+// Gauges observes the depth of the dead letters of each queue. It calls look at most once in 5 s,
+// with a deadline.
+func (t *OTel) Gauges(look func(context.Context) (Overview, error)) error {
+	g := &gauges{look: look, clock: t.clock, labels: map[string]bool{}}
+	depth := instruments[slices.IndexFunc(instruments, func(d definition) bool { return d.kind == gauge })]
+	_, err := t.meter.Int64ObservableGauge(depth.name, metric.WithDescription(depth.help), metric.WithUnit("{message}"),
+		metric.WithInt64Callback(func(_ context.Context, to metric.Int64Observer) error {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if err := g.refresh(); err != nil {
+				return err
+			}
+			for i := range g.last.Queues {
+				to.Observe(g.last.Queues[i].Waiting(), metric.WithAttributes(keyQueue.String(g.last.Queues[i].Name)))
+			}
+			return nil
+		}))
+	return err
+}

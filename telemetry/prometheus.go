@@ -3,21 +3,12 @@ package telemetry
 import (
 	"errors"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/nixie-go/nixie"
 )
-
-// maxQueues bounds the label queue. The first queues have labels of their own, and the others share
-// the label other.
-const maxQueues = 200
-
-// other is the label of values that are in no closed list, and of the queues beyond maxQueues.
-const other = "other"
 
 // Metrics counts events for Prometheus. It is safe for concurrent use.
 type Metrics struct {
@@ -32,8 +23,7 @@ type Metrics struct {
 	reasons []nixie.Reason
 	causes  []nixie.Cause
 
-	mu     sync.RWMutex
-	queues map[string]*queue // by label
+	queues byQueue[queue]
 }
 
 // Prometheus registers all counters and histograms.
@@ -46,8 +36,8 @@ func Prometheus(registry prometheus.Registerer) (*Metrics, error) {
 		handlers:  newDistributions("handler_seconds", handlerBounds, float64(time.Second)),
 		attempts:  newDistributions("attempts_to_end", attemptBounds, 1),
 		classes:   nixie.Classes(), reasons: nixie.Reasons(), causes: nixie.Causes(),
-		queues: map[string]*queue{},
 	}
+	m.queues.make = m.newQueue
 	errs := []error{registry.Register(m.connected), registry.Register(m.handlers), registry.Register(m.attempts),
 		registry.Register(buildInfo())}
 	for _, d := range metrics {
@@ -83,40 +73,7 @@ func (m *Metrics) Observer() *nixie.Observer {
 }
 
 // of returns the counters of a queue.
-func (m *Metrics) of(name string) *queue {
-	name = label(name)
-	m.mu.RLock()
-	q, _ := m.find(name)
-	m.mu.RUnlock()
-	if q != nil {
-		return q
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	q, name = m.find(name)
-	if q == nil {
-		q = m.newQueue(name)
-		m.queues[name] = q
-	}
-	return q
-}
-
-// find returns the queue of a label, if it is there, and the label that it has or gets. The caller
-// holds the mutex.
-func (m *Metrics) find(label string) (*queue, string) {
-	if q := m.queues[label]; q != nil || len(m.queues) < maxQueues {
-		return q, label
-	}
-	return m.queues[other], other
-}
-
-// label makes a label of a name: Prometheus refuses invalid UTF-8, and drops an empty label.
-func label(name string) string {
-	if name == "" {
-		return other
-	}
-	return strings.ToValidUTF8(name[:min(len(name), nixie.MaxName)], "\uFFFD")
-}
+func (m *Metrics) of(name string) *queue { return m.queues.of(name) }
 
 // listed returns v if it is in a closed list, and else other.
 func listed[T ~string](list []T, v T) string {
@@ -131,22 +88,6 @@ func number(yes bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// eachQueue calls do for each range of deliveries that have the same queue. Most slices are one.
-func eachQueue(source string, n int, at func(int) *nixie.Delivery, do func(queue string, from, to int)) {
-	for from := 0; from < n; {
-		queue, to := at(from).Queue, from+1
-		for to < n && at(to).Queue == queue {
-			to++
-		}
-		if queue == "" {
-			do(source, from, to)
-		} else {
-			do(queue, from, to)
-		}
-		from = to
-	}
 }
 
 func (m *Metrics) received(source string, ds []*nixie.Delivery) {

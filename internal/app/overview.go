@@ -11,9 +11,6 @@ import (
 // Numbers has the numbers of a store at a moment.
 type Numbers = telemetry.Overview
 
-// waiting lists the statuses of letters that wait for an operator.
-var waiting = [...]nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
-
 // most limits the suspects and the blocked streams of a queue that Overview counts.
 const most = 1000
 
@@ -59,7 +56,7 @@ func countLetters(ctx context.Context, st store.Store, by map[string]*telemetry.
 			}
 		}
 	}
-	groups, err := byQueue(ctx, st, true, waiting[:]...)
+	groups, err := byQueue(ctx, st, true, telemetry.Waiting()...)
 	for _, g := range groups {
 		if n := by[g.Key]; n != nil {
 			n.OldestLetter = g.FirstAt
@@ -113,12 +110,4 @@ func inspect(ctx context.Context, st store.Store, o *Numbers) error {
 		}
 	}
 	return err
-}
-
-// Waiting counts the letters of a queue that wait for an operator.
-func Waiting(q *telemetry.QueueNumbers) (n int64) {
-	for _, status := range waiting {
-		n += q.Letters[status]
-	}
-	return n
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -73,12 +74,24 @@ func (t *Telemetry) Handler(h nixie.Handler) nixie.Handler {
 	return t.otel.Handler(h)
 }
 
+// Enqueuer makes spans of what is enqueued, if there are traces.
+func (t *Telemetry) Enqueuer(to nixie.Enqueuer) nixie.Enqueuer {
+	if t.otel == nil {
+		return to
+	}
+	return t.otel.Enqueuer(to)
+}
+
 // Gauges adds the numbers that look returns to the metrics.
 func (t *Telemetry) Gauges(look func(context.Context) (Numbers, error)) error {
-	if t.metrics == nil {
-		return nil
+	var errs []error
+	if t.metrics != nil {
+		errs = append(errs, t.metrics.Gauges(look))
 	}
-	return t.metrics.Gauges(look)
+	if t.otel != nil {
+		errs = append(errs, t.otel.Gauges(look))
+	}
+	return errors.Join(errs...)
 }
 
 // Metrics returns the handler of a scrape; nil without metrics.

@@ -121,7 +121,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 func deepest(n app.Numbers) *depth {
 	d := &depth{Threshold: DepthThreshold}
 	for i := range n.Queues {
-		if at := app.Waiting(&n.Queues[i]); at > d.Depth {
+		if at := n.Queues[i].Waiting(); at > d.Depth {
 			d.Name, d.Depth = n.Queues[i].Name, at
 		}
 	}
