@@ -19,6 +19,10 @@ type Features struct {
 	// it could not find out.
 	Inspect func(ctx context.Context) (Health, error)
 
+	// Ping checks that the store answers, and that its files are those that it opened. It returns
+	// the version of the schema in the store, and the one that this program knows. It costs a row.
+	Ping func(ctx context.Context) (schema, known int, err error)
+
 	// Patience returns how long a worker tries again while calls fail with err; 0 leaves it to the
 	// worker. A store may be away for a while, such as a server that restarts or a disk that is
 	// full.

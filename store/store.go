@@ -143,6 +143,7 @@ type DeadLetters interface {
 type QueueQuery struct {
 	Names    []string // queues that do not exist are left out; nil selects all
 	Settings bool     // return names and settings only, which costs one row per queue
+	Brief    bool     // of the numbers only messages by state, OldestAt and BlockedAt are needed
 }
 
 // Overview lists messages, and changes queues.

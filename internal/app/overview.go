@@ -17,7 +17,7 @@ const most = 1000
 // Overview reads the numbers of a store from its counters, so that its cost does not grow with the
 // letters.
 func Overview(ctx context.Context, st store.Store) (Numbers, error) {
-	queues, err := st.Queues(ctx, store.QueueQuery{})
+	queues, err := st.Queues(ctx, store.QueueQuery{Brief: true})
 	if err != nil {
 		return Numbers{}, err
 	}
@@ -45,7 +45,12 @@ func Overview(ctx context.Context, st store.Store) (Numbers, error) {
 
 // countLetters adds the letters of each queue.
 func countLetters(ctx context.Context, st store.Store, by map[string]*telemetry.QueueNumbers) error {
-	for _, status := range nixie.Statuses() {
+	statuses, _, err := st.Count(ctx, nixie.Filter{Statuses: nixie.Statuses()}, store.Counting{By: []store.GroupBy{store.ByStatus}})
+	if err != nil {
+		return err
+	}
+	for _, has := range statuses[0] {
+		status := nixie.Status(has.Key)
 		groups, err := byQueue(ctx, st, false, status)
 		if err != nil {
 			return err

@@ -32,8 +32,8 @@ func (s *Server) newChecking(c Check) *checking {
 
 // storeChecks checks that a store answers, and that its schema is the one that this program knows.
 func storeChecks(st store.Store) []Check {
-	inspect := st.Features().Inspect
-	if inspect == nil {
+	ping := st.Features().Ping
+	if ping == nil {
 		return []Check{{"store", func(ctx context.Context) error {
 			_, err := st.Queues(ctx, store.QueueQuery{Settings: true})
 			return err
@@ -41,14 +41,14 @@ func storeChecks(st store.Store) []Check {
 	}
 	return []Check{
 		{"store", func(ctx context.Context) error {
-			_, err := inspect(ctx)
+			_, _, err := ping(ctx)
 			return err
 		}},
 		{"schema", func(ctx context.Context) error {
-			h, err := inspect(ctx)
-			if err == nil && h.Schema != h.KnownSchema {
+			has, known, err := ping(ctx)
+			if err == nil && has != known {
 				err = nixie.Errorf(nixie.CodeUnavailable, "schema has version %d, this program knows %d: see nixie migrate status",
-					h.Schema, h.KnownSchema)
+					has, known)
 			}
 			return err
 		}},

@@ -11,6 +11,17 @@ import (
 // durability lists the settings on which a commit relies, and the values that they must have.
 var durability = [...]struct{ name, want string }{{"fsync", "on"}, {"full_page_writes", "on"}, {"synchronous_commit", "on"}}
 
+// Ping is that of store.Features.
+func (s *Store) Ping(ctx context.Context) (schema, known int, err error) {
+	err = s.view(ctx, func(t *tx) error {
+		t.read(func(r row) error { return r.Scan(&schema) }, readSchemaVersion)
+		return t.send()
+	})
+	return schema, len(s.schema.list), err
+}
+
+const readSchemaVersion = "select coalesce(max(version), 0) from @.migration"
+
 // Inspect is that of store.Features. A server does not tell how much room its disk has: free is −1.
 func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 	h := store.Health{Endpoint: s.address, KnownSchema: len(s.schema.list), Reserve: -1, Free: -1}
@@ -18,7 +29,7 @@ func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 		var end, latest int64
 		t.clock()
 		t.read(func(r row) error { return r.Scan(&h.Engine, &h.Size) }, "read_health.sql", s.opts.Schema)
-		t.read(func(r row) error { return r.Scan(&h.Schema) }, "select coalesce(max(version), 0) from @.migration")
+		t.read(func(r row) error { return r.Scan(&h.Schema) }, readSchemaVersion)
 		for _, d := range durability {
 			t.read(func(r row) error {
 				set := store.Setting{Name: d.name, Want: d.want}

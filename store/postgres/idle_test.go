@@ -98,4 +98,9 @@ func TestHeartbeatsRest(t *testing.T) {
 	if slices.ContainsFunc(h.Owners, func(o store.Owner) bool { return !o.Alive }) {
 		t.Errorf("an owner is dead: %+v", h.Owners)
 	}
+	version, known, err := other.Ping(t.Context())
+	must(t, err)
+	if version != h.Schema || known != h.KnownSchema || known == 0 {
+		t.Errorf("schema %d, known %d; health has %+v", version, known, h)
+	}
 }

@@ -128,7 +128,9 @@ func millis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds(
 
 // Features returns all but Await.
 func (s *Store) Features() store.Features {
-	return store.Features{Streams: s, Check: s.Check, Inspect: s.Inspect, Patience: patienceFor, Wake: s.wake, Watch: s.watchFor}
+	return store.Features{
+		Streams: s, Check: s.Check, Inspect: s.Inspect, Ping: s.Ping, Patience: patienceFor, Wake: s.wake, Watch: s.watchFor,
+	}
 }
 
 // patienceFor is Patience of store.Features: time enough to restart a server.

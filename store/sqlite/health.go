@@ -10,6 +10,19 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
+// Ping implements Ping of store.Features.
+func (s *Store) Ping(ctx context.Context) (schema, known int, err error) {
+	if err := s.files.check(); err != nil {
+		return 0, schemaVersion, err
+	}
+	err = s.read(ctx, func(c conn) error {
+		n, err := c.number("pragma user_version")
+		schema = int(n)
+		return err
+	})
+	return schema, schemaVersion, err
+}
+
 // Inspect implements Inspect of store.Features.
 func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 	h := store.Health{Endpoint: s.Name(), KnownSchema: schemaVersion, Reserve: s.opts.Reserve, Now: s.opts.Clock().UTC()}

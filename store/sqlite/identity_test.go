@@ -51,8 +51,12 @@ func TestFileTakenAway(t *testing.T) {
 				must(t, err)
 				must(t, enqueueInTx(t, s, nil))
 				must(t, take(s.Path()))
-				if _, err := s.Inspect(t.Context()); nixie.CodeOf(err) != nixie.CodeUnavailable {
-					t.Errorf("inspected: %v", err)
+				_, inspected := s.Inspect(t.Context())
+				_, _, pinged := s.Ping(t.Context())
+				for _, err := range []error{inspected, pinged} {
+					if nixie.CodeOf(err) != nixie.CodeUnavailable {
+						t.Errorf("a look at its health: %v", err)
+					}
 				}
 				err = do(t, s, d)
 				if code := nixie.CodeOf(err); code != nixie.CodeUnavailable && code != nixie.CodeOutcomeUnknown ||

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -36,25 +37,27 @@ func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]store.Que
 		}, w.args...); err != nil || query.Settings {
 			return err
 		}
-		return countQueues(c, now, rowsOf, list)
+		return countQueues(c, now, rowsOf, list, query.Brief)
 	})
 	return list, err
 }
 
 // countQueues counts the messages and letters of queues.
-func countQueues(c conn, now int64, rowsOf []queueRow, list []store.QueueInfo) error {
+func countQueues(c conn, now int64, rowsOf []queueRow, list []store.QueueInfo, brief bool) error {
 	leased, err := countLeases(c)
 	if err != nil {
 		return err
 	}
-	dead, err := countDeaths(c, now-int64(time.Hour))
-	if err != nil {
-		return err
+	var dead map[int64]deathCount
+	if !brief {
+		if dead, err = countDeaths(c, now-int64(time.Hour)); err != nil {
+			return err
+		}
 	}
 	for i := range rowsOf {
 		list[i].Leased = leased[rowsOf[i].n]
 		list[i].Dead, list[i].Died = dead[rowsOf[i].n].waiting, dead[rowsOf[i].n].late
-		if err := countQueue(c, &rowsOf[i], now, &list[i]); err != nil {
+		if err := countQueue(c, &rowsOf[i], now, &list[i], brief); err != nil {
 			return err
 		}
 		list[i].Total += list[i].Unfinished()
@@ -73,7 +76,7 @@ func countLeases(c conn) (map[int64]int64, error) {
 
 // countQueue adds waiting messages and failures. The row of the queue counts new and ended
 // messages.
-func countQueue(c conn, at *queueRow, now int64, q *store.QueueInfo) error {
+func countQueue(c conn, at *queueRow, now int64, q *store.QueueInfo, brief bool) error {
 	if q.Ready > 0 {
 		oldest, err := c.number("select enqueued from message where pos > +? and pos <= +? and own = 0 order by pos limit 1",
 			at.n<<seqBits|at.cursor, at.n<<seqBits|at.last)
@@ -82,7 +85,7 @@ func countQueue(c conn, at *queueRow, now int64, q *store.QueueInfo) error {
 		}
 		q.OldestAt = lifecycle.Moment(oldest)
 	}
-	ready, err := countWaiting(c, at.n, now, q)
+	ready, err := countWaiting(c, at.n, now, q, brief)
 	if err != nil {
 		return err
 	}
@@ -103,6 +106,9 @@ func countQueue(c conn, at *queueRow, now int64, q *store.QueueInfo) error {
 	q.Blocked += late
 	if err := oldestBlocked(c, at.n, now, q); err != nil {
 		return err
+	}
+	if brief {
+		return nil
 	}
 	if err := readGone(c, at.n, q); err != nil {
 		return err
@@ -150,7 +156,7 @@ func oldestBlocked(c conn, queue, now int64, q *store.QueueInfo) error {
 }
 
 // countWaiting counts waiting rows of pending by their due times, and returns how many are due.
-func countWaiting(c conn, queue, now int64, q *store.QueueInfo) (ready int64, err error) {
+func countWaiting(c conn, queue, now int64, q *store.QueueInfo, brief bool) (ready int64, err error) {
 	for _, state := range [...]int64{lifecycle.Queued, lifecycle.Behind} {
 		slots, err := readSlots(c, queue, state)
 		if err != nil {
@@ -159,7 +165,7 @@ func countWaiting(c conn, queue, now int64, q *store.QueueInfo) (ready int64, er
 		if len(slots) == 0 {
 			continue
 		}
-		due, err := slots.count(c, now, q)
+		due, err := slots.count(c, now, q, brief)
 		if err != nil {
 			return 0, err
 		}
@@ -169,7 +175,7 @@ func countWaiting(c conn, queue, now int64, q *store.QueueInfo) (ready int64, er
 			q.Blocked = due
 		}
 	}
-	if q.Scheduled == 0 {
+	if q.Scheduled == 0 || brief {
 		return ready, nil
 	}
 	for _, state := range [...]int64{lifecycle.Queued, lifecycle.Behind} {
@@ -193,14 +199,17 @@ func waitingIn(state int64) []string {
 	if state == lifecycle.Behind {
 		return []string{"from pending indexed by pending_behind where queue = +?1 and state = 6"}
 	}
-	var parts []string
+	return waitingByPriority()
+}
+
+var waitingByPriority = sync.OnceValue(func() (parts []string) {
 	for p := nixie.MinPriority; p <= nixie.MaxPriority; p++ {
 		parts = append(parts,
 			fmt.Sprintf("from pending indexed by pending_due where queue = +?1 and priority = %d and state = 0 and crashes = 0", p),
 			fmt.Sprintf("from pending indexed by pending_suspect where queue = +?1 and priority = %d and state = 0 and crashes > 0", p))
 	}
 	return parts
-}
+})
 
 // dueEnds returns the first and the last due time of waiting messages that are not due before from;
 // 0 if there are none.
@@ -249,12 +258,21 @@ func readSlots(c conn, queue, state int64) (list slots, err error) {
 	}, queue, state)
 }
 
-// count adds scheduled messages to the numbers of the queue and returns how many are due.
-func (all slots) count(c conn, now int64, q *store.QueueInfo) (due int64, err error) {
+// count adds scheduled messages to the numbers of the queue and returns how many are due. If it is
+// brief it leaves q.Due as it is.
+func (all slots) count(c conn, now int64, q *store.QueueInfo, brief bool) (due int64, err error) {
 	if due, err = all.until(c, now); err != nil {
 		return 0, err
 	}
 	before := due
+	total := int64(0)
+	for _, s := range all {
+		total += s.n
+	}
+	q.Scheduled += total - due
+	if brief {
+		return due, nil
+	}
 	for i, end := range store.DueBands() {
 		n, err := all.until(c, now+int64(end))
 		if err != nil {
@@ -263,12 +281,7 @@ func (all slots) count(c conn, now int64, q *store.QueueInfo) (due int64, err er
 		q.Due[i] += n - before
 		before = n
 	}
-	total := int64(0)
-	for _, s := range all {
-		total += s.n
-	}
 	q.Due[len(q.Due)-1] += total - before
-	q.Scheduled += total - due
 	return due, nil
 }
 

@@ -140,6 +140,12 @@ func calls(ctx context.Context, st store.Store, d *nixie.Delivery, l nixie.ID) [
 	add(store.Configure(ctx, st, work, nixie.QueueSettings{}, "ann", ""))
 	_, err = st.Features().Check(ctx)
 	add(err)
+	_, err = st.Queues(ctx, store.QueueQuery{Brief: true})
+	add(err)
+	if ping := st.Features().Ping; ping != nil {
+		_, _, err = ping(ctx)
+		add(err)
+	}
 	return errs
 }
 

@@ -11,5 +11,5 @@ select greatest(
     0
   ),
   coalesce((select max(at) from @.audit), 0),
-  coalesce((select max(enqueued) from @.message), 0)
+  coalesce((select enqueued from @.message order by pos desc limit 1), 0)
 )
