@@ -62,7 +62,7 @@ func (f *consumeFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := f.config(args[dash:])
+	cfg, err := f.config(ctx, args[dash:])
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (f *consumeFlags) consume(ctx context.Context, from app.Consumption, cfg *r
 		if err != nil {
 			return err
 		}
-		defer st.Close() //nolint:errcheck // everything that counts is committed
+		defer f.close(st)
 		from.Office = st
 	} else if err := f.answer(ctx, nil); err != nil {
 		return err

@@ -42,9 +42,7 @@ func (h *handling) command(cmd *cobra.Command, do func(ctx context.Context, args
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := do(cmd.Context(), args, cmd.ArgsLenAtDash())
-		if h.end != nil {
-			h.end()
-		}
+		h.finish()
 		return h.interrupted(cmd.Context(), err)
 	}
 	return cmd
@@ -67,7 +65,7 @@ func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
 }
 
 // config reads the flags; the caller adds the queues or the job.
-func (h *handling) config(cmd []string) (*runner.Config, error) {
+func (h *handling) config(ctx context.Context, cmd []string) (*runner.Config, error) {
 	rules, err := h.policy.document()
 	if err != nil {
 		return nil, err
@@ -87,7 +85,7 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 		}
 		breaker = &rules
 	}
-	if err := h.begin(h.globals); err != nil {
+	if err := h.begin(ctx, h.globals); err != nil {
 		return nil, err
 	}
 	cfg := &runner.Config{

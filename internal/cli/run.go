@@ -94,7 +94,7 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := f.config(list, cmd)
+	cfg, err := f.config(ctx, list, cmd)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	defer st.Close() //nolint:errcheck // everything that counts is committed
+	defer f.close(st)
 	r.Use(st)
 	if err := f.take(ctx, r, cfg.Job, reader); err != nil {
 		return err
@@ -225,11 +225,11 @@ func (f *runFlags) name(list string) error {
 	return err
 }
 
-func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
+func (f *runFlags) config(ctx context.Context, list string, cmd []string) (*runner.Config, error) {
 	if err := f.name(list); err != nil {
 		return nil, err
 	}
-	cfg, err := f.handling.config(cmd)
+	cfg, err := f.handling.config(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (f *serveFlags) run(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	told, err := app.NewTelemetry(app.Observation{Metrics: true, Log: log})
+	told, tell, err := f.observe(ctx, true, log)
 	if err != nil {
 		return err
 	}
@@ -59,6 +59,7 @@ func (f *serveFlags) run(ctx context.Context, _ []string) error {
 	}
 	defer server.Close()
 	return f.withStore(app.Options{Owner: f.owner(), Observer: told.Observer()}, func(st store.Store) error {
+		defer tell()
 		if err := told.Gauges(func(ctx context.Context) (app.Numbers, error) { return app.Overview(ctx, st) }); err != nil {
 			return err
 		}

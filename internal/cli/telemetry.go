@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -98,7 +100,7 @@ type telemetryFlags struct {
 	told   *app.Telemetry
 	server *serve.Server // nil: no metrics
 	up     atomic.Bool   // the source answers the worker
-	end    func()
+	ends   []func()      // in the reverse order
 }
 
 func (f *telemetryFlags) register(fs *pflag.FlagSet) {
@@ -107,9 +109,37 @@ func (f *telemetryFlags) register(fs *pflag.FlagSet) {
 		"port 0 takes a free one (default $NIXIE_METRICS, else none)")
 }
 
+// observe makes what tells of the work: in metrics, in logs, and by OTLP if variables ask for it.
+func (g *globals) observe(ctx context.Context, metrics bool, log *slog.Logger) (told *app.Telemetry, end func(), err error) {
+	warn := func(text string) { fmt.Fprintf(g.Err, "nixie: %s\n", escape(text)) }
+	end = func() {}
+	o := app.Observation{Metrics: metrics, Log: log}
+	otlp, err := serve.Providers(ctx, g.Env, g.Now, warn)
+	if err != nil {
+		return nil, end, err
+	}
+	if otlp != nil {
+		o.Traces, o.Meters = otlp.Traces, otlp.Meters
+		end = func() {
+			if err := otlp.Shutdown(ctx); err != nil {
+				warn(err.Error())
+			}
+		}
+	}
+	told, err = app.NewTelemetry(o)
+	return told, end, err
+}
+
+// finish ends what begin and answer began.
+func (f *telemetryFlags) finish() {
+	for _, end := range slices.Backward(f.ends) {
+		end()
+	}
+	f.ends = nil
+}
+
 // begin listens, and makes what tells of the work.
-func (f *telemetryFlags) begin(g *globals) error {
-	f.end = func() {}
+func (f *telemetryFlags) begin(ctx context.Context, g *globals) error {
 	address := cmp.Or(f.metrics, g.config.Of("metrics"))
 	if config.SameAddress(address, g.config.Of("listen")) {
 		return usagef("--metrics is %s, where nixie serve listens: give another port", address)
@@ -118,9 +148,11 @@ func (f *telemetryFlags) begin(g *globals) error {
 	if err != nil {
 		return err
 	}
-	if f.told, err = app.NewTelemetry(app.Observation{Metrics: address != "", Log: log}); err != nil {
+	var end func()
+	if f.told, end, err = g.observe(ctx, address != "", log); err != nil {
 		return err
 	}
+	f.ends = append(f.ends, end)
 	f.on = log != nil
 	if address == "" {
 		return nil
@@ -130,7 +162,7 @@ func (f *telemetryFlags) begin(g *globals) error {
 		Checks: []serve.Check{{Name: "source", Do: f.source}},
 	})
 	if err == nil {
-		f.end = f.server.Close
+		f.ends = append(f.ends, f.server.Close)
 		g.say("metrics: http://%s/metrics", f.server.Address())
 	}
 	return err
@@ -150,14 +182,16 @@ func (f *telemetryFlags) source(context.Context) error {
 // answer answers requests until end is called: also while the summary is printed, so that a last
 // scrape can see the whole work. The store may be nil.
 func (f *telemetryFlags) answer(ctx context.Context, st store.Store) error {
+	if st != nil {
+		if err := f.told.Gauges(func(ctx context.Context) (app.Numbers, error) { return app.Overview(ctx, st) }); err != nil {
+			return err
+		}
+	}
 	if f.server == nil {
 		return nil
 	}
 	if st != nil {
 		f.server.Use(st)
-		if err := f.told.Gauges(func(ctx context.Context) (app.Numbers, error) { return app.Overview(ctx, st) }); err != nil {
-			return err
-		}
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -165,11 +199,18 @@ func (f *telemetryFlags) answer(ctx context.Context, st store.Store) error {
 		defer close(ended)
 		_ = f.server.Run(running) // its listener is open until it is stopped
 	}()
-	f.end = func() {
+	f.ends = append(f.ends, func() {
 		stop()
 		<-ended
-	}
+	})
 	return nil
+}
+
+// close closes the store of commands that work. What tells of the work looks at the store until
+// then.
+func (h *handling) close(st store.Store) {
+	h.finish()
+	_ = st.Close() // everything that counts is committed
 }
 
 // open opens the store of commands that work, and answers requests about it.
@@ -180,7 +221,7 @@ func (h *handling) open(ctx context.Context, opts app.Options) (store.Store, err
 		return nil, err
 	}
 	if err := h.answer(ctx, st); err != nil {
-		_ = st.Close() // nothing was done with it
+		h.close(st)
 		return nil, err
 	}
 	return st, nil

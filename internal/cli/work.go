@@ -35,7 +35,7 @@ func (f *workFlags) run(ctx context.Context, args []string, dash int) error {
 	case f.drain && f.untilEmpty:
 		return usagef("--drain and --until-empty are two ends: give one")
 	}
-	cfg, err := f.config(args[dash:])
+	cfg, err := f.config(ctx, args[dash:])
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (f *workFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	defer st.Close() //nolint:errcheck // everything that counts is committed
+	defer f.close(st)
 	r.Use(st)
 	var done runner.Work
 	if err := f.drive(ctx, r, true, func(ctx context.Context) (err error) {
