@@ -12,8 +12,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/metric"
 	nometrics "go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -69,10 +68,10 @@ func Providers(ctx context.Context, env config.Environment, clock func() time.Ti
 		o.failed(err) // the rest of it is used
 	}
 	if traces {
-		err = o.sendTraces(ctx, about)
+		err = o.sendTraces(ctx, env, about)
 	}
 	if metrics && err == nil {
-		err = o.sendMetrics(ctx, about)
+		err = o.sendMetrics(env, about)
 	}
 	if err != nil {
 		return nil, errors.Join(nixie.Errorf(nixie.CodeInvalid, "OpenTelemetry by the variables OTEL_*: %w", err), o.Shutdown(ctx))
@@ -120,8 +119,12 @@ func protocol(env config.Environment, signal string) error {
 	return nil
 }
 
-func (o *OTLP) sendTraces(ctx context.Context, about *resource.Resource) error {
-	exporter, err := otlptracehttp.New(ctx)
+func (o *OTLP) sendTraces(ctx context.Context, env config.Environment, about *resource.Resource) error {
+	to, err := newOTLP(env, "traces")
+	if err != nil {
+		return err
+	}
+	exporter, err := otlptrace.New(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -131,11 +134,12 @@ func (o *OTLP) sendTraces(ctx context.Context, about *resource.Resource) error {
 	return nil
 }
 
-func (o *OTLP) sendMetrics(ctx context.Context, about *resource.Resource) error {
-	exporter, err := otlpmetrichttp.New(ctx)
+func (o *OTLP) sendMetrics(env config.Environment, about *resource.Resource) error {
+	to, err := newOTLP(env, "metrics")
 	if err != nil {
 		return err
 	}
+	exporter := otlpMetrics{to}
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithResource(about), sdkmetric.WithReader(sdkmetric.NewPeriodicReader(exporter)))
 	o.Meters, o.providers, o.exporters = provider, append(o.providers, provider.Shutdown), append(o.exporters, exporter.Shutdown)
 	return nil
