@@ -18,7 +18,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// collector answers with its statuses one after the other, and at last with 200. It keeps the last request.
+// collector answers with its statuses one after the other, and at last with 200. It keeps the last
+// request.
 type collector struct {
 	*httptest.Server
 	statuses []int
