@@ -27,7 +27,7 @@ func programme() *match.Programme {
 		Name: "sqlite",
 		Scenarios: []contest.Scenario{
 			contest.EnqueueOne, contest.EnqueueMany, contest.EnqueueBatch,
-			contest.Drain, contest.Metrics, contest.FailsOnce, contest.DeadFew, contest.DeadAll, contest.PickUp,
+			contest.Drain, contest.Metrics, contest.Traces, contest.FailsOnce, contest.DeadFew, contest.DeadAll, contest.PickUp,
 		},
 		Entrants: append([]contest.Entrant{ours.Entrant(embedded()), goqite.Entrant(), backlite.Entrant(), river.Entrant()},
 			rawlimit.Entrants()...),
@@ -59,6 +59,7 @@ func targets() []match.Target {
 		{Name: "drain", Scenario: contest.Drain, Against: peer, Least: 10},
 		{Name: "drain-of-raw", Scenario: contest.Drain, Against: match.Kind(contest.Limit), Least: 0.60},
 		{Name: "telemetry-metrics", Scenario: contest.Metrics, Than: contest.Drain, Least: 0.97},
+		{Name: "telemetry-traces", Scenario: contest.Traces, Than: contest.Drain, Least: 0.90},
 		{Name: "fails-once", Scenario: contest.FailsOnce, Against: peer, Least: 4},
 		{Name: "dead-100", Scenario: contest.DeadAll, Against: peer, Least: 4.5},
 		{Name: "enqueue-1", Scenario: contest.EnqueueOne, Against: peer, Least: 0.9},

@@ -2,8 +2,8 @@ package telemetry
 
 import (
 	"context"
+	"slices"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nixie-go/nixie"
@@ -15,10 +15,8 @@ func (t *OTel) received(source string, ds []*nixie.Delivery) {
 		op := &t.queues.of(name).receive
 		t.counters[consumedMessages].Add(context.Background(), int64(to-from), op.add...)
 		if span := t.over(context.Background(), op); span != nil {
-			span.SetAttributes(keyCount.Int(to - from))
-			for _, d := range ds[from:min(to, from+maxLinks)] {
-				link(span, creation(&d.Message))
-			}
+			span.SetAttributes(append(slices.Clip(op.attrs), keyCount.Int(to-from))...)
+			linkAll(span, to-from, func(i int) *nixie.Message { return &ds[from+i].Message })
 			span.End()
 		}
 	})
@@ -49,7 +47,9 @@ func (t *OTel) settled(source string, sts []nixie.Settlement, errs []error) {
 			if n == 0 {
 				continue
 			}
-			if span := t.over(context.Background(), &q.settle[verb], keyCount.Int(n)); span != nil {
+			op := &q.settle[verb]
+			if span := t.over(context.Background(), op); span != nil {
+				span.SetAttributes(append(slices.Clip(op.attrs), keyCount.Int(n))...)
 				endSettle(span, refused[verb])
 			}
 		}
@@ -62,11 +62,11 @@ func (t *OTel) death(op *operation, st *nixie.Settlement, err error) {
 	if last := t.failed.of(d.ID); last.number == d.Attempts && last.redrives == d.Redrives && last.span.IsValid() {
 		ctx = trace.ContextWithSpanContext(ctx, last.span)
 	}
-	span := t.over(ctx, op, keyCause.String(string(st.Burial.Cause)))
+	span := t.over(ctx, op)
 	if span == nil {
 		return
 	}
-	describe(span, d)
+	span.SetAttributes(append(op.of(d), keyCause.String(string(st.Burial.Cause)))...)
 	link(span, creation(&d.Message))
 	endSettle(span, err)
 }
@@ -80,13 +80,11 @@ func endSettle(span trace.Span, err error) {
 }
 
 // over starts the span of a call that is over. It returns nil if the span is not recorded.
-func (t *OTel) over(ctx context.Context, op *operation, attrs ...attribute.KeyValue) trace.Span {
+func (t *OTel) over(ctx context.Context, op *operation) trace.Span {
 	_, span := t.tracer.Start(ctx, op.name, op.start...)
 	if !span.IsRecording() {
 		span.End()
 		return nil
 	}
-	span.SetAttributes(op.attrs...)
-	span.SetAttributes(attrs...)
 	return span
 }

@@ -67,7 +67,7 @@ var instruments = []definition{
 }
 
 // messagingLabels are those of every instrument of messaging.
-var messagingLabels = []string{string(keySystem), string(keyOperation), string(keyOperationType), string(keyDestination)}
+var messagingLabels = []string{string(keySystem), string(keyOperation), string(keyDestination)}
 
 // named returns the metric of that name.
 func named(name string) definition {

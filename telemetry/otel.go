@@ -102,38 +102,41 @@ func newTraced(label string) *traced {
 	return q
 }
 
-// operation has the name of a span and the attributes of spans and metrics.
+// operation has the name of a span and the attributes of spans and metrics. Each label of a metric
+// costs time with each value, so metrics have only those that they need.
 type operation struct {
 	name   string
-	attrs  []attribute.KeyValue
+	attrs  []attribute.KeyValue // of spans
+	labels []attribute.KeyValue // of metrics
 	start  []trace.SpanStartOption
 	add    []metric.AddOption
 	record []metric.RecordOption
 }
 
 func newOperation(name string, of operationType, queue string) operation {
-	attrs := []attribute.KeyValue{
-		keySystem.String(system), keyOperation.String(name), keyOperationType.String(of.name),
-	}
 	o := operation{name: name, start: []trace.SpanStartOption{trace.WithSpanKind(of.kind)}}
+	o.labels = []attribute.KeyValue{keySystem.String(system), keyOperation.String(name)}
 	if queue != "" {
 		o.name += " " + queue
-		attrs = append(attrs, keyDestination.String(queue))
+		o.labels = append(o.labels, keyDestination.String(queue))
 	}
-	set := metric.WithAttributeSet(attribute.NewSet(attrs...))
-	o.attrs, o.add, o.record = attrs, []metric.AddOption{set}, []metric.RecordOption{set}
+	o.attrs = append(slices.Clone(o.labels), keyOperationType.String(of.name))
+	set := metric.WithAttributeSet(attribute.NewSet(o.labels...))
+	o.add, o.record = []metric.AddOption{set}, []metric.RecordOption{set}
 	return o
 }
 
 // failedWith returns the options of a value of an operation that failed.
 func (o *operation) failedWith(kind string) metric.RecordOption {
-	attrs := append(o.attrs[:len(o.attrs):len(o.attrs)], keyError.String(kind))
-	return metric.WithAttributeSet(attribute.NewSet(attrs...))
+	return metric.WithAttributeSet(attribute.NewSet(append(slices.Clone(o.labels), keyError.String(kind))...))
 }
 
 // count counts outcomes of one queue.
 func (t *OTel) count(q *traced, sts []nixie.Settlement, errs []error) {
 	ctx, died := context.Background(), int64(0)
+	if !t.duration.Enabled(ctx) {
+		return // there is no meter
+	}
 	for i := range sts {
 		st := &sts[i]
 		if errs[i] != nil {

@@ -24,9 +24,12 @@ type byQueue[Q any] struct {
 
 // of returns what belongs to a queue.
 func (b *byQueue[Q]) of(name string) *Q {
-	name = label(name)
 	b.mu.RLock()
-	q, _ := b.find(name)
+	q := b.byLabel[name] // most names are their labels
+	if q == nil {
+		name = label(name)
+		q, _ = b.find(name)
+	}
 	b.mu.RUnlock()
 	if q != nil {
 		return q

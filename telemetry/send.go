@@ -30,11 +30,8 @@ func (e enqueuer) Enqueue(ctx context.Context, messages ...nixie.Message) (recei
 	if !span.IsRecording() {
 		return receipts, err
 	}
-	span.SetAttributes(op.attrs...)
-	span.SetAttributes(keyCount.Int(len(messages)))
-	for i := range messages[:min(len(messages), maxLinks)] {
-		link(span, creation(&messages[i])) // those that were created elsewhere
-	}
+	span.SetAttributes(append(slices.Clip(op.attrs), keyCount.Int(len(messages)))...)
+	linkAll(span, len(messages), func(i int) *nixie.Message { return &messages[i] }) // those that were created elsewhere
 	if len(messages) == 1 && len(receipts) == 1 {
 		span.SetAttributes(keyMessageID.String(receipts[0].ID.String()))
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"reflect"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/nixie-go/nixie"
 )
@@ -24,8 +26,10 @@ const (
 // children. Texts of errors are not in it, because they are not masked yet.
 func (t *OTel) Handler(h nixie.Handler) nixie.Handler {
 	return nixie.HandlerFunc(func(ctx context.Context, d *nixie.Delivery) error {
-		ctx, span := t.queues.of(d.Queue).process.begin(ctx, t.tracer)
+		op := &t.queues.of(d.Queue).process
+		ctx, span := op.begin(ctx, t.tracer)
 		if span.IsRecording() {
+			span.SetAttributes(op.of(d)...)
 			return t.process(ctx, span, h, d)
 		}
 		err := h.Handle(ctx, d)
@@ -34,20 +38,17 @@ func (t *OTel) Handler(h nixie.Handler) nixie.Handler {
 	})
 }
 
-// begin starts the root of a trace. The attributes are added by describe, if it is recorded.
+// begin starts the root of a trace. Attributes are added if it is recorded. The
+// context of a worker makes a part of itself when it is asked for a value that it does not have. So
+// it is not asked for a span.
 func (o *operation) begin(ctx context.Context, tracer trace.Tracer) (context.Context, trace.Span) {
-	if trace.SpanContextFromContext(ctx).IsValid() {
-		return tracer.Start(ctx, o.name, append(o.start[:len(o.start):len(o.start)], trace.WithNewRoot())...)
-	}
-	return tracer.Start(ctx, o.name, o.start...)
+	return tracer.Start(trace.ContextWithSpan(ctx, noop.Span{}), o.name, o.start...)
 }
 
 // process runs a handler in a span that is recorded.
 func (t *OTel) process(ctx context.Context, span trace.Span, h nixie.Handler, d *nixie.Delivery) (err error) {
-	span.SetAttributes(t.queues.of(d.Queue).process.attrs...)
-	describe(span, d)
 	link(span, creation(&d.Message))
-	if again := d.Attempts > 1 || d.Redrives > 0; again {
+	if d.Attempts > 1 || d.Redrives > 0 {
 		link(span, t.failed.of(d.ID).span)
 	}
 	kind := string(nixie.ReasonPanic) // unless the handler returns
@@ -63,23 +64,36 @@ func (t *OTel) process(ctx context.Context, span trace.Span, h nixie.Handler, d 
 	return err
 }
 
-// describe adds what a span says of one message.
-func describe(span trace.Span, d *nixie.Delivery) {
-	span.SetAttributes(keyMessageID.String(d.ID.String()), keyBodySize.Int(len(d.Body)), keyAttempt.Int(d.Attempts))
+// of returns what a span says of an operation on one message.
+func (o *operation) of(d *nixie.Delivery) []attribute.KeyValue {
+	attrs := append(make([]attribute.KeyValue, 0, 12), o.attrs...)
+	attrs = append(attrs, keyMessageID.String(d.ID.String()), keyBodySize.Int(len(d.Body)), keyAttempt.Int(d.Attempts))
 	if d.Redrives > 0 {
-		span.SetAttributes(keyRedrives.Int(d.Redrives))
+		attrs = append(attrs, keyRedrives.Int(d.Redrives))
 	}
 	if d.Type != "" {
-		span.SetAttributes(keyType.String(d.Type))
+		attrs = append(attrs, keyType.String(d.Type))
 	}
 	if id := d.Header(nixie.HeaderRequestID); id != "" {
-		span.SetAttributes(keyConversation.String(cut(id)))
+		attrs = append(attrs, keyConversation.String(cut(id)))
 	}
+	return attrs
 }
 
 func link(span trace.Span, to trace.SpanContext) {
 	if to.IsValid() {
 		span.AddLink(trace.Link{SpanContext: to})
+	}
+}
+
+// linkAll links a span to those that sent messages, once to one that sent several in a row.
+func linkAll(span trace.Span, n int, message func(int) *nixie.Message) {
+	last := trace.SpanContext{}
+	for i := range min(n, maxLinks) {
+		if sent := creation(message(i)); !sent.Equal(last) {
+			link(span, sent)
+			last = sent
+		}
 	}
 }
 

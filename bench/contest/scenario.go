@@ -16,8 +16,9 @@ const (
 	DeadAll        Scenario = "dead-100"        // all end as dead letters
 	PickUp         Scenario = "pick-up"         // from enqueue to handler in an idle system
 
-	// Drain with what counts it. Only Nixie plays it, and it is compared with Drain.
+	// Drain with telemetry. Only Nixie plays these, and they are compared with Drain.
 	Metrics Scenario = "telemetry-metrics" // an observer for Prometheus, of the worker and of the store
+	Traces  Scenario = "telemetry-traces"  // spans of OpenTelemetry, one of a hundred traces is sampled
 )
 
 // The scenarios with a burden. Each is compared with one without.
@@ -48,7 +49,7 @@ func (s Scenario) Enqueues() bool {
 func (s Scenario) Burdened() bool { return s == Blocked || s == Scheduled || s == Foreign }
 
 // Alone reports whether Nixie alone plays the scenario: it is compared with another one of Nixie.
-func (s Scenario) Alone() bool { return s.Burdened() || s == Metrics }
+func (s Scenario) Alone() bool { return s.Burdened() || s == Metrics || s == Traces }
 
 // BurdenSizes returns the numbers of waiting and dead messages of a burden during the measurement.
 func (s Scenario) BurdenSizes(burden int) (waiting, dead int) {

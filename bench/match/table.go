@@ -122,6 +122,7 @@ var meanings = map[contest.Scenario]string{
 	contest.EnqueueBatches: "four producers, many messages a call",
 	contest.Drain:          "the handler does nothing; until the last outcome is stored",
 	contest.Metrics:        "the same, with an observer for Prometheus",
+	contest.Traces:         "the same, with spans of OpenTelemetry; one of a hundred traces is sampled",
 	contest.Streams:        "the same in 1,000 streams that keep their order; peers in none",
 	contest.FailsOnce:      "each message fails once and is retried at once; messages, not attempts",
 	contest.DeadFew:        "one of a hundred ends as a dead letter",

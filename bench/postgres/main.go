@@ -26,7 +26,8 @@ func programme() *match.Programme {
 		Name: "postgres",
 		Scenarios: []contest.Scenario{
 			contest.EnqueueOne, contest.EnqueueMany, contest.EnqueueBatch, contest.EnqueueBatches,
-			contest.Drain, contest.Metrics, contest.Streams, contest.FailsOnce, contest.DeadFew, contest.DeadAll, contest.PickUp,
+			contest.Drain, contest.Metrics, contest.Traces, contest.Streams, contest.FailsOnce, contest.DeadFew, contest.DeadAll,
+			contest.PickUp,
 		},
 		Asked: []contest.Scenario{contest.Blocked, contest.Scheduled, contest.Foreign},
 		Entrants: append([]contest.Entrant{
@@ -73,6 +74,7 @@ func targets() []match.Target {
 		{Name: "drain", Scenario: contest.Drain, Against: river, Least: 10},
 		{Name: "drain-of-watermill", Scenario: contest.Drain, Against: watermill, Least: 1.4},
 		{Name: "telemetry-metrics", Scenario: contest.Metrics, Than: contest.Drain, Least: 0.97},
+		{Name: "telemetry-traces", Scenario: contest.Traces, Than: contest.Drain, Least: 0.90},
 		{Name: "streams", Scenario: contest.Streams, Against: river, Least: 2.6},
 		{Name: "fails-once", Scenario: contest.FailsOnce, Against: river, Least: 2.8},
 		{Name: "dead-100", Scenario: contest.DeadAll, Against: river, Least: 2.8},

@@ -11,13 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/bench/contest"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/telemetry"
 	"github.com/nixie-go/nixie/worker"
 )
 
@@ -59,8 +56,10 @@ type library struct {
 	setup    contest.Setup
 	kind     nixie.Type[contest.Task]
 	decider  *counted
-	observer *nixie.Observer // of a scenario with telemetry
-	inHand   atomic.Int64    // received and not settled
+	observer *nixie.Observer                   // of a scenario with telemetry
+	spans    func(nixie.Handler) nixie.Handler // of a scenario with traces
+	ended    func() error                      // ends what sends traces
+	inHand   atomic.Int64                      // received and not settled
 }
 
 // counted is the policy, and counts its decisions.
@@ -84,12 +83,8 @@ func open(ctx context.Context, on Store, s contest.Setup) (_ contest.Library, er
 		decider: &counted{Policy: p}, on: on, setup: s,
 		kind: nixie.NewType[contest.Task]("task", nixie.Queue(queue)),
 	}
-	if s.Scenario == contest.Metrics {
-		metrics, err := telemetry.Prometheus(prometheus.NewRegistry())
-		if err != nil {
-			return nil, err
-		}
-		l.observer = metrics.Observer()
+	if err := l.observe(s.Scenario); err != nil {
+		return nil, err
 	}
 	if l.store, err = on.Open(ctx, s); err != nil {
 		return nil, err
@@ -158,9 +153,13 @@ func (l *library) messages(list []contest.Task) ([]nixie.Message, error) {
 
 func (l *library) Start(ctx context.Context, handle contest.Handler) (func() error, error) {
 	handler := func(_ context.Context, job *nixie.Job[contest.Task]) error { return handle.Handle(job.Body) }
+	routes := nixie.Routes(l.kind.Handle(handler))
+	if l.spans != nil {
+		routes = l.spans(routes)
+	}
 	w, err := worker.New(worker.Config{
 		Source:      store.NewSource(store.Observe(l.store, l.observer), queue),
-		Handler:     nixie.Routes(l.kind.Handle(handler)),
+		Handler:     routes,
 		Policy:      l.decider.Policy,
 		Decider:     l.decider,
 		Concurrency: concurrency,
@@ -183,9 +182,12 @@ func (l *library) Start(ctx context.Context, handle contest.Handler) (func() err
 	}, nil
 }
 
-func (l *library) Close() error {
-	if l.producer == l.store {
-		return l.store.Close()
+func (l *library) Close() (err error) {
+	if l.ended != nil {
+		err = l.ended()
 	}
-	return errors.Join(l.producer.Close(), l.store.Close())
+	if l.producer != l.store {
+		err = errors.Join(err, l.producer.Close())
+	}
+	return errors.Join(err, l.store.Close())
 }
