@@ -25,20 +25,20 @@ type Driver interface {
 	// Features returns what the broker can do. The answer never changes.
 	Features() Features
 
-	// Receive hands out up to most records. It waits for the first one for at most wait, or until
+	// Receive hands out up to Max records. It waits for the first one for at most Wait, or until
 	// ctx ends, and then returns none and no error. The next call returns what this one fetched too
-	// late.
-	Receive(ctx context.Context, most int, wait time.Duration) ([]Record, error)
+	// late. A driver whose Features are not Held keeps the records for Lease.
+	Receive(ctx context.Context, want Want) ([]Record, error)
 
 	// Ack tells the broker that records are done. The i-th error answers the i-th record;
 	// [nixie.CodeLeaseLost] means that another consumer has the record by now. A driver may tell
 	// the broker later. If it crashes before that, the broker hands the record out again.
 	Ack(ctx context.Context, records []*Record) []error
 
-	// Nack gives records back; the broker hands them to any consumer after delay. Without a delay
-	// this delivery does not count. [Source] calls Nack only if Features has Nack, with a delay of
-	// at most MaxDelay.
-	Nack(ctx context.Context, records []*Record, delay time.Duration) []error
+	// Nack gives records back; the broker hands each to any consumer after its delay. The i-th
+	// error answers the i-th record, as of Ack. [Source] calls Nack only if Features has Nack, with
+	// delays of at most MaxDelay.
+	Nack(ctx context.Context, list []Return) []error
 
 	// Extend keeps records for lease from now. Where the broker keeps records anyway, Extend only
 	// answers whether the driver still holds each one. A lease of 0 asks, for records that no
@@ -70,6 +70,20 @@ type Driver interface {
 	// is done. Any other error means that the broker knows it, but was not told that the driver
 	// left.
 	Close(ctx context.Context) error
+}
+
+// Want tells [Driver].Receive what to hand out.
+type Want struct {
+	Max   int
+	Wait  time.Duration // for the first record
+	Lease time.Duration
+}
+
+// Return is a record that its holder gives back.
+type Return struct {
+	Record *Record
+	Delay  time.Duration
+	Counts bool // this delivery counts as an earlier one; not if the record was given back unused
 }
 
 // Recycler is an optional ability of a driver: it uses the memory of records again.
@@ -142,17 +156,26 @@ type Follower interface {
 type Features struct {
 	System   string        // its name in a [nixie.Origin]: kafka, rabbitmq …
 	Held     bool          // a record stays with its holder without being extended
+	MaxLease time.Duration // longest lease; 0: any
 	Nack     bool          // the driver can give records back one by one
 	MaxDelay time.Duration // longest delay of Nack; 0: the broker cannot delay a record
 	Ordered  bool          // records of one key keep the order in which they were published
 	Stages   []Stage       // channels where retries wait, the shortest first; the driver receives from them too
+
+	// CountsAll tells that the broker counts every delivery, and not how it ended. Each one before
+	// this one may then have been a crash; the driver leaves Crashes of a [Record] at 0.
+	CountsAll bool
+
+	// MaxPublishDelay is the longest delay of a [Publication]; 0: none. Then retries wait on the
+	// channel that their record came from.
+	MaxPublishDelay time.Duration
 }
 
 // Record is one message as a broker hands it out. The driver owns its parts; no other code changes
 // them.
 type Record struct {
 	Channel   string
-	Source    string // if Channel is a stage: the channel that the record came from first; else empty
+	Source    string // if Channel is a stage: the channel that the record came from first; else empty; see [Features].MaxPublishDelay
 	Partition int32
 	Offset    int64  // −1: the channel has no offsets
 	MessageID string // if the broker names its messages; else empty
@@ -165,7 +188,7 @@ type Record struct {
 	Epoch           int64    // grows each time the channel or partition changes hands, up to 2²³
 	Crashes         int      // holders that vanished with it, as far as the driver can tell
 	Alone           bool     // the last two of those had nothing else in hand: see [lease.AloneTwice]
-	PriorDeliveries int      // deliveries before this one, crashes included, without those that were given back at once
+	PriorDeliveries int      // deliveries before this one that count, crashes included; see [Return]
 
 	Receipt any // for the driver's own use
 }
@@ -183,6 +206,7 @@ type Publication struct {
 	Key     []byte // nil differs from empty
 	Value   []byte // nil differs from empty
 	Headers []RecordHeader
+	Delay   time.Duration // before the broker hands it out; at most MaxPublishDelay of [Features]
 }
 
 // Channel holds what a driver knows about one channel. Facts that the broker does not tell are

@@ -13,6 +13,7 @@ type chunk struct {
 	records []Record
 	items   []item
 	uses    int // items in hand, and calls that use one
+	receive int // number of the call of Receive that brought it
 }
 
 // Limits of the chunks that are kept for later.
@@ -28,6 +29,7 @@ func (s *Source) newChunk(records []Record) *chunk {
 		b, s.freeChunks = s.freeChunks[n-1], s.freeChunks[:n-1]
 	}
 	b.records, b.items, b.uses = records, slices.Grow(b.items, len(records))[:len(records)], len(records)
+	b.receive = s.receives
 	for n := range records {
 		b.items[n] = item{chunk: b, record: &records[n], suspect: totalCrashes(&records[n]) > 0, size: sizeOf(&records[n])}
 	}

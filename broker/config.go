@@ -87,9 +87,6 @@ func (c *Config) check() error {
 	case c.Park != nil && len(f.Stages) > 0:
 		return nixie.Errorf(nixie.CodeInvalid,
 			"retries would wait both on stages and in a store: remove the stages of the driver, or Park and ParkIn")
-	case c.Park == nil && !f.Held && f.MaxDelay == 0 && len(f.Stages) == 0:
-		return nixie.Errorf(nixie.CodeInvalid,
-			"retries cannot wait: %s neither delays a record nor lets it wait in hand; set Park and ParkIn to a store", f.System)
 	case c.MaxInHand < 1 || c.MaxInHand > maxInHand:
 		return nixie.Errorf(nixie.CodeInvalid, "most in hand is %d: give one from 1 to %d", c.MaxInHand, maxInHand)
 	case c.MaxBytes < 1:

@@ -181,10 +181,7 @@ func letterID(m *nixie.Message) nixie.ID {
 // historyWith returns the history, and the failures of a settlement after it. If there are too
 // many, the first and the newest ones stay.
 func (i *item) historyWith(st *nixie.Settlement) (history []nixie.Failure, dropped int) {
-	history = slices.Clone(i.failures())
-	if i.retry != nil {
-		dropped = i.retry.dropped
-	}
+	history, dropped = slices.Clone(i.failures()), i.dropped()
 	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
 		if f == nil {
 			continue
@@ -230,7 +227,7 @@ func (s *Source) letterRecord(v *openSettlement) Publication {
 	w.failure(f)
 	w.counts(m.Attempts, m.Crashes)
 	w.time(HeaderFirstFailureAt, firstFailure(v.item, f))
-	if len(v.item.failures()) > 0 {
+	if v.item.retry != nil {
 		w.history(v.item.historyWith(v.st))
 	}
 	if r.Key != nil {

@@ -26,7 +26,11 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 		g.Parallel(want.Parallel)
 	}
 	s.dropLostItems(ctx)
-	end := s.c.Clock().Add(want.Wait)
+	asked := s.c.Clock()
+	end := asked.Add(want.Wait)
+	if err := s.begin(want.Lease, asked); err != nil {
+		return nil, err
+	}
 	for last, first := false, true; ; first = false {
 		now := s.c.Clock()
 		waiting, stop := context.WithCancel(ctx)
@@ -35,15 +39,30 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 		last = last || next.suspectsWait && !first // the caller may take suspects by now: return, and let it ask again
 		if len(got) > 0 || last || ctx.Err() != nil {
 			stop()
-			return got, ctx.Err()
+			if got, err := s.renewWaited(ctx, got, want.Lease); len(got) > 0 || err != nil || last || ctx.Err() != nil {
+				return got, errors.Join(err, ctx.Err())
+			}
+			continue
 		}
 		last = end.Sub(now) <= 0
-		err := s.receiveMore(waiting, next.space, wait, now)
+		err := s.receiveMore(waiting, Want{next.space, wait, want.Lease})
 		stop()
 		if err != nil {
 			return nil, err
 		}
 	}
+}
+
+// begin notes that a call of Receive begins.
+func (s *Source) begin(lease time.Duration, now time.Time) error {
+	if most := s.features.MaxLease; most > 0 && lease > most {
+		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: %s keeps a record for %s at most", lease, s.features.System, most)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.receives++
+	s.lease, s.asked = lease, now
+	return nil
 }
 
 // waitPlan tells a Receive that found nothing ready what it can do.
@@ -83,7 +102,7 @@ func (s *Source) takeReady(want nixie.Want, now time.Time, stop func()) (got []*
 		next.space = min(s.c.MaxInHand-s.inHand, want.Max)
 	}
 	if s.oneAtATime {
-		next.space = min(next.space, 1-s.inHand)
+		next.space = min(next.space, 1-(s.inHand-len(s.delayed)))
 	}
 	return nil, next
 }
@@ -123,6 +142,9 @@ func (i *item) suspicion() int {
 func (s *Source) deliverFirst(from *fifo, n int, want nixie.Want, now time.Time) []*nixie.Delivery {
 	got := make([]*nixie.Delivery, n)
 	expires, alloc := now.Add(want.Lease), deliveryAllocator{left: n}
+	if !s.features.Held { // the lease at the broker began after asked
+		expires = s.asked.Add(want.Lease)
+	}
 	for i := range got {
 		got[i] = s.deliver(from.pop(), now, expires, &alloc)
 	}
@@ -130,30 +152,54 @@ func (s *Source) deliverFirst(from *fifo, n int, want nixie.Want, now time.Time)
 }
 
 // receiveMore asks the broker for records, or waits if there is no space.
-func (s *Source) receiveMore(ctx context.Context, most int, wait time.Duration, now time.Time) error {
-	if most <= 0 {
-		waitFor(ctx, wait)
+func (s *Source) receiveMore(ctx context.Context, want Want) error {
+	if want.Max <= 0 {
+		waitFor(ctx, want.Wait)
 		return nil
 	}
-	records, err := s.c.Driver.Receive(ctx, most, wait)
+	records, err := s.c.Driver.Receive(ctx, want)
 	if len(records) > 0 {
+		s.complete(records)
 		records, err = s.keepOne(ctx, records, err)
 		s.admit(records)
 	}
 	return err
 }
 
+// complete fills in what a driver does not tell of records: that they are retries which waited on
+// their own channel, and which deliveries of a broker that only counts may have been crashes.
+func (s *Source) complete(records []Record) {
+	f := &s.features
+	if !f.CountsAll && f.MaxPublishDelay == 0 {
+		return
+	}
+	for n := range records {
+		r := &records[n]
+		if source, waited := IsRetry(r); waited && f.MaxPublishDelay > 0 && source == r.Channel {
+			r.Source = source
+		}
+		if f.CountsAll {
+			r.Crashes, r.Alone = r.PriorDeliveries, lease.AloneTwice(countedGroup, r.PriorDeliveries)
+		}
+	}
+}
+
+// countedGroup is the number of records that may have been in hand together, where a broker only
+// counts deliveries. A record is to blame after log2 of it and one more crash: deploys count there
+// as crashes do, and so do crashes of records that were received with a killer.
+const countedGroup = 16
+
 // keepOne keeps one record of those that vanished with a holder, and gives the rest back if the
 // broker takes them. If that record kills this holder too, the others pay nothing.
 func (s *Source) keepOne(ctx context.Context, records []Record, err error) ([]Record, error) {
-	if len(records) == 1 || !s.anyAbandoned(records) {
+	if len(records) == 1 || !s.features.Nack || s.features.CountsAll || !s.anyAbandoned(records) {
 		return records, err
 	}
-	var rest []*Record
+	var rest []Return
 	for n := range records[1:] {
-		rest = append(rest, &records[1+n])
+		rest = append(rest, Return{Record: &records[1+n]})
 	}
-	for _, refused := range s.c.Driver.Nack(ctx, rest, 0) {
+	for _, refused := range s.c.Driver.Nack(ctx, rest) {
 		if refused != nil && nixie.CodeOf(refused) != nixie.CodeLeaseLost {
 			return records, errors.Join(err, refused) // all of them stay in hand
 		}
@@ -161,10 +207,10 @@ func (s *Source) keepOne(ctx context.Context, records []Record, err error) ([]Re
 	return records[:1], err
 }
 
-// anyAbandoned reports whether some of these records vanished with a holder, and the broker takes
-// single records back.
+// anyAbandoned reports whether some of these records vanished with a holder, and may be received
+// one by one.
 func (s *Source) anyAbandoned(records []Record) bool {
-	return s.features.Nack && slices.ContainsFunc(records, func(r Record) bool { return r.Crashes > 0 })
+	return (s.features.Nack || s.features.CountsAll) && slices.ContainsFunc(records, func(r Record) bool { return r.Crashes > 0 })
 }
 
 // waitFor waits for d or until ctx ends.
@@ -199,56 +245,4 @@ func sizeOf(r *Record) int64 {
 		size += len(h.Name) + len(h.Value)
 	}
 	return int64(size)
-}
-
-// Extend asks the broker which records this source still holds.
-func (s *Source) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Duration) []error {
-	errs := make([]error, len(ds))
-	items := s.find(ds, errs)
-	var asked []int
-	var records []*Record
-	for n, i := range items {
-		if i != nil {
-			asked = append(asked, n)
-			records = append(records, i.record)
-		}
-	}
-	for n, err := range s.c.Driver.Extend(ctx, records, lease) {
-		errs[asked[n]] = err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for n, d := range ds {
-		if nixie.CodeOf(errs[n]) == nixie.CodeLeaseLost {
-			s.dropLost(d)
-		}
-		if items[n] != nil {
-			s.release(items[n].chunk)
-		}
-	}
-	return errs
-}
-
-// find returns the items of deliveries and keeps their chunks in use. It sets the error of a
-// delivery whose lease is over.
-func (s *Source) find(ds []*nixie.Delivery, errs []error) []*item {
-	items := make([]*item, len(ds))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for n, d := range ds {
-		if items[n], _, errs[n] = s.lookUp(d); items[n] != nil {
-			items[n].chunk.uses++
-		}
-	}
-	return items
-}
-
-// dropLost forgets a lost item, if its lease is still this one. An item that a call is settling
-// stays: that call will notice the loss. The caller holds the mutex.
-func (s *Source) dropLost(d *nixie.Delivery) {
-	if i, at, err := s.lookUp(d); err == nil && !i.settling {
-		s.freeSlot(at)
-		s.forget(i)
-		s.interrupt()
-	}
 }

@@ -109,7 +109,7 @@ func (s *Source) checkHeld(ctx context.Context, all []openSettlement) {
 	if len(records) == 0 {
 		return
 	}
-	for n, err := range s.c.Driver.Extend(ctx, records, nixie.DefaultLease) {
+	for n, err := range s.c.Driver.Extend(ctx, records, s.newestLease()) {
 		asked[n].err = err
 	}
 }
@@ -123,13 +123,12 @@ func buries(verb nixie.Verb) bool {
 }
 
 // retryDisposition decides where a record waits that is to run again: with the broker if it can,
-// otherwise in hand. A record that a worker only judged stays in hand and runs next.
+// otherwise in hand. These stay in hand: a record that a worker only judged, which runs next; a
+// retry without a delay, because no earlier attempt must be forgotten at once; and all where the
+// broker would count a release as it counts a crash.
 func (s *Source) retryDisposition(st *nixie.Settlement) disposition {
 	f := &s.features
-	switch {
-	case !f.Nack || f.Held && st.Delivery.Abandoned:
-		return toKeep
-	case !f.Held || st.Delay <= f.MaxDelay && (st.Delay > 0 || st.Verb == nixie.Release):
+	if f.Nack && !f.CountsAll && !st.Delivery.Abandoned && st.Delay <= f.MaxDelay && (st.Delay > 0 || st.Verb == nixie.Release) {
 		return toNack
 	}
 	return toKeep
@@ -142,7 +141,7 @@ func (s *Source) parkRetries(ctx context.Context, parked []*openSettlement) {
 	for _, v := range parked {
 		_, err := s.c.Park.Enqueue(ctx, v.item.parkedMessage(s.c.ParkIn, v.st))
 		switch code := nixie.CodeOf(err); {
-		case (code == nixie.CodeLimit || code == nixie.CodeInvalid) && s.features.Held:
+		case code == nixie.CodeLimit || code == nixie.CodeInvalid:
 			v.then = toKeep // the store will never take it
 		case err != nil:
 			v.err = nixie.Errorf(nixie.CodeUnavailable, "park message %s: %w", v.st.Delivery.ID, err)
@@ -152,13 +151,22 @@ func (s *Source) parkRetries(ctx context.Context, parked []*openSettlement) {
 
 // acknowledge tells the broker which records are done or given back.
 func (s *Source) acknowledge(ctx context.Context, k *scratch, all []*openSettlement) {
+	var back []Return
 	for _, v := range all {
 		switch {
 		case v.err != nil || v.then == toKeep:
 		case v.then == toNack:
-			v.err = s.c.Driver.Nack(ctx, []*Record{v.item.record}, min(v.st.Delay, s.features.MaxDelay))[0]
+			back = append(back, Return{v.item.record, v.st.Delay, v.st.Verb == nixie.Retry})
 		default:
 			k.acked = append(k.acked, v.item.record)
+		}
+	}
+	if len(back) > 0 {
+		errs := s.c.Driver.Nack(ctx, back)
+		for _, v := range all {
+			if v.err == nil && v.then == toNack {
+				v.err, errs = errs[0], errs[1:]
+			}
 		}
 	}
 	if len(k.acked) == 0 {

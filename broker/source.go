@@ -17,18 +17,21 @@ type Source struct {
 
 	mu          sync.Mutex
 	serial      serialQueues
-	slots       []slot     // of delivered items; the lease names the index
-	freeSlots   []int      // indexes of slots without an item
-	freeScratch []*scratch // that no call uses
-	freeChunks  []*chunk   // without an item in hand
-	lastLease   int64      // number of the newest lease
-	ready       fifo       // may be delivered
-	suspects    fifo       // may be delivered, and vanished with a holder before
-	delayed     delayQueue // become ready later
-	inHand      int        // items in all
-	oneAtATime  bool       // the newest records vanished with a holder: receive one at a time
-	bytes       int64      // size of all items
-	halted      bool       // deliver nothing more
+	slots       []slot        // of delivered items; the lease names the index
+	freeSlots   []int         // indexes of slots without an item
+	freeScratch []*scratch    // that no call uses
+	freeChunks  []*chunk      // without an item in hand
+	lastLease   int64         // number of the newest lease
+	ready       fifo          // may be delivered
+	suspects    fifo          // may be delivered, and vanished with a holder before
+	delayed     delayQueue    // become ready later
+	inHand      int           // items in all
+	oneAtATime  bool          // the newest records vanished with a holder: receive one at a time
+	receives    int           // calls of Receive
+	lease       time.Duration // that the newest Receive wants
+	asked       time.Time     // when the newest Receive began
+	bytes       int64         // size of all items
+	halted      bool          // deliver nothing more
 
 	receiving chan struct{}   // full while a call of Receive runs
 	lost      <-chan struct{} // closed when items may be lost; only Receive uses it
@@ -53,7 +56,7 @@ type item struct {
 type retryState struct {
 	due     time.Time       // while it waits in hand
 	history []nixie.Failure // oldest first
-	dropped int             // failures that no longer fit into history
+	dropped int             // failures that no longer fit into history, or that no header tells
 }
 
 // failures returns the failures of an item, oldest first.
@@ -64,9 +67,17 @@ func (i *item) failures() []nixie.Failure {
 	return i.retry.history
 }
 
+// dropped returns how many more failures the item had.
+func (i *item) dropped() int {
+	if i.retry == nil {
+		return 0
+	}
+	return i.retry.dropped
+}
+
 // remember stores the failures of an item.
 func (i *item) remember(history []nixie.Failure, dropped int) {
-	if len(history) > 0 {
+	if len(history)+dropped > 0 {
 		i.retry = &retryState{history: history, dropped: dropped}
 	}
 }
@@ -85,6 +96,7 @@ func New(c Config) (*Source, error) {
 	}
 	s := &Source{c: c, features: c.Driver.Features(), receiving: make(chan struct{}, 1), lost: c.Driver.Lost(), interrupt: func() {}}
 	s.serial.order, s.serial.seed = c.Order, maphash.MakeSeed()
+	s.oneAtATime = s.features.CountsAll // the first records may have vanished with a holder
 	return s, nil
 }
 
@@ -107,7 +119,7 @@ func (s *Source) Remaining(ctx context.Context) (Remaining, error) {
 // Slow implements [lease.SlowSettler]: a store or the broker confirms letters and retries, which
 // takes time.
 func (s *Source) Slow(st *nixie.Settlement) bool {
-	return buries(st.Verb) || st.Verb == nixie.Retry && (s.c.Park != nil || len(s.features.Stages) > 0)
+	return buries(st.Verb) || st.Verb == nixie.Retry && (s.c.Park != nil || s.features.delays())
 }
 
 // deliver hands an item out under a new lease. The caller holds the mutex.

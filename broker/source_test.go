@@ -38,7 +38,6 @@ func TestConfigIsChecked(t *testing.T) {
 		"no space":         {Driver: d, Letters: "x", MaxInHand: -1},
 		"no bytes":         {Driver: d, Letters: "x", MaxBytes: -1},
 		"a queue too long": {Driver: d, Letters: "x", Queue: string(make([]byte, 300))},
-		"nowhere to wait":  {Driver: featureless{d}, Letters: "x"},
 	} {
 		if _, err := broker.New(c); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%s: %v", name, err)
@@ -75,17 +74,12 @@ func sourceAfterCrash(t *testing.T) *broker.Source {
 	box := brokertest.NewMailbox()
 	box.Produce(t, broker.Publication{Channel: box.Source(), Value: []byte("v")})
 	first := box.Join(t)
-	if got, err := first.Receive(t.Context(), 1, 0); err != nil || len(got) != 1 {
+	if got, err := first.Receive(t.Context(), broker.Want{Max: 1, Lease: time.Minute}); err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
 	box.Crash(t, first)
 	return newSource(t, broker.Config{Driver: box.Join(t)})
 }
-
-// featureless is a driver whose broker can do nothing.
-type featureless struct{ broker.Driver }
-
-func (featureless) Features() broker.Features { return broker.Features{System: "featureless"} }
 
 // A parked message goes on counting, keeps its content, and is parked once.
 func TestParked(t *testing.T) {
@@ -464,8 +458,8 @@ func TestReleasedBeforeItIsJudged(t *testing.T) {
 // marked is a driver that reports a crash of the first record.
 type marked struct{ broker.Driver }
 
-func (d marked) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
-	got, err := d.Driver.Receive(ctx, most, wait)
+func (d marked) Receive(ctx context.Context, want broker.Want) ([]broker.Record, error) {
+	got, err := d.Driver.Receive(ctx, want)
 	for i := range got {
 		if string(got[i].Value) == "value 0" {
 			got[i].Crashes = 1

@@ -97,12 +97,19 @@ func (s *Source) waitsElsewhere(v *openSettlement) bool {
 	case s.c.Park != nil:
 		return true
 	}
-	return len(s.features.Stages) > 0 && v.st.Delay > 0 && !v.st.Delivery.Abandoned
+	return s.features.delays() && v.st.Delay > 0 && !v.st.Delivery.Abandoned
 }
 
-// stage returns the first stage that is as long as the delay, or the last one.
-func (s *Source) stage(delay time.Duration) Stage {
+// delays reports whether channels of the broker take retries that wait.
+func (f *Features) delays() bool { return len(f.Stages) > 0 || f.MaxPublishDelay > 0 }
+
+// stage returns the first stage that is as long as the delay, or the last one. A channel that takes
+// delayed records is its own stage.
+func (s *Source) stage(i *item, delay time.Duration) Stage {
 	all := s.features.Stages
+	if len(all) == 0 {
+		return Stage{i.record.Channel, min(delay, s.features.MaxPublishDelay)}
+	}
 	for _, stage := range all {
 		if stage.Delay >= delay {
 			return stage
@@ -120,7 +127,7 @@ func (s *Source) publishRetries(ctx context.Context, vs []*openSettlement, now t
 	for n, err := range s.c.Driver.Publish(ctx, list)() {
 		v := vs[n]
 		switch {
-		case nixie.CodeOf(err) == nixie.CodeLimit && s.features.Held:
+		case nixie.CodeOf(err) == nixie.CodeLimit:
 			v.then = toKeep // with our headers it is too large for the stage, and will always be
 		case err != nil:
 			v.err = nixie.Errorf(nixie.CodeUnavailable, "retry of message %s: %w", v.st.Delivery.ID, err)
@@ -131,7 +138,7 @@ func (s *Source) publishRetries(ctx context.Context, vs []*openSettlement, now t
 // retryRecord makes the record that waits on a stage: the original one, and headers from which
 // resumeFromStage goes on.
 func (s *Source) retryRecord(v *openSettlement, now time.Time) Publication {
-	i, stage := v.item, s.stage(v.st.Delay)
+	i, stage := v.item, s.stage(v.item, v.st.Delay)
 	d := i.delivery
 	history, dropped := i.historyWith(v.st)
 	w := newHeaderWriter(i.record.Headers, 16, 256)
@@ -149,7 +156,11 @@ func (s *Source) retryRecord(v *openSettlement, now time.Time) Publication {
 	w.steps(d.Steps)
 	w.text(HeaderID, d.ID.String())
 	w.time(HeaderDue, now.Add(stage.Delay))
-	return Publication{Channel: stage.Of(i.source()), Key: i.record.Key, Value: i.record.Value, Headers: w.headers}
+	p := Publication{Channel: stage.Of(i.source()), Key: i.record.Key, Value: i.record.Value, Headers: w.headers}
+	if s.features.MaxPublishDelay > 0 && len(s.features.Stages) == 0 {
+		p.Delay = stage.Delay
+	}
+	return p
 }
 
 // source returns the channel that the record came from first.
@@ -179,7 +190,7 @@ func (i *item) resumeFromStage(headers []RecordHeader, now time.Time) {
 	d.Steps = readSteps(steps)
 	i.judged = i.record.Crashes == 0 // a worker judged the earlier crashes
 	history, dropped := readHistory(headers)
-	i.remember(history, dropped)
+	i.remember(history, dropped+i.dropped())
 	if n := len(history); n > 0 {
 		d.LastFailure, d.LastReason = history[n-1].Text, history[n-1].Reason
 	}

@@ -3,7 +3,9 @@ package broker
 import (
 	"container/heap"
 	"context"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -17,26 +19,45 @@ func (s *Source) dropLostItems(ctx context.Context) {
 		return
 	}
 	s.lost = s.c.Driver.Lost()
+	_ = s.extendUndelivered(ctx, 0) // other errors show when a worker extends
+}
+
+// extendUndelivered renews the leases of items that no worker has, in one call, and forgets those
+// that are lost. A lease of 0 only asks.
+func (s *Source) extendUndelivered(ctx context.Context, lease time.Duration) (err error) {
+	s.mu.Lock()
 	idle := s.undelivered()
 	records := make([]*Record, len(idle))
 	for n, i := range idle {
+		i.chunk.uses++
 		records[n] = i.record
 	}
+	s.mu.Unlock()
+	if len(idle) == 0 {
+		return nil
+	}
 	lost := map[*item]bool{}
-	for n, err := range s.c.Driver.Extend(ctx, records, 0) {
-		if nixie.CodeOf(err) == nixie.CodeLeaseLost {
+	for n, answer := range s.c.Driver.Extend(ctx, records, lease) {
+		switch {
+		case nixie.CodeOf(answer) == nixie.CodeLeaseLost:
 			lost[idle[n]] = true
+		case answer != nil:
+			err = answer
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(lost) > 0 {
 		s.remove(lost)
 	}
+	for _, i := range idle {
+		s.release(i.chunk)
+	}
+	return err
 }
 
-// undelivered lists the items that no worker has.
+// undelivered lists the items that no worker has. The caller holds the mutex.
 func (s *Source) undelivered() []*item {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	all := slices.Concat(s.ready.items[s.ready.head:], s.suspects.items[s.suspects.head:], s.delayed)
 	for q := range s.serial.all() {
 		all = append(all, q.behind...)
@@ -44,10 +65,14 @@ func (s *Source) undelivered() []*item {
 	return all
 }
 
-// remove forgets items that no worker has.
+// remove forgets lost items, without those that a worker has got meanwhile. The caller holds the
+// mutex.
 func (s *Source) remove(lost map[*item]bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	idle := map[*item]bool{}
+	for _, i := range s.undelivered() {
+		idle[i] = true
+	}
+	maps.DeleteFunc(lost, func(i *item, _ bool) bool { return !idle[i] })
 	gone := func(i *item) bool { return lost[i] }
 	queued := map[*item]bool{}
 	for q := range s.serial.all() {

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -12,6 +13,17 @@ type LossNotifier interface {
 	// LeasesLost returns a channel that is closed when that happens next. Extend then tells which
 	// leases were lost. The channel is nil where it cannot happen.
 	LeasesLost() <-chan struct{}
+}
+
+// Renewer is an optional ability of a source: it has messages in hand whose leases end by time, and
+// no worker has got some of them yet.
+type Renewer interface {
+	// MaxLease returns the longest lease of the source; 0 is any. A worker refuses to start with a
+	// longer one.
+	MaxLease() time.Duration
+	// Renew extends the leases of what no worker has got. A worker calls it when it renews its own
+	// leases; who has no worker calls it after each third of a lease.
+	Renew(ctx context.Context, lease time.Duration) error
 }
 
 // PolicyKeeper is an optional ability of a source: it knows the policies that are stored with its

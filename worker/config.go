@@ -151,6 +151,8 @@ func (c *Config) check() error {
 			"prefetch is %d: give one from the concurrency, %d, to %d", c.Prefetch, c.Concurrency, nixie.MaxBatch)
 	case c.Lease < nixie.MinLease || c.Lease > nixie.MaxLease:
 		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", c.Lease, nixie.MinLease, nixie.MaxLease)
+	case c.longestLease() > 0 && c.Lease > c.longestLease():
+		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: its source allows %s at most; give a shorter one", c.Lease, c.longestLease())
 	case c.ProgressLog != nil && !c.SettleEach:
 		return nixie.Errorf(nixie.CodeInvalid, "recorder is set and SettleEach is not: set both or none")
 	case c.Timeout < 0 && c.Timeout != -1:
@@ -159,4 +161,12 @@ func (c *Config) check() error {
 		return nixie.Errorf(nixie.CodeInvalid, "drain is %s: give a positive one, 0 for %s or −1 for none", c.Drain, defaultDrain)
 	}
 	return nil
+}
+
+// longestLease returns the longest lease of the source; 0 is any.
+func (c *Config) longestLease() time.Duration {
+	if r, ok := c.Source.(lease.Renewer); ok {
+		return r.MaxLease()
+	}
+	return 0
 }

@@ -54,6 +54,20 @@ func (w *Worker) renew(ctx context.Context) {
 	for from := 0; from < len(runs); from += nixie.MaxBatch {
 		w.extend(ctx, runs[from:min(from+nixie.MaxBatch, len(runs))], now)
 	}
+	w.renewSource(ctx)
+}
+
+// renewSource extends what the source has in hand and did not deliver.
+func (w *Worker) renewSource(ctx context.Context) {
+	s, ok := w.c.Source.(lease.Renewer)
+	if !ok {
+		return
+	}
+	call, cancel := context.WithTimeout(ctx, min(w.c.Lease/renewParts, callLimit))
+	defer cancel()
+	if err := s.Renew(call, w.c.Lease); err != nil && ctx.Err() == nil {
+		w.c.trouble(renewing, fmt.Errorf("renew what waits in hand: %w", err))
+	}
 }
 
 // renewable lists the runs whose leases to renew. It treats the others like this:

@@ -10,6 +10,14 @@ func TestLog(t *testing.T) {
 	brokertest.Run(t, func(testing.TB) brokertest.Fixture { return brokertest.NewLog() })
 }
 
+func TestTimed(t *testing.T) {
+	brokertest.Run(t, func(testing.TB) brokertest.Fixture { return brokertest.NewTimed() })
+}
+
+func TestCounting(t *testing.T) {
+	brokertest.Run(t, func(testing.TB) brokertest.Fixture { return brokertest.NewCounting() })
+}
+
 func TestMailbox(t *testing.T) {
 	brokertest.Run(t, func(testing.TB) brokertest.Fixture { return brokertest.NewMailbox() })
 }

@@ -2,9 +2,9 @@
 // package broker clause by clause. It also runs a worker on the driver and checks that no record is
 // lost, that letters come before acknowledgements, and that crash loops end.
 //
-// The package has two brokers in memory, a [Log] like Kafka and a [Mailbox] like RabbitMQ. They
-// keep the contract from fitting only one broker: where they differ, the suite asks
-// [broker.Features].
+// The package has four brokers in memory: a [Log] like Kafka, and a [Mailbox] that is like
+// RabbitMQ, like Redis ([NewTimed]) or like SQS ([NewCounting]). They keep the contract from
+// fitting only one broker: where they differ, the suite asks [broker.Features].
 package brokertest
 
 import (
@@ -28,7 +28,8 @@ type Fixture interface {
 	// Join adds a consumer of the source. If the driver can have stages, it gets these, and their
 	// channels exist.
 	Join(t testing.TB, stages ...broker.Stage) broker.Driver
-	// Crash ends a consumer without closing it.
+	// Crash ends a consumer without closing it. A broker that notices a crash by time has noticed
+	// it when Crash returns.
 	Crash(t testing.TB, d broker.Driver)
 	// Produce adds records to their channels.
 	Produce(t testing.TB, records ...broker.Publication)

@@ -204,19 +204,19 @@ func (d *LogDriver) Features() broker.Features {
 func (d *LogDriver) Recycle(records []broker.Record) { spoil(records) }
 
 // Receive hands out records of its partitions.
-func (d *LogDriver) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
-	return receiveLoop(ctx, most, wait, d.take)
+func (d *LogDriver) Receive(ctx context.Context, want broker.Want) ([]broker.Record, error) {
+	return receiveLoop(ctx, want, d.take)
 }
 
 // take returns records that are ready, or when and after what event to look again.
-type take func(most int) (got []broker.Record, later time.Duration, news <-chan struct{}, err error)
+type take func(want broker.Want) (got []broker.Record, later time.Duration, news <-chan struct{}, err error)
 
 // receiveLoop waits until take returns records.
-func receiveLoop(ctx context.Context, most int, wait time.Duration, take take) ([]broker.Record, error) {
-	end := time.NewTimer(wait)
+func receiveLoop(ctx context.Context, want broker.Want, take take) ([]broker.Record, error) {
+	end := time.NewTimer(want.Wait)
 	defer end.Stop()
 	for {
-		got, later, news, err := take(most)
+		got, later, news, err := take(want)
 		if len(got) > 0 || err != nil {
 			return got, err
 		}
@@ -233,7 +233,7 @@ func receiveLoop(ctx context.Context, most int, wait time.Duration, take take) (
 	}
 }
 
-func (d *LogDriver) take(most int) (got []broker.Record, later time.Duration, news <-chan struct{}, err error) {
+func (d *LogDriver) take(want broker.Want) (got []broker.Record, later time.Duration, news <-chan struct{}, err error) {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
 	if d.gone {
@@ -242,7 +242,7 @@ func (d *LogDriver) take(most int) (got []broker.Record, later time.Duration, ne
 	later = broker.MaxStageDelay
 	for at, s := range d.assigned {
 		log := d.log.channels[at.channel][at.partition]
-		for int(s.next) < len(log) && len(got) < most && (!s.oneAtATime || s.next == s.base) {
+		for int(s.next) < len(log) && len(got) < want.Max && (!s.oneAtATime || s.next == s.base) {
 			r := log[s.next]
 			if wait := onStage(d.stages, &r); wait > 0 {
 				later = min(later, wait)
@@ -328,8 +328,8 @@ func (d *LogDriver) each(records []*broker.Record, do func(*broker.Record, *assi
 }
 
 // Nack fails: a log cannot take back single records.
-func (d *LogDriver) Nack(_ context.Context, records []*broker.Record, _ time.Duration) []error {
-	errs := make([]error, len(records))
+func (d *LogDriver) Nack(_ context.Context, list []broker.Return) []error {
+	errs := make([]error, len(list))
 	for i := range errs {
 		errs[i] = nixie.Errorf(nixie.CodeInternal, "a log cannot take back single records")
 	}

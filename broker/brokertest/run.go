@@ -27,6 +27,9 @@ func Run(t *testing.T, h Harness) {
 		{"ConsumersShareTheWork", newcomers},
 		{"NackedRecordsComeAgain", givenBack},
 		{"CrashesAreCounted", crashes},
+		{"LeasesEnd", leasesEnd},
+		{"DelayedRecordsComeWhenDue", delayed},
+		{"CloseCostsNothing", closeCostsNothing},
 		{"PublishAnswersEach", publish},
 		{"DescribeFindsMissingChannels", describe},
 		{"ClosedIsClosed", closed},
@@ -35,6 +38,13 @@ func Run(t *testing.T, h Harness) {
 		{"NoAckBeforeTheLetter", noAckBeforeTheLetter},
 		{"OfficeAdoptsALetterOnce", officeKnows},
 		{"CrashLoopsEnd", crashLoopsEnd},
+		{"InnocentsSucceed", innocentsSucceed},
+		{"RetriesWithoutDelayEnd", retriesEnd},
+		{"JudgedOnceThenRun", judgedOnce},
+		{"LettersKnowTheirFailures", lettersKnow},
+		{"LettersKnowTheirFailuresOnStages", lettersOfStagesKnow},
+		{"WhatWaitsInHandIsRenewed", waitingIsRenewed},
+		{"ManyGoBackInOneCall", manyGoBack},
 		{"KeysKeepTheirOrder", keysKeepOrder},
 		{"OthersPassAWaitingRetry", othersPass},
 		{"StagesKeepBackUntilDue", stagesKeepBack},
@@ -91,7 +101,7 @@ func receive(t testing.TB, d broker.Driver, n int) []*broker.Record {
 	ctx := limited(t)
 	var got []*broker.Record
 	for len(got) < n {
-		some, err := d.Receive(ctx, n-len(got), time.Second)
+		some, err := d.Receive(ctx, broker.Want{Max: n - len(got), Wait: time.Second, Lease: timeout})
 		if err != nil || ctx.Err() != nil {
 			t.Fatalf("received %d of %d records: %v", len(got), n, err)
 		}
@@ -172,12 +182,12 @@ func sameBytes(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b 
 
 func waits(t *testing.T, fixture Fixture) {
 	d := join(t, fixture)
-	if got, err := d.Receive(t.Context(), 10, 0); len(got) > 0 || err != nil {
+	if got, err := d.Receive(t.Context(), broker.Want{Max: 10, Lease: timeout}); len(got) > 0 || err != nil {
 		t.Errorf("%d records, %v", len(got), err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := d.Receive(ended, 10, timeout); len(got) > 0 || err != nil {
+	if got, err := d.Receive(ended, broker.Want{Max: 10, Wait: timeout, Lease: timeout}); len(got) > 0 || err != nil {
 		t.Errorf("%d records, %v", len(got), err)
 	}
 	fixture.Produce(t, numbered(fixture, 3)...)
@@ -227,7 +237,7 @@ func handOver(t *testing.T, fixture Fixture) {
 	seen := map[string]bool{}
 	ctx := limited(t)
 	for len(seen) < n && ctx.Err() == nil {
-		got, err := second.Receive(ctx, n, time.Second)
+		got, err := second.Receive(ctx, broker.Want{Max: n, Wait: time.Second, Lease: timeout})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,10 +275,10 @@ func newcomers(t *testing.T, fixture Fixture) {
 	ctx := limited(t)
 	var moved []broker.Record
 	for ctx.Err() == nil && len(moved) == 0 && first.Features().Ordered {
-		if _, err := first.Receive(ctx, 1, 10*time.Millisecond); err != nil {
+		if _, err := first.Receive(ctx, broker.Want{Max: 1, Wait: 10 * time.Millisecond, Lease: timeout}); err != nil {
 			t.Fatal(err)
 		}
-		got, err := second.Receive(ctx, 60, 10*time.Millisecond)
+		got, err := second.Receive(ctx, broker.Want{Max: 60, Wait: 10 * time.Millisecond, Lease: timeout})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,17 +310,25 @@ func givenBack(t *testing.T, fixture Fixture) {
 	if !f.Nack {
 		t.Skip("records of this broker are not given back")
 	}
-	fixture.Produce(t, numbered(fixture, 2)...)
-	got := receive(t, d, 2)
-	all(t, d.Nack(t.Context(), got[:1], 0))
-	if again := receive(t, d, 1); again[0].ID != got[0].ID || again[0].PriorDeliveries != 0 {
-		t.Errorf("%+v", again[0])
-	}
+	fixture.Produce(t, numbered(fixture, 3)...)
+	got := receive(t, d, 3)
+	all(t, d.Nack(t.Context(), []broker.Return{
+		{Record: got[0]}, {Record: got[1], Counts: true}, {Record: got[2], Delay: f.MaxDelay, Counts: true},
+	}))
+	n := 2
 	if f.MaxDelay == 0 {
-		return
+		n = 3
 	}
-	all(t, d.Nack(t.Context(), got[1:], f.MaxDelay))
-	if again, err := d.Receive(t.Context(), 1, 0); len(again) > 0 || err != nil {
+	for _, again := range receive(t, d, n) {
+		want := map[[16]byte]int{got[1].ID: 1, got[2].ID: 1}[again.ID]
+		if f.CountsAll {
+			want = 1
+		}
+		if again.PriorDeliveries != want || again.Crashes > 0 {
+			t.Errorf("%q: %d deliveries before, want %d; %d crashes", again.Value, again.PriorDeliveries, want, again.Crashes)
+		}
+	}
+	if again, err := d.Receive(t.Context(), broker.Want{Max: 1, Lease: timeout}); len(again) > 0 || err != nil {
 		t.Errorf("came at once: %v, %v", again, err)
 	}
 }
@@ -383,7 +401,7 @@ func closed(t *testing.T, fixture Fixture) {
 	if err := d.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.Receive(ctx, 1, 0)
+	_, err := d.Receive(ctx, broker.Want{Max: 1, Lease: timeout})
 	for what, err := range map[string]error{
 		"receive": err, "publish": d.Publish(ctx, []broker.Publication{{Channel: letters(fixture)}})()[0], "close": d.Close(ctx),
 	} {

@@ -37,6 +37,7 @@ type workerPlan struct {
 	config   broker.Config
 	policy   policy.Config
 	parallel int
+	lease    time.Duration
 	handle   func(ctx context.Context, d *nixie.Delivery) error
 	observer *nixie.Observer
 }
@@ -62,7 +63,8 @@ func begin(t testing.TB, d broker.Driver, p workerPlan) *testWorker {
 	s := &testWorker{done: make(chan error, 1), settled: map[nixie.Verb]int{}}
 	s.changed = sync.NewCond(&s.mu)
 	s.Worker, err = worker.New(worker.Config{
-		Source: source, Policy: pol, Handler: nixie.HandlerFunc(p.handle), Concurrency: max(p.parallel, 4), Name: "tester", Drain: -1,
+		Source: source, Policy: pol, Handler: nixie.HandlerFunc(p.handle), Concurrency: max(p.parallel, 4),
+		Name: "tester", Drain: -1, Lease: p.lease,
 		Observer: nixie.Tee(p.observer, &nixie.Observer{Settled: s.count, Trouble: s.trouble}),
 	})
 	if err != nil {

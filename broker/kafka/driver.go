@@ -169,8 +169,8 @@ func lostError(p *partition) error {
 }
 
 // Nack fails: Kafka takes back whole partitions only.
-func (d *Driver) Nack(_ context.Context, records []*broker.Record, _ time.Duration) []error {
-	errs := make([]error, len(records))
+func (d *Driver) Nack(_ context.Context, list []broker.Return) []error {
+	errs := make([]error, len(list))
 	for i := range errs {
 		errs[i] = nixie.Errorf(nixie.CodeInternal, "kafka takes no single record back")
 	}

@@ -18,7 +18,7 @@ func take(t testing.TB, d *Driver, n int) []*broker.Record {
 	ctx := limited(t)
 	var got []*broker.Record
 	for len(got) < n && ctx.Err() == nil {
-		some, err := d.Receive(ctx, n-len(got), time.Second)
+		some, err := d.Receive(ctx, broker.Want{Max: n - len(got), Wait: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestOnlyCrashesCount(t *testing.T) {
 				if ctx.Err() != nil {
 					t.Fatalf("offset %d, %d crashes", offset, crashes)
 				}
-				more, err := d.Receive(ctx, 10, 0)
+				more, err := d.Receive(ctx, broker.Want{Max: 10})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -196,7 +196,7 @@ func TestSuspectsHalveUntilThePoisonIsFound(t *testing.T) {
 		d := b.Join(t).(*Driver)
 		found := false
 		for !found {
-			got, err := d.Receive(limited(t), n, time.Second)
+			got, err := d.Receive(limited(t), broker.Want{Max: n, Wait: time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -253,7 +253,7 @@ func TestGrace(t *testing.T) {
 	ctx := limited(t)
 	for ctx.Err() == nil {
 		for _, d := range others {
-			more, err := d.Receive(ctx, 1, time.Millisecond)
+			more, err := d.Receive(ctx, broker.Want{Max: 1, Wait: time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,7 +283,7 @@ func TestMaxAhead(t *testing.T) {
 	seen, empty := 1, 0
 	ctx := limited(t)
 	receive := func() (got int) {
-		more, err := d.Receive(ctx, ahead/2, 20*time.Millisecond)
+		more, err := d.Receive(ctx, broker.Want{Max: ahead / 2, Wait: 20 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}

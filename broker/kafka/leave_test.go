@@ -75,7 +75,7 @@ func TestCloseDuringARebalance(t *testing.T) {
 			t.Fatal("the group does not gather")
 		}
 		receiving, stop := context.WithCancel(t.Context())
-		received := background(func() { _, _ = d.Receive(receiving, 1, 0) })
+		received := background(func() { _, _ = d.Receive(receiving, broker.Want{Max: 1}) })
 		all(t, d.Ack(t.Context(), got))
 		stop()
 		<-received
@@ -106,7 +106,7 @@ func TestCloseWhileRejoining(t *testing.T) {
 	d, _ := b.open(t, func(c *Config) { c.Client = append(c.Client, w.through()) })
 	take(t, d, 1)
 	d.throwOut()
-	received := background(func() { _, _ = d.Receive(t.Context(), 1, time.Second) })
+	received := background(func() { _, _ = d.Receive(t.Context(), broker.Want{Max: 1, Wait: time.Second}) })
 	<-leaving
 	closing := background(func() { closed(t, d) })
 	for !d.closes() {

@@ -162,7 +162,7 @@ func TestSuspectsOfOnePartitionAtATime(t *testing.T) {
 		if r.Offset != 0 || r.Crashes != 1+alone[at] || r.Alone != (alone[at] > 1) {
 			t.Errorf("%d of partition %d: %d crashes, alone %v; it was so %d times", r.Offset, r.Partition, r.Crashes, r.Alone, alone[at])
 		}
-		if more, err := d.Receive(limited(t), records, 20*time.Millisecond); len(more) > 0 || err != nil {
+		if more, err := d.Receive(limited(t), broker.Want{Max: records, Wait: 20 * time.Millisecond}); len(more) > 0 || err != nil {
 			t.Fatalf("%d more are in hand, %v", len(more), err)
 		}
 		if r.Alone {

@@ -14,9 +14,9 @@ import (
 
 // Receive hands out held records that may go now, and fetched ones. It may return an error with
 // records, about an earlier commit or another partition.
-func (d *Driver) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
-	if wait > 0 {
-		limited, cancel := context.WithTimeout(ctx, wait)
+func (d *Driver) Receive(ctx context.Context, want broker.Want) ([]broker.Record, error) {
+	if want.Wait > 0 {
+		limited, cancel := context.WithTimeout(ctx, want.Wait)
 		defer cancel()
 		ctx = limited
 	}
@@ -26,12 +26,12 @@ func (d *Driver) Receive(ctx context.Context, most int, wait time.Duration) ([]b
 	if err := d.rejoin(ctx); err != nil {
 		return nil, err
 	}
-	if got := d.handOutHeld(ctx, most); len(got) > 0 {
+	if got := d.handOutHeld(ctx, want.Max); len(got) > 0 {
 		return got, nil
 	}
-	got, err := d.fetch(ctx, most, wait > 0)
+	got, err := d.fetch(ctx, want.Max, want.Wait > 0)
 	if len(got) == 0 {
-		got = d.handOutHeld(ctx, most)
+		got = d.handOutHeld(ctx, want.Max)
 	}
 	return got, err
 }

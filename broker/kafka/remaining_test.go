@@ -30,7 +30,7 @@ func TestRemaining(t *testing.T) {
 			t.Errorf("some are done: %+v", left)
 		}
 		b.kick(t, d)
-		_, _ = d.Receive(limited(t), 1, time.Second) // it may learn that it was thrown out
+		_, _ = d.Receive(limited(t), broker.Want{Max: 1, Wait: time.Second}) // it may learn that it was thrown out
 		if left := b.left(t, d); left.All < 6 {
 			t.Errorf("without a member: %+v", left)
 		}
@@ -81,7 +81,7 @@ func TestControlRecordsAreSkipped(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Fatalf("%+v", left)
 			}
-			if more, err := d.Receive(ctx, 10, 10*time.Millisecond); err != nil || len(more) > 0 {
+			if more, err := d.Receive(ctx, broker.Want{Max: 10, Wait: 10 * time.Millisecond}); err != nil || len(more) > 0 {
 				t.Fatal(more, err)
 			}
 		}

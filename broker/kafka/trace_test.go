@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -74,8 +73,8 @@ type tracedDriver struct {
 	name  string
 }
 
-func (o *tracedDriver) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
-	got, err := o.Driver.Receive(ctx, most, wait)
+func (o *tracedDriver) Receive(ctx context.Context, want broker.Want) ([]broker.Record, error) {
+	got, err := o.Driver.Receive(ctx, want)
 	o.trace.mu.Lock()
 	for i := range got {
 		o.trace.handed = append(o.trace.handed, event{at(&got[i]), o.name, got[i].Epoch})

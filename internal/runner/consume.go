@@ -158,6 +158,22 @@ func (c *tracked) LeasesLost() <-chan struct{} {
 	return nil
 }
 
+// MaxLease implements [lease.Renewer] where the source does.
+func (c *tracked) MaxLease() time.Duration {
+	if r, ok := c.Source.(lease.Renewer); ok {
+		return r.MaxLease()
+	}
+	return 0
+}
+
+// Renew implements [lease.Renewer] where the source does.
+func (c *tracked) Renew(ctx context.Context, d time.Duration) error {
+	if r, ok := c.Source.(lease.Renewer); ok {
+		return r.Renew(ctx, d)
+	}
+	return nil
+}
+
 // Slow implements [lease.SlowSettler] where the source does.
 func (c *tracked) Slow(st *nixie.Settlement) bool {
 	slow, ok := c.Source.(lease.SlowSettler)

@@ -11,6 +11,7 @@ var (
 	moves   = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
 	crashes = finder{"internal/proof/powerloss", "^TestR18_AMoveIsWholeAtEveryCrash$"}
 	source  = finder{"broker", ""}
+	clauses = finder{"broker/brokertest", ""}
 	rules   = finder{"worker", "^TestPolicy"}
 	logs    = finder{"worker", "^TestLog"}
 	loops   = finder{"redrive", "^TestR30_LoopCap$"}
@@ -387,4 +388,21 @@ var table = []mutant{
 		edits:  []edit{{"store/lifecycle/stream.go", "strict && (blocked || due > now)", "strict && due > now"}},
 		tests:  machine,
 	},
+	{number: 84, name: "a retry without a delay goes back uncounted", breaks: "a message that always fails runs for ever", tests: clauses,
+		edits: []edit{{"broker/settle.go", "(st.Delay > 0 || st.Verb == nixie.Release)", "true"},
+			{"broker/settle.go", "v.st.Verb == nixie.Retry}", "v.st.Verb == nixie.Retry && v.st.Delay > 0}"}}},
+	{number: 85, name: "a judged record goes back to the broker", breaks: "a record is judged for ever, and never runs", tests: clauses,
+		edits: []edit{{"broker/settle.go", "!st.Delivery.Abandoned && st.Delay <= f.MaxDelay && (", "(st.Delivery.Abandoned || "},
+			{"broker/settle.go", "v.st.Verb == nixie.Retry}", "v.st.Verb == nixie.Retry && !v.st.Delivery.Abandoned}"}}},
+	{number: 86, name: "counted deliveries are attempts", breaks: "neighbours of a killer become letters as exhausted", tests: clauses,
+		edits: []edit{{"broker/receive.go", "r.Crashes, r.Alone = r.PriorDeliveries,", "_, _ = r.PriorDeliveries,"}}},
+	{number: 87, name: "retries go back though the channel delays records", breaks: "a letter forgets failures and steps", tests: clauses,
+		edits: []edit{{"broker/stage.go", "return len(f.Stages) > 0 || f.MaxPublishDelay > 0", "return len(f.Stages) > 0"}}},
+	{number: 88, name: "what waits in hand is not renewed", breaks: "another consumer gets it, and it runs twice", tests: clauses,
+		edits: []edit{{"broker/renew.go", "return s.extendUndelivered(ctx, lease)", "return nil"}}},
+	{number: 89, name: "one call for each record that goes back", breaks: "a drain takes a round trip for each record", tests: clauses,
+		edits: []edit{{"broker/settle.go", "back = append(back, Return{v.item.record, v.st.Delay, v.st.Verb == nixie.Retry})",
+			"v.err = s.c.Driver.Nack(ctx, []Return{{v.item.record, v.st.Delay, v.st.Verb == nixie.Retry}})[0]"}}},
+	{number: 90, name: "a letter hides what it does not know", breaks: "four failures look like one", tests: clauses,
+		edits: []edit{{"broker/message.go", "i.remember(nil, m.Attempts)", "i.remember(nil, 0)"}}},
 }
