@@ -179,6 +179,9 @@ func (s *Store) connect() (conn, error) {
 		}
 		all = append(all, r)
 		if i < readers {
+			if err := r.run(listCache); err != nil {
+				return fail(err)
+			}
 			s.readers.put(r)
 		} else {
 			s.claimers.put(r)
@@ -186,6 +189,10 @@ func (s *Store) connect() (conn, error) {
 	}
 	return w, nil
 }
+
+// listCache halves the cache of a reader of lists: it reads most pages once, and a command that
+// looks something up has to stay small.
+const listCache = "pragma cache_size = -8192"
 
 // checkFor limits the check of the file after a crash. For a large file nixie verify checks the
 // rest.
