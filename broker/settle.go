@@ -123,9 +123,9 @@ func buries(verb nixie.Verb) bool {
 }
 
 // retryDisposition decides where a record waits that is to run again: with the broker if it can,
-// otherwise in hand. These stay in hand: a record that a worker only judged, which runs next; a
-// retry without a delay, because no earlier attempt must be forgotten at once; and all where the
-// broker would count a release as it counts a crash.
+// otherwise in hand. A record that a worker only judged stays in hand and runs next. A retry
+// without a delay stays too: the broker would forget its failures for nothing. All records stay
+// where the broker counts a release as it counts a crash.
 func (s *Source) retryDisposition(st *nixie.Settlement) disposition {
 	f := &s.features
 	if f.Nack && !f.CountsAll && !st.Delivery.Abandoned && st.Delay <= f.MaxDelay && (st.Delay > 0 || st.Verb == nixie.Release) {
