@@ -182,7 +182,7 @@ func (s *stage) spans() []string {
 func (s *stage) text(attrs []attribute.KeyValue) string {
 	var out []string
 	for _, a := range attrs {
-		value := a.Value.Emit()
+		value := a.Value.String()
 		if a.Key == keyMessageID {
 			value = s.keys[value]
 		}

@@ -270,7 +270,7 @@ func waitingIsRenewed(t *testing.T, fixture Fixture) {
 		case <-ctx.Done():
 		}
 		for ctx.Err() == nil && len(stolen) == 0 {
-			stolen, _ = other.Receive(ctx, broker.Want{Max: n, Wait: timeout, Lease: timeout}) //nolint:errcheck // the end of ctx
+			stolen, _ = other.Receive(ctx, broker.Want{Max: n, Wait: timeout, Lease: timeout})
 		}
 	}()
 	s.until(t, "all succeeded", func() bool { return s.settled[nixie.Complete] == n || s.refused > 0 })

@@ -33,7 +33,7 @@ func TestBadTelemetry(t *testing.T) {
 	defer taken.Close() //nolint:errcheck // the test is over
 	address := taken.Addr().String()
 	_, port, _ := net.SplitHostPort(address)
-	d.write("unknown.yaml", "log:\n  levle: info\n")
+	d.write("unknown.yaml", "log:\n  leval: info\n")
 	d.write("unit.yaml", "listen: 8321\n")
 	d.write("level.yaml", "log: {level: 3}\n")
 	t.Logf("%-28s %4s  %s", "what is wrong", "exit", "what nixie says")
@@ -55,7 +55,7 @@ func TestBadTelemetry(t *testing.T) {
 			[]string{"work", "q", "--metrics", "127.0.0.1:8321", "--", "true"}},
 		{"--pprof equal to --listen", 2, "--pprof and --listen are both 127.0.0.1:8321",
 			[]string{"serve", "--pprof", "127.0.0.1:8321", "--listen", "127.0.0.1:8321"}},
-		{"unknown key", 2, `unknown.yaml, line 2, column 3: key "log.levle" is unknown: did you mean log.level?`,
+		{"unknown key", 2, `unknown.yaml, line 2, column 3: key "log.leval" is unknown: did you mean log.level?`,
 			[]string{"serve", "--config", "unknown.yaml"}},
 		{"wrong unit", 2, `unit.yaml, line 1, column 9: listen: "8321" has no port: give an address such as 127.0.0.1:8321`,
 			[]string{"serve", "--config", "unit.yaml"}},

@@ -131,7 +131,7 @@ func TestWhereTheFileIs(t *testing.T) {
 func TestWrongConfiguration(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"stroe: x", `line 1, column 1: key "stroe" is unknown: did you mean store?`},
-		{"listen: 127.0.0.1:1\nlog:\n  levle: info", `line 3, column 3: key "log.levle" is unknown: did you mean log.level?`},
+		{"listen: 127.0.0.1:1\nlog:\n  leval: info", `line 3, column 3: key "log.leval" is unknown: did you mean log.level?`},
 		{"kafka:\n  passwd: x", `line 2, column 3: key "kafka.passwd" is unknown: did you mean kafka.password?`},
 		{"listen: 8321", `line 1, column 9: listen: "8321" has no port: give an address such as 127.0.0.1:8321`},
 		{"\n\nlisten: 0.0.0.0:8321", `line 3, column 9: listen: "0.0.0.0:8321" may be reached from other machines`},

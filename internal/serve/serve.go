@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/pprof"
+	"net/http/pprof" //nolint:depguard // no server here has the default mux
 	"sync"
 	"syscall"
 	"time"
@@ -95,7 +95,7 @@ func listen(address, flag string) (net.Listener, error) {
 	if err := config.CheckAddress(address); err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "%s: %w", flag, err)
 	}
-	l, err := net.Listen("tcp", address)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		host, port, _ := net.SplitHostPort(address)
