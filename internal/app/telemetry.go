@@ -74,14 +74,6 @@ func (t *Telemetry) Handler(h nixie.Handler) nixie.Handler {
 	return t.otel.Handler(h)
 }
 
-// Enqueuer makes spans of what is enqueued, if there are traces.
-func (t *Telemetry) Enqueuer(to nixie.Enqueuer) nixie.Enqueuer {
-	if t.otel == nil {
-		return to
-	}
-	return t.otel.Enqueuer(to)
-}
-
 // Gauges adds the numbers that look returns to the metrics.
 func (t *Telemetry) Gauges(look func(context.Context) (Numbers, error)) error {
 	var errs []error
