@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -113,6 +114,9 @@ func failure(err error) (kind string) {
 			kind = other
 		}
 	}()
+	if most := maxWraps; !bounded(err, &most) {
+		return other
+	}
 	marks := nixie.OutcomeOf(err)
 	switch marks.Verb {
 	case nixie.Complete, nixie.Release, nixie.Discard:
@@ -122,14 +126,25 @@ func failure(err error) (kind string) {
 		return listed(nixie.Reasons(), marks.Reason)
 	}
 	err = marks.Err
-	for range maxWraps {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			break
-		}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
 	return reflect.TypeOf(err).String()
+}
+
+// bounded reports whether an error wraps at most so many others. One may wrap itself.
+func bounded(err error, most *int) bool {
+	if *most--; *most < 0 {
+		return false
+	}
+	var all []error
+	switch w := err.(type) { //nolint:errorlint // each link of the chain is looked at
+	case interface{ Unwrap() error }:
+		all = []error{w.Unwrap()}
+	case interface{ Unwrap() []error }:
+		all = w.Unwrap()
+	}
+	return !slices.ContainsFunc(all, func(inner error) bool { return inner != nil && !bounded(inner, most) })
 }
 
 // creation returns the span that sent a message, by its headers.

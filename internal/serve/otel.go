@@ -38,8 +38,9 @@ type OTLP struct {
 	Traces trace.TracerProvider
 	Meters metric.MeterProvider
 
-	providers []ending // send what is left
-	exporters []ending // end the request that runs
+	providers []ending      // send what is left
+	exporters []ending      // end the request that runs
+	within    time.Duration // for Shutdown
 	made      atomic.Int64
 	sent      atomic.Int64
 	warnings  warnings
@@ -60,7 +61,8 @@ func Providers(ctx context.Context, env config.Environment, clock func() time.Ti
 	if err != nil || !traces && !metrics {
 		return nil, err
 	}
-	o := &OTLP{Traces: notraces.NewTracerProvider(), Meters: nometrics.NewMeterProvider(), warnings: warnings{clock: clock, warn: warn}}
+	o := &OTLP{Traces: notraces.NewTracerProvider(), Meters: nometrics.NewMeterProvider(), within: sendLastWithin,
+		warnings: warnings{clock: clock, warn: warn}}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(o.failed))
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "nixie")), resource.WithTelemetrySDK(),
 		resource.WithFromEnv())
@@ -147,7 +149,7 @@ func (o *OTLP) sendMetrics(env config.Environment, about *resource.Resource) err
 
 // Shutdown sends what is left, for 5 s at most. It tells how many spans were not sent.
 func (o *OTLP) Shutdown(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendLastWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.within)
 	defer cancel()
 	errs := make([]error, len(o.providers))
 	var ending sync.WaitGroup
