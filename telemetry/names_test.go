@@ -110,6 +110,11 @@ func TestNamesAreExplained(t *testing.T) {
 			t.Errorf("%s: help %q, labels %v", m.name, m.help, m.labels)
 		}
 	}
+	for _, m := range instruments {
+		if !strings.Contains(string(page), "`"+m.name+"`") {
+			t.Errorf("docs/telemetry.md has no `%s`", m.name)
+		}
+	}
 	for _, alert := range alertNames(t) {
 		if !strings.Contains(string(page), "`"+alert+"`") {
 			t.Errorf("docs/telemetry.md has no `%s`", alert)

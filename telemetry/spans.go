@@ -132,7 +132,7 @@ func failure(err error) (kind string) {
 	return reflect.TypeOf(err).String()
 }
 
-// bounded reports whether an error wraps at most so many others. One may wrap itself.
+// bounded reports whether an error wraps at most that number of others. One may wrap itself.
 func bounded(err error, most *int) bool {
 	if *most--; *most < 0 {
 		return false

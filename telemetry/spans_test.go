@@ -44,8 +44,9 @@ func TestTraceparentIsKept(t *testing.T) {
 		for range rapid.IntRange(0, 5).Draw(t, "messages") {
 			headers := rapid.SliceOfN(header, 0, 3).Draw(t, "headers")
 			backing := append(slices.Clone(headers), nixie.Header{Name: "behind", Value: "the caller's"})
-			given = append(given, nixie.Message{Queue: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue"), Headers: backing[:len(headers)]})
-			before = append(before, nixie.Message{Queue: given[len(given)-1].Queue, Headers: slices.Clone(backing)})
+			queue := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue")
+			given = append(given, nixie.Message{Queue: queue, Headers: backing[:len(headers)]})
+			before = append(before, nixie.Message{Queue: queue, Headers: slices.Clone(backing)})
 		}
 		k := &taker{}
 		if _, err := r.Enqueuer(k).Enqueue(context.Background(), given...); err != nil {
