@@ -138,7 +138,7 @@ func bounded(err error, most *int) bool {
 		return false
 	}
 	var all []error
-	switch w := err.(type) { //nolint:errorlint // each link of the chain is looked at
+	switch w := err.(type) {
 	case interface{ Unwrap() error }:
 		all = []error{w.Unwrap()}
 	case interface{ Unwrap() []error }:
