@@ -31,8 +31,7 @@ const unraced = "none"
 var specials = []special{
 	{path: "store/postgres", slow: "needs a server"},
 	{path: "broker/kafka", slow: "needs a server"},
-	{path: "internal/proof/powerloss", slow: "loses power at every call", race: unraced,
-		why: "thousands of small runs, and the store is raced in its own package"},
+	{path: "internal/proof/powerloss", slow: "loses power at every call", race: unraced, why: "the store is raced in its own package"},
 	{path: "store/sqlite", race: "R11|R12|Kill|Close|Claims|Locked|Call|Probes|WriterQueue|Stop|^TestStore$/^Races$",
 		why: "the others follow one path at a time, and the engine under them is ten times slower when watched"},
 	{path: "internal/cli", slow: "starts many processes", race: unraced,
@@ -41,9 +40,11 @@ var specials = []special{
 		why: "thousands of calls to stores that are raced in their own packages"},
 	{path: "internal/proof/docs", slow: "starts many processes", race: unraced,
 		why: "starts the shipped binary, which is built without the detector"},
-	{path: "internal/proof/faultdisk", slow: "loses power at every call"},
+	{path: "internal/proof/faultdisk", slow: "loses power at every call", race: "ManyConnections", why: "the others have one goroutine"},
 	{path: "internal/proof/mutants", slow: "copies the repository"},
 	{path: "mapreduce/worktree", slow: "starts git some thousand times"},
+	{path: "internal/letterfile", race: unraced, why: "reads and writes files in one goroutine"},
+	{path: "internal/app", race: unraced, why: "measures the processor time of a look at a store"},
 	{path: "internal/proof/arch", race: unraced, why: "reads files in one goroutine"},
 	{path: "cmd/nixie", race: unraced, why: "starts many short processes, and what they share is raced in its own package"},
 }
@@ -187,8 +188,7 @@ func split(packages []string, race bool) []part {
 	return slices.DeleteFunc(append([]part{with, without}, both...), func(p part) bool { return len(p.packages) == 0 })
 }
 
-// testAll runs the parts. The first one is as long as the others together, and tests wait more than
-// they compute: so the others run at the same time, one after the other.
+// testAll runs the first part, and meanwhile the others: tests wait more than they compute.
 func testAll(ctx context.Context, sum *tally, parts []part, options []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
