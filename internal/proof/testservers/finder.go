@@ -64,7 +64,7 @@ var servers = []wanted{
 	{
 		name: "Redis", env: "NIXIE_TEST_REDIS", programs: []string{"redis-server"}, asks: "--version",
 		installed: []string{"usr/bin/redis-server"},
-		without:   "store/redis is not tested on it",
+		without:   "broker/redis is not tested",
 	},
 	{
 		name: "RabbitMQ", env: "NIXIE_TEST_RABBITMQ", programs: []string{"rabbitmq-server"},

@@ -1,0 +1,186 @@
+package testservers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Redis is a server for the tests of one process: private, on a free port and in a folder of its
+// own, and gone when the process is. It writes each change to its append-only file at once.
+type Redis struct {
+	Addr   string // host and port
+	Reason string // why there is none; empty: there is one
+
+	folder  string
+	program string
+	options []string // in addition to the usual ones
+	server  *exec.Cmd
+	leash   io.Closer // while it is open the server runs
+	asked   bool
+}
+
+// redisPatience bounds the start of a server.
+const redisPatience = 30 * time.Second
+
+// WithRedis runs the tests of a package, m.Run, with a server of their own and returns their exit
+// code. Without one the tests say so and are skipped.
+func WithRedis(run func() int, into *Redis) int {
+	if into.Reason = needless(); into.Reason != "" {
+		return run()
+	}
+	ctx, stop := context.WithTimeout(context.Background(), redisPatience)
+	defer stop()
+	if err := into.start(ctx, This()); err != nil {
+		into.Reason = err.Error()
+	}
+	code := run()
+	if err := into.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "Redis:", err)
+		return cmp.Or(code, 1)
+	}
+	return code
+}
+
+// Need skips the test where there is no server; with NIXIE_TEST_REQUIRE set it fails.
+func (r *Redis) Need(t testing.TB) { need(t, r.Reason) }
+
+// OwnRedis starts one more server, for a test that is rough with it, with options in addition to
+// the usual ones, such as --requirepass. The test is skipped, or fails, where there is none.
+func OwnRedis(t testing.TB, options ...string) *Redis {
+	t.Helper()
+	if testing.Short() {
+		t.Skip(short)
+	}
+	r := &Redis{options: options}
+	ctx, stop := context.WithTimeout(t.Context(), redisPatience)
+	defer stop()
+	if err := r.start(ctx, This()); err != nil {
+		r.Reason = err.Error()
+	} else if r.server == nil {
+		r.Reason = "the server is given, and a test that is rough with it needs one of its own"
+	}
+	r.Need(t)
+	t.Cleanup(func() {
+		if err := r.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// MakeRedis starts a server, or uses the one that is given. It runs until Stop, or the process,
+// ends.
+func MakeRedis(ctx context.Context, options ...string) (*Redis, error) {
+	ctx, stop := context.WithTimeout(ctx, redisPatience)
+	defer stop()
+	r := &Redis{options: options}
+	return r, r.start(ctx, This())
+}
+
+func (r *Redis) start(ctx context.Context, m Machine) error {
+	for _, s := range Find(ctx, m) {
+		switch {
+		case s.Name != "Redis":
+		case s.Given:
+			r.Addr = m.Env(s.Env)
+			return nil
+		case s.File == "":
+			return errors.New(s.String())
+		default:
+			r.program = s.File
+		}
+	}
+	var err error
+	if r.Addr, _, err = freePorts(); err != nil {
+		return err
+	}
+	if r.folder, err = os.MkdirTemp(fastFolder(), "nixie-redis-"); err != nil {
+		return err
+	}
+	const script = `cd "$1"; ` + runRedis + `cat >/dev/null; kill -9 $(cat pid); cd / && rm -rf "$1"`
+	r.server = r.script(script)
+	if r.leash, err = r.server.StdinPipe(); err != nil {
+		return err
+	}
+	if err := r.server.Start(); err != nil {
+		return err
+	}
+	if err := r.listens(ctx); err != nil {
+		return errors.Join(err, r.Stop())
+	}
+	return nil
+}
+
+// runRedis starts a server, as a part of scripts whose first argument is its folder and whose others
+// are its program and options.
+const runRedis = `folder=$1; shift; "$@" >>"$folder/server.log" 2>&1 </dev/null & echo $! >pid; set -- "$folder"; `
+
+func (r *Redis) script(text string) *exec.Cmd {
+	_, port, _ := net.SplitHostPort(r.Addr)
+	args := slices.Concat([]string{"-c", text, "sh", r.folder, r.program, "--bind", "127.0.0.1", "--port", port, "--dir", r.folder,
+		"--save", "", "--appendonly", "yes", "--appendfsync", "always"}, r.options)
+	cmd := exec.CommandContext(context.Background(), "sh", args...) // it ends by its leash
+	cmd.Dir = r.folder
+	detach(cmd, nil)
+	return cmd
+}
+
+// listens waits until the server answers, which it does only after it has read its file.
+func (r *Redis) listens(ctx context.Context) error {
+	try := time.NewTicker(10 * time.Millisecond)
+	defer try.Stop()
+	for !r.answers(ctx) {
+		select {
+		case <-try.C:
+		case <-ctx.Done():
+			said, _ := os.ReadFile(filepath.Join(r.folder, "server.log")) // the error before counts
+			return fmt.Errorf("Redis did not start in time: %w: %s", ctx.Err(), said)
+		}
+	}
+	return nil
+}
+
+func (r *Redis) answers(ctx context.Context) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Addr)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.Close() }() // it was only asked
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
+		return false
+	}
+	answer := make([]byte, 64)
+	n, err := conn.Read(answer)
+	return err == nil && n > 0 && !strings.HasPrefix(string(answer[:n]), "-LOADING")
+}
+
+// Kill ends the server without a goodbye, and starts it again.
+func (r *Redis) Kill(ctx context.Context) error {
+	if out, err := r.script(`cd "$1"; kill -9 $(cat pid); ` + runRedis).CombinedOutput(); err != nil {
+		return fmt.Errorf("Redis did not start again: %w: %s", err, out)
+	}
+	return r.listens(ctx)
+}
+
+// Stop ends the server and removes what it wrote.
+func (r *Redis) Stop() error {
+	if r.server == nil || r.asked {
+		return nil
+	}
+	r.asked = true
+	err := r.leash.Close()
+	_ = r.server.Wait() // what it says does not matter any more
+	return errors.Join(err, os.RemoveAll(r.folder))
+}
