@@ -13,33 +13,50 @@ import (
 type Channel struct {
 	System string // as in an [nixie.Origin]
 	Name   string // of the topic; empty when the URL names none
-	Shown  string // the URL without its parameters, user and password
+	Shown  string // the URL without user, password and what concerns the connection
 
-	kafka kafka.Address
+	read    func(ctx context.Context, name string) (broker.Reader, error)
+	connect func() (Publisher, error)
 }
 
 // ParseChannel reads the URL of a broker: kafka://host:9092/topic, see [kafka.ParseURL]. It uses
 // user and password when the URL has none.
 func ParseChannel(rawURL, user, password string) (Channel, error) {
-	scheme, _, _ := strings.Cut(rawURL, "://")
-	if scheme != "kafka" {
-		return Channel{}, nixie.Errorf(nixie.CodeInvalid, "broker %q: give a URL like kafka://host:9092/topic", Shown(rawURL))
+	switch scheme, _, _ := strings.Cut(rawURL, "://"); scheme {
+	case "kafka":
+		return parseKafka(rawURL, user, password)
+	case "redis", "rediss":
+		return parseRedis(rawURL)
 	}
+	return Channel{}, nixie.Errorf(nixie.CodeInvalid, "broker %q: give a URL like kafka://host:9092/topic", Shown(rawURL))
+}
+
+// parseRedis reads redis://host:6379/0?format=…, or rediss:// for TLS.
+func parseRedis(rawURL string) (Channel, error) {
+	return Channel{}, nixie.Errorf(nixie.CodeInvalid, "broker %q: give a URL like kafka://host:9092/topic",
+		Shown(rawURL))
+}
+
+func parseKafka(rawURL, user, password string) (Channel, error) {
 	a, err := kafka.ParseURL(rawURL)
 	if err != nil {
 		return Channel{}, err
 	}
 	a.Login(user, password)
-	return Channel{System: scheme, Name: a.Topic, Shown: a.String(), kafka: a}, nil
+	return Channel{
+		System: "kafka", Name: a.Topic, Shown: a.String(),
+		read:    func(ctx context.Context, name string) (broker.Reader, error) { return kafka.Read(ctx, a, name) },
+		connect: func() (Publisher, error) { return kafka.Connect(a) },
+	}, nil
 }
 
 // Read opens a reader of the channel, which keeps its position under a name; see [kafka.Read].
 func (c *Channel) Read(ctx context.Context, name string) (broker.Reader, error) {
-	return kafka.Read(ctx, c.kafka, name)
+	return c.read(ctx, name)
 }
 
 // Connect opens a publisher for the broker of the channel. Close ends it.
-func (c *Channel) Connect() (Publisher, error) { return kafka.Connect(c.kafka) }
+func (c *Channel) Connect() (Publisher, error) { return c.connect() }
 
 // Publisher is a publisher that can be closed.
 type Publisher interface {
