@@ -183,6 +183,7 @@ type Record struct {
 	Value     []byte // nil differs from empty
 	Headers   []RecordHeader
 	Timestamp time.Time
+	Retention time.Duration // how long the channel keeps a message from its first record on; 0: the broker does not tell
 
 	ID              [16]byte // of this position in the channel: the same at each delivery
 	Epoch           int64    // grows each time the channel or partition changes hands, up to 2²³

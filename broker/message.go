@@ -70,6 +70,9 @@ func (i *item) fill(to *newDelivery, f *Features, queue string, now time.Time) {
 	if r.Source != "" {
 		i.resumeFromStage(r.Headers, now)
 	}
+	if r.Retention > 0 {
+		m.ExpiresAt = m.EnqueuedAt.Add(r.Retention)
+	}
 }
 
 // inBase64 begins the name of a header that is not text. The rest of the name, and the value after

@@ -1,0 +1,476 @@
+-- A mailbox in Redis, format 1. docs/redis.md explains it, and how other programs use it.
+--
+-- A record is in one of three states:
+--
+--   visible   its ID is in pending
+--   leased    its ID is in held, with the end of the lease, and in holders, with the token
+--   delayed   its ID is in held, with the time when it becomes visible, and not in holders
+--
+-- KEYS     of the mailbox NAME, in this order; all have one hash tag, so they are in one slot
+--   pending  nixie:{NAME}:pending   list of IDs, the next one first
+--   held     nixie:{NAME}:held      sorted set of IDs by a time in ms since 1970
+--   records  nixie:{NAME}:records   hash of ID to the time of sending in ms, a colon, and the record
+--   counts   nixie:{NAME}:counts    hash of ID to "deliveries crashes epoch", of records that came
+--                                   back; and of the mailbox's own fields, which begin with @
+--   holders  nixie:{NAME}:holders   hash of ID to the token of its lease
+--   wake     nixie:{NAME}:wake      list of at most one element, on which receivers block
+--
+-- ARGV     the verb and its arguments; each function below says which
+--
+-- Each call reads first. The reads fail if a key has a wrong type, and nothing is changed then. The
+-- clock is that of the server. All answers are strings, or lists of strings.
+local pending, held, records, counts, holders, wake = unpack(KEYS)
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+local FORMAT = '1'
+local MOST_BYTES = 8388608 -- of the records of one claim, unless the first ones have more
+local SWEPT = 100 -- records that one call takes out of held
+
+local function text(number)
+	return string.format('%.0f', number)
+end
+
+-- apply calls a command that takes many arguments, in parts that fit on the stack.
+local function apply(command, key, args)
+	for i = 1, #args, 4000 do
+		redis.call(command, key, unpack(args, i, math.min(i + 3999, #args)))
+	end
+end
+
+-- look_up returns the values of fields of a hash, in parts that fit on the stack.
+local function look_up(key, fields)
+	local found = {}
+	for i = 1, #fields, 4000 do
+		for _, value in ipairs(redis.call('HMGET', key, unpack(fields, i, math.min(i + 3999, #fields)))) do
+			found[#found + 1] = value
+		end
+	end
+	return found
+end
+
+-- numbers reads the counts of a record.
+local function numbers(value)
+	local deliveries, crashes, epoch = string.match(value or '', '^(%d+) (%d+) (%d+)$')
+	return tonumber(deliveries or 0), tonumber(crashes or 0), tonumber(epoch or 0)
+end
+
+-- state reads all keys, and so finds those of a wrong type. It returns how many records there are,
+-- how many of them are in a list, and what is wrong with the mailbox.
+local function state()
+	local all = redis.call('HLEN', records)
+	local listed = redis.call('LLEN', pending) + redis.call('ZCARD', held)
+	redis.call('HLEN', holders)
+	redis.call('LLEN', wake)
+	local format = redis.call('HGET', counts, '@format')
+	if not format then
+		return all, listed, redis.error_reply('NOMAILBOX there is no such mailbox')
+	elseif format ~= FORMAT then
+		return all, listed, redis.error_reply('FORMAT the mailbox has format ' .. format .. ', and this script knows ' .. FORMAT)
+	end
+	return all, listed, nil
+end
+
+-- wake_one wakes a receiver that waits, if there is something for it.
+local function wake_one()
+	if redis.call('EXISTS', wake) == 0 and redis.call('LLEN', pending) > 0 then
+		redis.call('RPUSH', wake, '1')
+	end
+end
+
+-- make_first puts IDs before all others, in their order.
+local function make_first(ids)
+	local reversed = {}
+	for i = #ids, 1, -1 do
+		reversed[#reversed + 1] = ids[i]
+	end
+	apply('LPUSH', pending, reversed)
+end
+
+-- sent_before sorts IDs in the order of sending: they are numbers.
+local function sent_before(a, b)
+	if #a ~= #b then
+		return #a < #b
+	end
+	return a < b
+end
+
+-- sweep makes records visible whose lease or delay has ended. A holder whose lease ended has
+-- vanished: that counts as a delivery and as a crash.
+local function sweep()
+	local due = redis.call('ZRANGEBYSCORE', held, '-inf', now, 'LIMIT', 0, SWEPT)
+	if #due == 0 then
+		return
+	end
+	local tokens, known = look_up(holders, due), look_up(counts, due)
+	local crashed, delayed, changes = {}, {}, {}
+	for i, id in ipairs(due) do
+		if tokens[i] then
+			local deliveries, crashes, epoch = numbers(known[i])
+			changes[#changes + 1] = id
+			changes[#changes + 1] = string.format('%.0f %.0f %.0f', deliveries + 1, crashes + 1, epoch + 1)
+			crashed[#crashed + 1] = id
+		else
+			delayed[#delayed + 1] = id
+		end
+	end
+	table.sort(crashed, sent_before)
+	apply('ZREM', held, due)
+	apply('HDEL', holders, crashed)
+	apply('HSET', counts, changes)
+	make_first(crashed)
+	apply('RPUSH', pending, delayed)
+end
+
+-- drop_expired removes visible records from the front that are kept no longer, if no receiver is to
+-- judge them.
+local function drop_expired()
+	local kept = redis.call('HMGET', counts, '@keep', '@drop')
+	if not kept[1] or kept[2] ~= '1' then
+		return
+	end
+	for _ = 1, SWEPT do
+		local id = redis.call('LINDEX', pending, 0)
+		local record = id and redis.call('HGET', records, id)
+		if not id or record and tonumber(string.match(record, '^%d+')) + tonumber(kept[1]) > now then
+			return
+		end
+		redis.call('LPOP', pending)
+		redis.call('HDEL', records, id)
+		redis.call('HDEL', counts, id)
+		redis.call('HINCRBY', counts, '@expired', 1)
+	end
+end
+
+-- create KEEP DROP: makes the mailbox if it is not there. KEEP is how many ms a record is kept, 0
+-- for ever, and - to leave that as it is. With DROP 1 the mailbox itself removes what it keeps no
+-- longer; with 0 the receiver gets it and decides. The answer is 1 if the mailbox is new.
+local function create(keep, drop)
+	local _, _, wrong = state()
+	local new = wrong and string.find(wrong.err, '^NOMAILBOX')
+	if wrong and not new then
+		return wrong
+	end
+	if new then
+		redis.call('HSET', counts, '@format', FORMAT, '@born', time[1] .. '.' .. time[2])
+	end
+	if keep == '0' then
+		redis.call('HDEL', counts, '@keep', '@drop')
+	elseif keep ~= '-' then
+		redis.call('HSET', counts, '@keep', keep, '@drop', drop)
+	end
+	return new and '1' or '0'
+end
+
+-- send (DELAY RECORD)…: adds records, each visible after a delay in ms. The answer is their IDs.
+local function send()
+	local _, _, wrong = state()
+	if wrong then
+		return wrong
+	end
+	local n = (#ARGV - 1) / 2
+	local last = redis.call('HINCRBY', counts, '@sent', n)
+	local ids, visible, delayed, bodies = {}, {}, {}, {}
+	for i = 1, n do
+		local id, delay = text(last - n + i), tonumber(ARGV[2 * i])
+		ids[i] = id
+		bodies[2 * i - 1], bodies[2 * i] = id, text(now) .. ':' .. ARGV[2 * i + 1]
+		if delay > 0 then
+			delayed[#delayed + 1] = text(now + delay)
+			delayed[#delayed + 1] = id
+		else
+			visible[#visible + 1] = id
+		end
+	end
+	apply('HSET', records, bodies)
+	apply('RPUSH', pending, visible)
+	apply('ZADD', held, delayed)
+	drop_expired()
+	wake_one()
+	return ids
+end
+
+-- claim MAX LEASE TOKEN: leases visible records for so many ms. The answer is the time in ms until
+-- another record becomes visible (−1: none), 1 if records are in no list and the mailbox needs
+-- repair, how many IDs had no record, how many ms a record is kept (0: for ever), and for each
+-- record ID, body and counts.
+local function claim(max, lease, token)
+	local all, listed, wrong = state()
+	if wrong then
+		return wrong
+	end
+	sweep()
+	drop_expired()
+	local out = {'-1', all > listed and '1' or '0', '0', redis.call('HGET', counts, '@keep') or '0'}
+	local taken, ends, missing, bytes = {}, {}, 0, 0
+	while max > 0 and bytes < MOST_BYTES do
+		local ids = redis.call('LPOP', pending, math.min(max, SWEPT))
+		if not ids or #ids == 0 then
+			break
+		end
+		local bodies, known = look_up(records, ids), look_up(counts, ids)
+		for i, id in ipairs(ids) do
+			local body = bodies[i]
+			if body then
+				bytes = bytes + #body
+				out[#out + 1], out[#out + 2], out[#out + 3] = id, body, known[i] or ''
+				taken[#taken + 1], taken[#taken + 2] = id, token
+				ends[#ends + 1], ends[#ends + 2] = text(now + lease), id
+			else
+				missing = missing + 1
+			end
+		end
+		max = max - #ids
+	end
+	apply('HSET', holders, taken)
+	apply('ZADD', held, ends)
+	if missing > 0 then
+		redis.call('HINCRBY', counts, '@missing', missing)
+		out[3] = text(missing)
+	end
+	local next = redis.call('ZRANGE', held, 0, 0, 'WITHSCORES')
+	if next[2] then
+		out[1] = text(math.max(0, tonumber(next[2]) - now))
+	end
+	wake_one()
+	return out
+end
+
+-- held_by returns which of the records that are given as ID TOKEN … are still leased under their
+-- token. A lease that has ended, and that nothing has swept yet, is as good as any.
+local function held_by(from, step)
+	local ids, mine = {}, {}
+	for i = from, #ARGV, step do
+		ids[#ids + 1] = ARGV[i]
+	end
+	for i, token in ipairs(look_up(holders, ids)) do
+		mine[i] = token == ARGV[from + (i - 1) * step + 1]
+	end
+	return ids, mine
+end
+
+-- answer makes a string of one digit for each record: 1 if it was leased under its token.
+local function answer(mine)
+	local digits = {}
+	for i, is in ipairs(mine) do
+		digits[i] = is and '1' or '0'
+	end
+	return table.concat(digits)
+end
+
+-- ack (ID TOKEN)…: removes records that are done.
+local function ack()
+	local _, _, wrong = state()
+	if wrong then
+		return wrong
+	end
+	local ids, mine = held_by(2, 2)
+	local done = {}
+	for i, id in ipairs(ids) do
+		if mine[i] then
+			done[#done + 1] = id
+		end
+	end
+	apply('HDEL', records, done)
+	apply('HDEL', counts, done)
+	apply('HDEL', holders, done)
+	apply('ZREM', held, done)
+	return answer(mine)
+end
+
+-- give_back returns leased records. Lists are of IDs, of delays in ms and of whether the delivery
+-- counts.
+local function give_back(ids, delays, counted)
+	local first, later, changes = {}, {}, {}
+	for i, known in ipairs(look_up(counts, ids)) do
+		local deliveries, crashes, epoch = numbers(known)
+		if counted[i] then
+			deliveries = deliveries + 1
+		end
+		changes[#changes + 1] = ids[i]
+		changes[#changes + 1] = string.format('%.0f %.0f %.0f', deliveries, crashes, epoch + 1)
+		if delays[i] > 0 then
+			later[#later + 1] = text(now + delays[i])
+			later[#later + 1] = ids[i]
+		else
+			first[#first + 1] = ids[i]
+		end
+	end
+	apply('HSET', counts, changes)
+	apply('HDEL', holders, ids)
+	apply('ZREM', held, first)
+	apply('ZADD', held, later)
+	make_first(first)
+	wake_one()
+end
+
+-- nack (ID TOKEN DELAY COUNTS)…: gives records back. With COUNTS 1 the delivery was an attempt.
+local function nack()
+	local _, _, wrong = state()
+	if wrong then
+		return wrong
+	end
+	local ids, mine = held_by(2, 4)
+	local back, delays, counted = {}, {}, {}
+	for i, id in ipairs(ids) do
+		if mine[i] then
+			back[#back + 1] = id
+			delays[#back] = tonumber(ARGV[4 * i])
+			counted[#back] = ARGV[4 * i + 1] == '1'
+		end
+	end
+	give_back(back, delays, counted)
+	return answer(mine)
+end
+
+-- extend LEASE (ID TOKEN)…: leases records for so many ms from now. A lease of 0 only asks.
+local function extend(lease)
+	local _, _, wrong = state()
+	if wrong then
+		return wrong
+	end
+	local ids, mine = held_by(3, 2)
+	local ends = {}
+	for i, id in ipairs(ids) do
+		if mine[i] and lease > 0 then
+			ends[#ends + 1] = text(now + lease)
+			ends[#ends + 1] = id
+		end
+	end
+	apply('ZADD', held, ends)
+	return answer(mine)
+end
+
+-- leave PREFIX CURSOR: gives back what is leased under tokens that begin with PREFIX, as if it had
+-- not been received. It looks at a part of the holders; the answer is where the next call goes on,
+-- and 0 at the end.
+local function leave(prefix, cursor)
+	local _, _, wrong = state()
+	if wrong then
+		return wrong
+	end
+	local page = redis.call('HSCAN', holders, cursor, 'COUNT', 1000)
+	local back, delays = {}, {}
+	for i = 1, #page[2], 2 do
+		if string.sub(page[2][i + 1], 1, #prefix) == prefix then
+			back[#back + 1] = page[2][i]
+			delays[#back] = 0
+		end
+	end
+	table.sort(back, sent_before)
+	give_back(back, delays, {})
+	return page[1]
+end
+
+-- repair CURSOR LONGEST: looks at a part of the records and puts those that are in no list where
+-- they belong, as after a key was deleted by hand: what has a holder counts as abandoned, the rest
+-- is visible. A lease that ends later than LONGEST ms from now, because the clock was set back, is
+-- shortened. The answer is where the next call goes on (0 at the end), and how many records were in
+-- no list.
+local function repair(cursor, longest)
+	local _, _, wrong = state()
+	if wrong then
+		return wrong
+	end
+	local page = redis.call('HSCAN', records, cursor, 'COUNT', SWEPT)
+	local ids, ends, visible = {}, {}, {}
+	for i = 1, #page[2], 2 do
+		ids[#ids + 1] = page[2][i]
+	end
+	for i, token in ipairs(look_up(holders, ids)) do
+		local at = redis.call('ZSCORE', held, ids[i])
+		if token and not at then
+			ends[#ends + 1], ends[#ends + 2] = text(now), ids[i]
+		elseif token and tonumber(at) > now + longest then
+			redis.call('ZADD', held, text(now + longest), ids[i])
+		elseif not at and not redis.call('LPOS', pending, ids[i]) then
+			visible[#visible + 1] = ids[i]
+		end
+	end
+	apply('ZADD', held, ends)
+	apply('RPUSH', pending, visible)
+	wake_one()
+	return {page[1], text(#ends / 2 + #visible)}
+end
+
+-- stats: the answer is the numbers of records that are visible, leased and delayed, of those that
+-- were ever sent, that expired, and whose body was missing; how many ms a record is kept (0: for
+-- ever), 1 if the mailbox removes what it keeps no longer, the age in ms of the first visible
+-- record (−1: none), and the time when the mailbox was made.
+local function stats()
+	local _, _, wrong = state()
+	if wrong then
+		return wrong
+	end
+	local leased = redis.call('HLEN', holders)
+	local own = redis.call('HMGET', counts, '@sent', '@expired', '@missing', '@keep', '@drop', '@born')
+	local first = redis.call('LINDEX', pending, 0)
+	local record = first and redis.call('HGET', records, first)
+	local age = record and now - tonumber(string.match(record, '^%d+')) or -1
+	return {
+		text(redis.call('LLEN', pending)), text(leased), text(redis.call('ZCARD', held) - leased),
+		own[1] or '0', own[2] or '0', own[3] or '0', own[4] or '0', own[5] or '0', text(age), own[6] or '',
+	}
+end
+
+-- purge MAX: removes up to MAX visible and then delayed records. The answer is how many.
+local function purge(max)
+	local _, _, wrong = state()
+	if wrong then
+		return wrong
+	end
+	local ids = redis.call('LPOP', pending, max) or {}
+	local waiting = redis.call('ZRANGE', held, 0, max + redis.call('HLEN', holders) - 1)
+	for i, token in ipairs(look_up(holders, waiting)) do
+		if not token and #ids < max then
+			ids[#ids + 1] = waiting[i]
+			redis.call('ZREM', held, waiting[i])
+		end
+	end
+	apply('HDEL', records, ids)
+	apply('HDEL', counts, ids)
+	return text(#ids)
+end
+
+-- browse FROM MAX: looks at visible records from a position on and leases none. The answer is for
+-- each record ID, body and counts.
+local function browse(from, max)
+	local _, _, wrong = state()
+	if wrong then
+		return wrong
+	end
+	local ids = redis.call('LRANGE', pending, from, from + max - 1)
+	local bodies, known, out = look_up(records, ids), look_up(counts, ids), {}
+	for i, id in ipairs(ids) do
+		if bodies[i] then
+			out[#out + 1], out[#out + 2], out[#out + 3] = id, bodies[i], known[i] or ''
+		end
+	end
+	return out
+end
+
+local verb = ARGV[1]
+if verb == 'send' then
+	return send()
+elseif verb == 'claim' then
+	return claim(tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
+elseif verb == 'ack' then
+	return ack()
+elseif verb == 'nack' then
+	return nack()
+elseif verb == 'extend' then
+	return extend(tonumber(ARGV[2]))
+elseif verb == 'create' then
+	return create(ARGV[2], ARGV[3])
+elseif verb == 'leave' then
+	return leave(ARGV[2], ARGV[3])
+elseif verb == 'repair' then
+	return repair(ARGV[2], tonumber(ARGV[3]))
+elseif verb == 'stats' then
+	return stats()
+elseif verb == 'purge' then
+	return purge(tonumber(ARGV[2]))
+elseif verb == 'browse' then
+	return browse(tonumber(ARGV[2]), tonumber(ARGV[3]))
+end
+return redis.error_reply('VERB this script has no verb ' .. tostring(verb))
