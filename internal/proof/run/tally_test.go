@@ -109,7 +109,7 @@ func TestLongestFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields("store/postgres broker/kafka store/sqlite broker broker/brokertest store store/itemdir store/lifecycle " +
+	want := strings.Fields("store/postgres broker/kafka store/sqlite broker/redis broker broker/brokertest store store/itemdir store/lifecycle " +
 		"store/memory store/storetest")
 	for i, name := range want {
 		want[i] = modulePrefix + name
