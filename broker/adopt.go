@@ -46,6 +46,9 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 		Generation: 1 + d.Redrives,
 		EnqueuedAt: d.Timestamp, EndedAt: d.LastFailed,
 	}
+	if m.EnqueuedAt.IsZero() { // not known, and not later than this
+		m.EnqueuedAt = d.FirstFailed
+	}
 	if r.Value == nil {
 		m.Headers = append(m.Headers, nixie.Header{Name: HeaderTombstone, Value: "true"})
 	}
@@ -122,7 +125,7 @@ func valid(f *nixie.Failure) bool {
 func (d *Death) fill(r *Record) {
 	at := clampTime(r.Timestamp)
 	d.Channel = cmp.Or(d.Channel, SourceOf(r.Channel))
-	if d.Timestamp.IsZero() {
+	if d.Timestamp.IsZero() && !r.Timestamp.IsZero() {
 		d.Timestamp = at
 	}
 	if d.LastFailed.IsZero() {

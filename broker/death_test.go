@@ -57,6 +57,8 @@ var written = []struct {
 		{"exception-type", "E"}, {"exception-message", "m"}, {"attempts", "3"}}, "t/1/4 handler E m 3 0"},
 	{"ad-hoc", [][2]string{{"x-original-topic", "t"}, {"x-retry-count", "3"}, {"x-dead-letter-reason", "because"}},
 		"t/-1/-1 unknown  because 3 0"},
+	{"job-queue", [][2]string{{"job-system", "rq"}, {"x-original-topic", "t"}, {"x-original-offset", "1700000000000"},
+		{"x-exception", "E"}, {"x-exception-message", "m"}, {"x-attempts", "3"}}, "t/-1/1700000000000 handler E m 3 0"},
 	{"", [][2]string{{"a", "b"}}, "orders/-1/-1 unknown   0 0"},
 }
 
@@ -96,7 +98,7 @@ func TestFormats(t *testing.T) {
 				t.Errorf("%s: %+v", w.format, b)
 			}
 			for _, h := range p.Headers {
-				if w.format != "" && !Ours(h.Name) && h.Name != "theirs" {
+				if w.format != "" && !Ours(h.Name) && h.Name != "theirs" && h.Name != "job-system" {
 					t.Errorf("%s: header %s is left", w.format, h.Name)
 				}
 			}

@@ -3,6 +3,7 @@ package broker
 // formats describe the headers of programs that put dead records on topics. A format whose headers
 // stay on a redriven record comes last. The names come from what each program publishes:
 //
+//   - job-queue: jobs that package broker/redis/foreign reads;
 //   - nixie: this package, and the sample of the dead letter channel pattern;
 //   - spring: Spring for Apache Kafka, KafkaHeaders and RetryTopicHeaders; the
 //     retry topics of 2.7 and later omit the dlt-;
@@ -15,6 +16,7 @@ package broker
 //   - wolverine: DeadLetterQueueConstants of Wolverine;
 //   - ad-hoc: headers that many programs write by hand.
 var formats = []format{
+	{name: "job-queue", markers: []string{"job-system"}, parts: ourParts},
 	{name: "nixie", markers: []string{HeaderLetterID, HeaderFailureReason, HeaderReason}, prefixes: []string{"x-nixie-"}, parts: ourParts},
 	{
 		name: "spring", binary: true, wrapper: "org.springframework.kafka.listener.ListenerExecutionFailedException",

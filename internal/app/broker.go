@@ -14,27 +14,22 @@ type Channel struct {
 	System string // as in an [nixie.Origin]
 	Name   string // of the topic; empty when the URL names none
 	Shown  string // the URL without user, password and what concerns the connection
+	Group  bool   // a consumer group remembers what was read
 
 	read    func(ctx context.Context, name string) (broker.Reader, error)
 	connect func() (Publisher, error)
 }
 
-// ParseChannel reads the URL of a broker: kafka://host:9092/topic, see [kafka.ParseURL]. It uses
-// user and password when the URL has none.
+// ParseChannel reads the URL of a broker: kafka://host:9092/topic, see [kafka.ParseURL], or
+// redis://host:6379/0?format=sidekiq. It uses user and password when the URL of Kafka has none.
 func ParseChannel(rawURL, user, password string) (Channel, error) {
 	switch scheme, _, _ := strings.Cut(rawURL, "://"); scheme {
 	case "kafka":
 		return parseKafka(rawURL, user, password)
 	case "redis", "rediss":
-		return parseRedis(rawURL)
+		return parseJobQueue(rawURL)
 	}
 	return Channel{}, nixie.Errorf(nixie.CodeInvalid, "broker %q: give a URL like kafka://host:9092/topic", Shown(rawURL))
-}
-
-// parseRedis reads redis://host:6379/0?format=…, or rediss:// for TLS.
-func parseRedis(rawURL string) (Channel, error) {
-	return Channel{}, nixie.Errorf(nixie.CodeInvalid, "broker %q: give a URL like kafka://host:9092/topic",
-		Shown(rawURL))
 }
 
 func parseKafka(rawURL, user, password string) (Channel, error) {
@@ -44,7 +39,7 @@ func parseKafka(rawURL, user, password string) (Channel, error) {
 	}
 	a.Login(user, password)
 	return Channel{
-		System: "kafka", Name: a.Topic, Shown: a.String(),
+		System: "kafka", Name: a.Topic, Shown: a.String(), Group: true,
 		read:    func(ctx context.Context, name string) (broker.Reader, error) { return kafka.Read(ctx, a, name) },
 		connect: func() (Publisher, error) { return kafka.Connect(a) },
 	}, nil

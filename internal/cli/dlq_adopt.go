@@ -46,7 +46,7 @@ func (a *adopting) run(ctx context.Context, url string) (err error) {
 		a.group = "nixie-adopt." + a.channel.Name
 	}
 	name := a.group
-	if a.again {
+	if a.again || !a.channel.Group {
 		name = ""
 	}
 	from, err := a.channel.Read(ctx, name)
@@ -86,7 +86,7 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 			}
 			err = errors.Join(err, a.add(ctx, letterfile.Record{
 				Letter:   broker.Adopted(a.channel.System, r, a.queue),
-				Position: fmt.Sprintf("topic %s, partition %d, offset %d", r.Channel, r.Partition, r.Offset),
+				Position: position(r),
 			}))
 			if err != nil {
 				break
@@ -104,6 +104,14 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 			return err
 		}
 	}
+}
+
+// position names a record in an error.
+func position(r *broker.Record) string {
+	if r.Partition < 0 {
+		return fmt.Sprintf("job %s in %s", r.MessageID, r.Channel)
+	}
+	return fmt.Sprintf("topic %s, partition %d, offset %d", r.Channel, r.Partition, r.Offset)
 }
 
 // rememberLimit bounds the call that remembers records that were taken in, also after an interrupt.

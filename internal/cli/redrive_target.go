@@ -224,11 +224,12 @@ func (t *redriveTarget) destined(ctx context.Context, o *office.Office, work *of
 		return err
 	}
 	for i := range letters {
-		if from := letters[i].Message.Origin; from != nil && from.System == "kafka" {
-			return usagef("letter %s came from topic %s: --to kafka://HOST sends it back there, "+
-				"--to queue puts it into queue %s of the store",
-				letters[i].ID, from.Channel, letters[i].Message.Queue)
+		from := letters[i].Message.Origin
+		if from == nil || app.WayBack(from.System) == "" {
+			continue
 		}
+		return usagef("letter %s came from %s of %s: --to %s sends it back there, --to queue puts it into queue %s of the store",
+			letters[i].ID, from.Channel, from.System, app.WayBack(from.System), letters[i].Message.Queue)
 	}
 	return nil
 }

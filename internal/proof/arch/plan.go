@@ -56,6 +56,7 @@ var plan = []room{
 	{path: "store/itemdir", floor: 3, kind: hidden, job: "leaf: one file per dead item"},
 	{path: "broker/kafka", floor: 3, kind: hidden, job: "leaf"},
 	{path: "broker/redis", floor: 3, kind: hidden, job: "leaf: mailboxes"},
+	{path: "broker/redis/foreign", floor: 3, kind: hidden, job: "leaf: dead jobs of job queues"},
 
 	{path: "office", floor: 4, kind: open, job: "everything an operator can do"},
 	{path: "internal/runner", floor: 4, kind: open, job: "a command for each item of a list"},

@@ -109,8 +109,8 @@ func TestLongestFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields("store/postgres broker/kafka store/sqlite broker/redis broker broker/brokertest store store/itemdir store/lifecycle " +
-		"store/memory store/storetest")
+	want := strings.Fields("store/postgres broker/kafka store/sqlite broker/redis broker/redis/foreign broker broker/brokertest store " +
+		"store/itemdir store/lifecycle store/memory store/storetest")
 	for i, name := range want {
 		want[i] = modulePrefix + name
 	}

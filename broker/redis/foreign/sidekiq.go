@@ -1,0 +1,138 @@
+package foreign
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/nixie-go/nixie"
+)
+
+// sidekiq reads the sets dead and retry of Sidekiq. An entry is a job in JSON, its score seconds.
+// The body of a letter is that JSON.
+type sidekiq struct {
+	keys
+	retry  bool
+	script *redis.Script
+}
+
+func newSidekiq(c Config) system { return &sidekiq{keys(c.Prefix), c.Retry, newScript(sidekiqBack)} }
+
+const sidekiqRetry = "retry"
+
+func (s *sidekiq) sets(context.Context, redis.UniversalClient) ([]deadSet, error) {
+	all := []deadSet{{key: s.of("dead")}}
+	if s.retry {
+		all = append(all, deadSet{key: s.of(sidekiqRetry)})
+	}
+	return all, nil
+}
+
+func (s *sidekiq) read(_ context.Context, _ redis.UniversalClient, set deadSet, entries []redis.Z) ([]job, error) {
+	jobs := make([]job, len(entries))
+	for i, e := range entries {
+		jobs[i] = sidekiqJob([]byte(e.Member.(string)), e.Score, set.key == s.of(sidekiqRetry))
+	}
+	return jobs, nil
+}
+
+// sidekiqJob reads a job. The score of a dead job tells its death, that of another one its next
+// attempt.
+func sidekiqJob(stored []byte, score float64, retried bool) job {
+	j := job{body: stored, score: seconds(score)}
+	f := object(stored)
+	if f == nil {
+		j.damage = "its entry is no JSON object"
+	}
+	j.id, j.queue, j.kind = f.text("jid"), f.text("queue"), f.text("class")
+	if j.id == "" {
+		j.id = unnamed(stored)
+	}
+	j.tell("job-wrapped", f.text("wrapped"))
+	if j.enqueued = f.moment("enqueued_at"); j.enqueued.IsZero() {
+		j.enqueued = f.moment("created_at")
+	}
+	j.firstFailed = f.moment("failed_at")
+	if j.death.FailedAt = f.moment("retried_at"); j.death.FailedAt.IsZero() {
+		j.death.FailedAt = j.firstFailed
+	}
+	if !retried {
+		j.death.FailedAt = moment(score)
+	}
+	if n, ok := f.number("retry_count"); ok { // the first failure makes it 0
+		j.attempts = bounded(n + 1)
+	}
+	j.death.Type, j.death.Text = f.text("error_class"), f.text("error_message")
+	j.death.Stack = sidekiqTrace(f["error_backtrace"])
+	return j
+}
+
+// sidekiqTrace reads a backtrace: a list, or the base64 of its compressed JSON.
+func sidekiqTrace(stored json.RawMessage) string {
+	var lines []string
+	if json.Unmarshal(stored, &lines) == nil {
+		return strings.Join(lines, "\n")
+	}
+	var packed string
+	if json.Unmarshal(stored, &packed) != nil {
+		return ""
+	}
+	data, err := base64.StdEncoding.DecodeString(packed)
+	if err != nil {
+		return ""
+	}
+	text, err := inflate(data)
+	if err != nil || json.Unmarshal(text, &lines) != nil {
+		return ""
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sidekiqBack sends a job to its queue, as the button Retry of Sidekiq does. If an operator changed
+// the job, its entry is the one of its score that has its ID.
+const sidekiqBack = `
+local set, queues, queue = K[1], K[2], K[3]
+local stored, changed, name, score, jid = A[1], A[2], A[3], A[4], A[5]
+if not (is(set, "zset") and is(queues, "set") and is(queue, "list")) then return "broken" end
+local entry = redis.call("ZSCORE", set, stored) and stored
+if not entry then
+  for _, other in ipairs(redis.call("ZRANGEBYSCORE", set, score, score)) do
+    if string.find(other, '"' .. jid .. '"', 1, true) then entry = other end
+  end
+end
+if not entry then return "gone" end
+redis.call("SADD", queues, name)
+redis.call("LPUSH", queue, changed)
+redis.call("ZREM", set, entry)
+return "sent"`
+
+func (s *sidekiq) back(_ context.Context, _ redis.UniversalClient, r *returning) (call, error) {
+	f := object(r.body)
+	if f == nil {
+		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s: the new body is no JSON object, which a job of sidekiq is", r.id)
+	}
+	var at any = r.now.UnixMilli()
+	if n, _ := f.number("enqueued_at"); n < firstMilli { // before Sidekiq 8
+		at = float64(r.now.UnixMilli()) / 1000
+	}
+	set := map[string]any{"enqueued_at": at, "queue": r.queue}
+	if n, ok := f.number("retry_count"); ok {
+		set["retry_count"] = bounded(n+1) - 2
+	}
+	for name, value := range set {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s: %s: %w", r.id, name, err)
+		}
+		f[name] = text
+	}
+	changed, err := json.Marshal(f)
+	if err != nil {
+		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s: %w", r.id, err)
+	}
+	return call{s.script, []string{r.set, s.of("queues"), s.of("queue:" + r.queue)},
+		[]any{r.body, changed, r.queue, r.score, r.id}}, nil
+}

@@ -1,0 +1,150 @@
+package foreign
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// fields are those of a JSON object. A field of another type than the one that is asked for is as
+// good as absent.
+type fields map[string]json.RawMessage
+
+// object reads a JSON object; nil is none.
+func object(text []byte) fields {
+	var f fields
+	if json.Unmarshal(text, &f) != nil {
+		return nil
+	}
+	return f
+}
+
+func (f fields) text(name string) string {
+	var s string
+	if json.Unmarshal(f[name], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func (f fields) number(name string) (n float64, ok bool) {
+	err := json.Unmarshal(f[name], &n)
+	return n, err == nil && f[name] != nil && string(f[name]) != "null"
+}
+
+// count reads a number of attempts; 0 is none.
+func (f fields) count(name string) int {
+	n, _ := f.number(name)
+	return bounded(n)
+}
+
+// moment reads a time in seconds or milliseconds since 1970; zero is none.
+func (f fields) moment(name string) time.Time {
+	n, _ := f.number(name)
+	return moment(n)
+}
+
+func (f fields) object(name string) fields { return object(f[name]) }
+
+// bounded makes a count of a number; 0 if it is none.
+func bounded(n float64) int {
+	if !(n > 0) {
+		return 0
+	}
+	return int(min(n, math.MaxInt32-1))
+}
+
+// firstMilli is the first number that is milliseconds since 1970 and not seconds.
+const firstMilli = 1e11
+
+// lastMilli is the end of the year 2261, after which a time is no time.
+const lastMilli = 9_214_646_399_000
+
+// moment makes a time of seconds or milliseconds since 1970, in whole milliseconds, which all
+// systems keep at least. Zero is none.
+func moment(n float64) time.Time {
+	if n < firstMilli {
+		n = math.Round(n * 1000)
+	}
+	if !(n >= 1 && n <= lastMilli) { // also not a number
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(n)).UTC()
+}
+
+// zoned reads a time as Python writes it in ISO 8601, as UTC if it names no zone.
+func zoned(text string) time.Time {
+	for _, layout := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return moment(float64(t.UnixMilli()))
+		}
+	}
+	return time.Time{}
+}
+
+// seconds writes the score of an entry, exactly.
+func seconds(score float64) string { return strconv.FormatFloat(score, 'g', -1, 64) }
+
+// maxInflated is the most bytes that compressed data may become.
+const maxInflated = 4 << 20
+
+var errInflated = errors.New("it inflates beyond 4 MiB")
+
+// inflate reads data compressed by zlib. A bomb is refused.
+func inflate(data []byte) ([]byte, error) {
+	r, err := zlib.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	out, err := io.ReadAll(io.LimitReader(r, maxInflated+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(out) > maxInflated:
+		return nil, errInflated
+	}
+	return out, nil
+}
+
+// exceptionLine matches the last part of a traceback of Python: the exception and its text.
+var exceptionLine = regexp.MustCompile(`^([A-Za-z_][\w.]*)(?:: ((?s:.*)))?$`)
+
+// pythonError finds the exception at the end of a traceback. Without one all of it is the text.
+func pythonError(trace string) (kind, text string) {
+	lines := strings.Split(strings.TrimRight(trace, "\n"), "\n")
+	last := -1
+	for n, line := range lines {
+		if strings.HasPrefix(line, `  File "`) {
+			last = n
+		}
+	}
+	if last < 0 {
+		return "", trace
+	}
+	for n := last + 1; n < len(lines); n++ {
+		if strings.HasPrefix(lines[n], " ") {
+			continue
+		}
+		if m := exceptionLine.FindStringSubmatch(strings.Join(lines[n:], "\n")); m != nil {
+			return m[1], m[2]
+		}
+		return "", strings.Join(lines[n:], "\n")
+	}
+	return "", ""
+}
+
+// globChars stand for other characters in patterns of Redis.
+var globChars = regexp.MustCompile(`[*?\[\]\\^]`)
+
+// escaped makes a text stand for itself in a pattern of Redis.
+func escaped(text string) string { return globChars.ReplaceAllString(text, `\$0`) }
+
+// parseScore reads a score as Redis writes it.
+func parseScore(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
