@@ -43,8 +43,9 @@ type Driver struct {
 	closed  sync.Once
 
 	// Only Receive uses these.
-	lostToken string    // of a claim without an answer: what it leased is given back
-	repaired  time.Time // when the mailbox was last looked through
+	lostToken   string    // of a claim without an answer: what it leased is given back
+	mailboxGone bool      // there was no mailbox at the last claim
+	repaired    time.Time // when the mailbox was last looked through
 }
 
 var (
@@ -85,7 +86,7 @@ func open(ctx context.Context, c Config, p *Publisher) (*Driver, error) {
 	if _, err := m.stats(ctx); err != nil {
 		return nil, err
 	}
-	d := &Driver{Publisher: p, mailbox: m, holder: newHolder(), clientName: c.ClientName, closing: make(chan struct{}), repaired: time.Now()}
+	d := &Driver{Publisher: p, mailbox: m, holder: newHolder(), clientName: c.ClientName, closing: make(chan struct{})}
 	d.waker = &waker{client: p.client, key: m.keys.wake()}
 	found, err := m.repair(ctx)
 	if found > 0 {
@@ -138,14 +139,18 @@ func (d *Driver) claim(ctx context.Context, want broker.Want) (got []broker.Reco
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callLimit) // an answer that is not read would lease records in vain
 	defer cancel()
-	if err := d.giveBackLost(ctx); err != nil {
+	if err := d.resume(ctx); err != nil {
 		return nil, 0, err
 	}
 	token := d.holder + strconv.FormatInt(d.calls.Add(1), 10) + ":"
 	out, err := d.mailbox.keys.list(ctx, d.client, "claim", min(want.Max, mostRecords), milliseconds(want.Lease), token)
 	if err != nil {
-		if err = explain(d.mailbox.act("receive from"), err); nixie.CodeOf(err) == nixie.CodeOutcomeUnknown {
+		err = explain(d.mailbox.act("receive from"), err)
+		switch nixie.CodeOf(err) {
+		case nixie.CodeOutcomeUnknown:
 			d.lostToken = token
+		case nixie.CodeNotFound:
+			d.mailboxGone = true
 		}
 		return nil, 0, err
 	}
@@ -170,15 +175,21 @@ func (d *Driver) claim(ctx context.Context, want broker.Want) (got []broker.Reco
 // claimHead is the number of fields before the records in the answer of claim.
 const claimHead = 4
 
-// giveBackLost gives back what a claim without an answer may have leased.
-func (d *Driver) giveBackLost(ctx context.Context) error {
-	if d.lostToken == "" {
-		return nil
+// resume goes on after a claim that failed: it gives back what a claim without an answer may have
+// leased, and learns when a mailbox that was gone was made again.
+func (d *Driver) resume(ctx context.Context) error {
+	if d.mailboxGone {
+		if _, err := d.mailbox.stats(ctx); err != nil {
+			return err
+		}
+		d.mailboxGone = false
 	}
-	if err := d.leave(ctx, d.lostToken); err != nil {
-		return err
+	if d.lostToken != "" {
+		if err := d.leave(ctx, d.lostToken); err != nil {
+			return err
+		}
+		d.lostToken = ""
 	}
-	d.lostToken = ""
 	return nil
 }
 

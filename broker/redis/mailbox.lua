@@ -28,7 +28,7 @@ local MOST_BYTES = 8388608 -- of the records of one claim, unless the first ones
 local SWEPT = 100 -- records that one call takes out of held
 
 local function text(number)
-	return string.format('%.0f', number)
+	return string.format('%d', number)
 end
 
 -- apply calls a command that takes many arguments, in parts that fit on the stack.
@@ -55,6 +55,9 @@ local function numbers(value)
 	return tonumber(deliveries or 0), tonumber(crashes or 0), tonumber(epoch or 0)
 end
 
+local keep, drop -- fields of the mailbox that state reads
+local came_back -- whether counts has any record
+
 -- state reads all keys, and so finds those of a wrong type. It returns how many records there are,
 -- how many of them are in a list, and what is wrong with the mailbox.
 local function state()
@@ -62,7 +65,14 @@ local function state()
 	local listed = redis.call('LLEN', pending) + redis.call('ZCARD', held)
 	redis.call('HLEN', holders)
 	redis.call('LLEN', wake)
-	local format = redis.call('HGET', counts, '@format')
+	local own, fields = redis.call('HMGET', counts, '@format', '@born', '@sent', '@keep', '@drop', '@expired', '@missing'), 0
+	for i = 1, 7 do
+		if own[i] then
+			fields = fields + 1
+		end
+	end
+	local format = own[1]
+	keep, drop, came_back = tonumber(own[4] or '0'), own[5] == '1', redis.call('HLEN', counts) > fields
 	if not format then
 		return all, listed, redis.error_reply('NOMAILBOX there is no such mailbox')
 	elseif format ~= FORMAT then
@@ -108,7 +118,7 @@ local function sweep()
 		if tokens[i] then
 			local deliveries, crashes, epoch = numbers(known[i])
 			changes[#changes + 1] = id
-			changes[#changes + 1] = string.format('%.0f %.0f %.0f', deliveries + 1, crashes + 1, epoch + 1)
+			changes[#changes + 1] = string.format('%d %d %d', deliveries + 1, crashes + 1, epoch + 1)
 			crashed[#crashed + 1] = id
 		else
 			delayed[#delayed + 1] = id
@@ -118,6 +128,7 @@ local function sweep()
 	apply('ZREM', held, due)
 	apply('HDEL', holders, crashed)
 	apply('HSET', counts, changes)
+	came_back = came_back or #crashed > 0
 	make_first(crashed)
 	apply('RPUSH', pending, delayed)
 end
@@ -125,14 +136,13 @@ end
 -- drop_expired removes visible records from the front that are kept no longer, if no receiver is to
 -- judge them.
 local function drop_expired()
-	local kept = redis.call('HMGET', counts, '@keep', '@drop')
-	if not kept[1] or kept[2] ~= '1' then
+	if keep == 0 or not drop then
 		return
 	end
 	for _ = 1, SWEPT do
 		local id = redis.call('LINDEX', pending, 0)
 		local record = id and redis.call('HGET', records, id)
-		if not id or record and tonumber(string.match(record, '^%d+')) + tonumber(kept[1]) > now then
+		if not id or record and tonumber(string.match(record, '^%d+')) + keep > now then
 			return
 		end
 		redis.call('LPOP', pending)
@@ -142,22 +152,31 @@ local function drop_expired()
 	end
 end
 
+-- last_sent finds the highest ID, for a mailbox whose counts were deleted: no ID is given twice.
+local function last_sent()
+	local last = 0
+	for _, id in ipairs(redis.call('HKEYS', records)) do
+		last = math.max(last, tonumber(id) or 0)
+	end
+	return text(last)
+end
+
 -- create KEEP DROP: makes the mailbox if it is not there. KEEP is how many ms a record is kept, 0
 -- for ever, and - to leave that as it is. With DROP 1 the mailbox itself removes what it keeps no
 -- longer; with 0 the receiver gets it and decides. The answer is 1 if the mailbox is new.
-local function create(keep, drop)
+local function create(to_keep, to_drop)
 	local _, _, wrong = state()
 	local new = wrong and string.find(wrong.err, '^NOMAILBOX')
 	if wrong and not new then
 		return wrong
 	end
 	if new then
-		redis.call('HSET', counts, '@format', FORMAT, '@born', time[1] .. '.' .. time[2])
+		redis.call('HSET', counts, '@format', FORMAT, '@born', time[1] .. '.' .. time[2], '@sent', last_sent())
 	end
-	if keep == '0' then
+	if to_keep == '0' then
 		redis.call('HDEL', counts, '@keep', '@drop')
-	elseif keep ~= '-' then
-		redis.call('HSET', counts, '@keep', keep, '@drop', drop)
+	elseif to_keep ~= '-' then
+		redis.call('HSET', counts, '@keep', to_keep, '@drop', to_drop)
 	end
 	return new and '1' or '0'
 end
@@ -170,11 +189,11 @@ local function send()
 	end
 	local n = (#ARGV - 1) / 2
 	local last = redis.call('HINCRBY', counts, '@sent', n)
-	local ids, visible, delayed, bodies = {}, {}, {}, {}
+	local ids, visible, delayed, bodies, sent = {}, {}, {}, {}, text(now) .. ':'
 	for i = 1, n do
 		local id, delay = text(last - n + i), tonumber(ARGV[2 * i])
 		ids[i] = id
-		bodies[2 * i - 1], bodies[2 * i] = id, text(now) .. ':' .. ARGV[2 * i + 1]
+		bodies[2 * i - 1], bodies[2 * i] = id, sent .. ARGV[2 * i + 1]
 		if delay > 0 then
 			delayed[#delayed + 1] = text(now + delay)
 			delayed[#delayed + 1] = id
@@ -201,21 +220,23 @@ local function claim(max, lease, token)
 	end
 	sweep()
 	drop_expired()
-	local out = {'-1', all > listed and '1' or '0', '0', redis.call('HGET', counts, '@keep') or '0'}
-	local taken, ends, missing, bytes = {}, {}, 0, 0
+	local out = {'-1', all > listed and '1' or '0', '0', text(keep)}
+	local taken, ends, missing, bytes, ending = {}, {}, 0, 0, text(now + lease)
+	local at, n = #out, 0
 	while max > 0 and bytes < MOST_BYTES do
 		local ids = redis.call('LPOP', pending, math.min(max, SWEPT))
 		if not ids or #ids == 0 then
 			break
 		end
-		local bodies, known = look_up(records, ids), look_up(counts, ids)
+		local bodies, known = look_up(records, ids), came_back and look_up(counts, ids) or {}
 		for i, id in ipairs(ids) do
 			local body = bodies[i]
 			if body then
 				bytes = bytes + #body
-				out[#out + 1], out[#out + 2], out[#out + 3] = id, body, known[i] or ''
-				taken[#taken + 1], taken[#taken + 2] = id, token
-				ends[#ends + 1], ends[#ends + 2] = text(now + lease), id
+				out[at + 1], out[at + 2], out[at + 3] = id, body, known[i] or ''
+				taken[2 * n + 1], taken[2 * n + 2] = id, token
+				ends[2 * n + 1], ends[2 * n + 2] = ending, id
+				at, n = at + 3, n + 1
 			else
 				missing = missing + 1
 			end
@@ -272,7 +293,9 @@ local function ack()
 		end
 	end
 	apply('HDEL', records, done)
-	apply('HDEL', counts, done)
+	if came_back then
+		apply('HDEL', counts, done)
+	end
 	apply('HDEL', holders, done)
 	apply('ZREM', held, done)
 	return answer(mine)
@@ -288,7 +311,7 @@ local function give_back(ids, delays, counted)
 			deliveries = deliveries + 1
 		end
 		changes[#changes + 1] = ids[i]
-		changes[#changes + 1] = string.format('%.0f %.0f %.0f', deliveries, crashes, epoch + 1)
+		changes[#changes + 1] = string.format('%d %d %d', deliveries, crashes, epoch + 1)
 		if delays[i] > 0 then
 			later[#later + 1] = text(now + delays[i])
 			later[#later + 1] = ids[i]
@@ -403,13 +426,13 @@ local function stats()
 		return wrong
 	end
 	local leased = redis.call('HLEN', holders)
-	local own = redis.call('HMGET', counts, '@sent', '@expired', '@missing', '@keep', '@drop', '@born')
+	local own = redis.call('HMGET', counts, '@sent', '@expired', '@missing', '@born')
 	local first = redis.call('LINDEX', pending, 0)
 	local record = first and redis.call('HGET', records, first)
 	local age = record and now - tonumber(string.match(record, '^%d+')) or -1
 	return {
 		text(redis.call('LLEN', pending)), text(leased), text(redis.call('ZCARD', held) - leased),
-		own[1] or '0', own[2] or '0', own[3] or '0', own[4] or '0', own[5] or '0', text(age), own[6] or '',
+		own[1] or '0', own[2] or '0', own[3] or '0', text(keep), drop and '1' or '0', text(age), own[4] or '',
 	}
 end
 

@@ -14,13 +14,19 @@ import (
 
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/brokertest"
+	"github.com/nixie-go/nixie/internal/proof/child"
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
 // server is the Redis of this package's tests.
 var server testservers.Redis
 
-func TestMain(m *testing.M) { os.Exit(testservers.WithRedis(m.Run, &server)) }
+func TestMain(m *testing.M) {
+	if args, is := child.Main(); is {
+		os.Exit(child.Code(consumeAsChild(args)))
+	}
+	os.Exit(testservers.WithRedis(m.Run, &server))
+}
 
 // fixture is a mailbox and one for its letters.
 type fixture struct {
@@ -40,7 +46,7 @@ func actual(t testing.TB) *fixture {
 
 func newFixture(t testing.TB, at Address) *fixture {
 	t.Helper()
-	at.Mailbox = fmt.Sprintf("t%d-%d", os.Getpid(), fixtures.Add(1))
+	at.Mailbox, at.ClientName = fmt.Sprintf("t%d-%d", os.Getpid(), fixtures.Add(1)), "test"
 	client, err := at.Client()
 	if err != nil {
 		t.Fatal(err)
@@ -99,20 +105,6 @@ func (f *fixture) Crash(t testing.TB, d broker.Driver) {
 		sleep(ctx, time.Millisecond)
 	}
 	f.endLeases(t, gone.holder)
-}
-
-// endLeases ends the leases of a holder.
-func (f *fixture) endLeases(t testing.TB, holder string) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	keys := keysOf(f.at.Mailbox)
-	for id, token := range f.client.HGetAll(ctx, keys[4]).Val() {
-		if len(token) >= len(holder) && token[:len(holder)] == holder {
-			if err := f.client.ZAddXX(ctx, keys[1], redis.Z{Score: 1, Member: id}).Err(); err != nil {
-				t.Error(err)
-			}
-		}
-	}
 }
 
 // Produce implements [brokertest.Fixture].

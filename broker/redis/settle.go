@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -53,6 +54,8 @@ func (d *Driver) each(ctx context.Context, verb string, records []*broker.Record
 		}
 		held, err := d.mailbox.keys.text(ctx, d.client, verb, args...)
 		switch {
+		case err != nil && strings.HasPrefix(err.Error(), "NOMAILBOX"):
+			held = strings.Repeat("0", end-begin) // the records are gone with their mailbox
 		case err != nil:
 			copy(errs[begin:end], repeated(explain(what, err), end-begin))
 		case len(held) != end-begin:
