@@ -5,16 +5,7 @@ package kafka
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -39,9 +30,9 @@ type secure struct {
 // newSecure starts one. Its users are app and, for SCRAM, scrammed.
 func newSecure(t *testing.T) *secure {
 	t.Helper()
-	s := &secure{host: freeAddress(t), hostCA: filepath.Join(t.TempDir(), "ca.pem")}
+	s := &secure{host: testservers.FreeAddress(t), hostCA: filepath.Join(t.TempDir(), "ca.pem")}
 	keys := filepath.Join(filepath.Dir(s.hostCA), "keys.pem")
-	certify(t, s.hostCA, keys)
+	testservers.Certify(t, s.hostCA, keys)
 	own := testservers.OwnKafka(t,
 		"listeners=PLAINTEXT://CLIENT,CONTROLLER://OTHER,SECURE://"+s.host,
 		"advertised.listeners=PLAINTEXT://CLIENT,SECURE://"+s.host,
@@ -63,47 +54,6 @@ func newSecure(t *testing.T) *secure {
 		}
 	}
 	return s
-}
-
-// freeAddress returns an address without a listener.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // nothing was written
-	return l.Addr().String()
-}
-
-// certify makes a certificate that signs itself.
-func certify(t *testing.T, certificate, keys string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	about := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "broker"}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter:    time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	both := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), public...)
-	for path, data := range map[string][]byte{certificate: public, keys: both} {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // at returns the address of the topic for a user, as one would type it.

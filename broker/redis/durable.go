@@ -14,7 +14,7 @@ import (
 func durable(ctx context.Context, c redis.UniversalClient, cfg Config) error {
 	info, err := c.Info(ctx, "server", "memory", "persistence").Result()
 	if err != nil {
-		return explain("look at the server", err)
+		return explainStart("look at the server", err, &cfg.Address)
 	}
 	if v := infoField(info, "redis_version"); olderThan(v, 6, 2) {
 		return nixie.Errorf(nixie.CodeInvalid, "the server is Redis %s: use 6.2 or later, or Valkey", v)

@@ -37,6 +37,7 @@ var answers = []struct {
 	{"NOREPLICAS", nixie.CodeUnavailable, "too few replicas are connected: see that they run"},
 	{"MOVED", nixie.CodeInvalid, "the server is a node of a cluster: add cluster=true to the URL"},
 	{"ERR unknown command", nixie.CodeInvalid, "the server is too old: use Redis 6.2 or Valkey"},
+	{"ERR This instance has cluster support disabled", nixie.CodeInvalid, "the server is no node of a cluster: leave cluster=true out of the URL"},
 	{"ERR DB index", nixie.CodeInvalid, "the server has no such database: correct db in the URL"},
 }
 
@@ -72,16 +73,19 @@ func explain(what string, err error) error {
 	return nixie.Errorf(code, "%s: %s%w", what, hint, err)
 }
 
-func closedError() error {
-	return nixie.Errorf(nixie.CodeUnavailable, "redis driver is %w", nixie.ErrClosed)
+// explainStart explains an error of the first call to a server, which changes nothing.
+func explainStart(what string, err error, at *Address) error {
+	explained := explain(what, err)
+	if nixie.CodeOf(explained) != nixie.CodeOutcomeUnknown {
+		return explained
+	}
+	hint := "the server closed the connection: if it speaks TLS at this port, write rediss://"
+	if at.TLS {
+		hint = "the server did not answer: if it does not speak TLS at this port, write redis://"
+	}
+	return nixie.Errorf(nixie.CodeUnavailable, "%s: %s: %w", what, hint, err)
 }
 
-// explainAll repeats one error for n records.
-func explainAll(what string, err error, n int) []error {
-	errs := make([]error, n)
-	err = explain(what, err)
-	for i := range errs {
-		errs[i] = err
-	}
-	return errs
+func closedError() error {
+	return nixie.Errorf(nixie.CodeUnavailable, "redis driver is %w", nixie.ErrClosed)
 }

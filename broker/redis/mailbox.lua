@@ -81,6 +81,12 @@ local function state()
 	return all, listed, nil
 end
 
+-- spare_memory lets the rest of the call write although the memory of the server is full: a script
+-- that has removed something may go on. What was accepted has to be finished even then.
+local function spare_memory()
+	redis.call('ZREM', held, '')
+end
+
 -- wake_one wakes a receiver that waits, if there is something for it.
 local function wake_one()
 	if redis.call('EXISTS', wake) == 0 and redis.call('LLEN', pending) > 0 then
@@ -218,6 +224,7 @@ local function claim(max, lease, token)
 	if wrong then
 		return wrong
 	end
+	spare_memory()
 	sweep()
 	drop_expired()
 	local out = {'-1', all > listed and '1' or '0', '0', text(keep)}
@@ -319,6 +326,7 @@ local function give_back(ids, delays, counted)
 			first[#first + 1] = ids[i]
 		end
 	end
+	spare_memory()
 	apply('HSET', counts, changes)
 	apply('HDEL', holders, ids)
 	apply('ZREM', held, first)
@@ -360,6 +368,7 @@ local function extend(lease)
 			ends[#ends + 1] = id
 		end
 	end
+	spare_memory()
 	apply('ZADD', held, ends)
 	return answer(mine)
 end
@@ -397,6 +406,7 @@ local function repair(cursor, longest)
 	end
 	local page = redis.call('HSCAN', records, cursor, 'COUNT', SWEPT)
 	local ids, ends, visible = {}, {}, {}
+	spare_memory()
 	for i = 1, #page[2], 2 do
 		ids[#ids + 1] = page[2][i]
 	end
