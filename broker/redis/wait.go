@@ -24,7 +24,7 @@ func (w *waker) wait(ctx context.Context, limit time.Duration) {
 	w.mu.Lock()
 	if w.blocked == nil {
 		w.blocked = make(chan struct{})
-		go w.block(w.blocked)
+		go w.block(w.blocked) //nolint:gosec // it goes on when its caller leaves
 	}
 	woken := w.blocked
 	w.mu.Unlock()
@@ -47,7 +47,7 @@ func (w *waker) block(done chan struct{}) {
 	w.mu.Lock()
 	w.blocked = nil
 	w.mu.Unlock()
-	if err != nil && err != redis.Nil { //nolint:errorlint // the client returns it as it is
+	if err != nil && err != redis.Nil {
 		sleep(ctx, poll) // the next claim tells what is wrong
 	}
 	close(done)

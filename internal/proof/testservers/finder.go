@@ -77,6 +77,10 @@ var servers = []wanted{
 		without:  "broker/kafka is tested on a double only",
 	},
 	{
+		name: PythonClient, installed: []string{"usr/lib/python3/dist-packages/redis/__init__.py"},
+		without: "mailboxes are not shared with a program in Python",
+	},
+	{
 		name: "promtool", programs: []string{"promtool"}, asks: "--version",
 		without: "alerts and metrics are read by our own parsers only",
 	},
@@ -85,6 +89,9 @@ var servers = []wanted{
 		without: "tests run without the race detector",
 	},
 }
+
+// PythonClient is the name of a client library, which is used as a server is.
+const PythonClient = "Redis client of Python"
 
 // Compiler is the name of the server that the race detector needs.
 const Compiler = "C compiler"
