@@ -83,8 +83,18 @@ type Want struct {
 type Return struct {
 	Record *Record
 	Delay  time.Duration
-	Counts bool // this delivery counts as an earlier one; not if the record was given back unused
+	As     Given
 }
+
+// Given tells how a record was given back.
+type Given byte
+
+// How a record is given back.
+const (
+	Unused   Given = iota // no worker has begun it: nothing counts
+	Released              // a worker released it: it counts as a delivery
+	Failed                // it failed: it counts as a delivery and as an attempt
+)
 
 // Recycler is an optional ability of a driver: it uses the memory of records again.
 type Recycler interface {
@@ -189,7 +199,8 @@ type Record struct {
 	Epoch           int64    // grows each time the channel or partition changes hands, up to 2²³
 	Crashes         int      // holders that vanished with it, as far as the driver can tell
 	Alone           bool     // the last two of those had nothing else in hand: see [lease.AloneTwice]
-	PriorDeliveries int      // deliveries before this one that count, crashes included; see [Return]
+	PriorDeliveries int      // deliveries before this one that ended as attempts, crashes included; see [Return]
+	Releases        int      // deliveries before this one that were [Released]
 
 	Receipt any // for the driver's own use
 }

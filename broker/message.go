@@ -56,8 +56,8 @@ func (i *item) fill(to *newDelivery, f *Features, queue string, now time.Time) {
 		}
 	}
 	m.State, m.Generation, m.EnqueuedAt, m.FirstReceivedAt = nixie.Leased, 1, at, now
-	m.Crashes, m.Deliveries = totalCrashes(r), max(r.PriorDeliveries, r.Crashes)
-	m.Attempts = m.Deliveries - r.Crashes // of retries that the broker kept: it counts no release
+	attempts := max(r.PriorDeliveries, r.Crashes)
+	m.Crashes, m.Deliveries, m.Attempts = totalCrashes(r), attempts+r.Releases, attempts-r.Crashes
 	i.remember(nil, m.Attempts)
 	if len(r.Headers) > 0 {
 		m.Headers = inbound(r.Headers)

@@ -156,7 +156,11 @@ func (s *Source) acknowledge(ctx context.Context, k *scratch, all []*openSettlem
 		switch {
 		case v.err != nil || v.then == toKeep:
 		case v.then == toNack:
-			back = append(back, Return{v.item.record, v.st.Delay, v.st.Verb == nixie.Retry})
+			as := Failed
+			if v.st.Verb == nixie.Release {
+				as = Released
+			}
+			back = append(back, Return{v.item.record, v.st.Delay, as})
 		default:
 			k.acked = append(k.acked, v.item.record)
 		}

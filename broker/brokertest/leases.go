@@ -109,6 +109,29 @@ func retriesEnd(t *testing.T, fixture Fixture) {
 	}
 }
 
+// R14: a release costs no attempt, and a loop of releases ends by the bound on deliveries.
+func releasesEnd(t *testing.T, fixture Fixture) {
+	const most = 7
+	fixture.Produce(t, numbered(fixture, 1)...)
+	var mu sync.Mutex
+	var seen []string
+	plan := workerPlan{policy: policy.Config{MaxAttempts: 2, MaxDeliveries: most}, handle: func(_ context.Context, d *nixie.Delivery) error {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, fmt.Sprint(d.Attempts, d.Deliveries))
+		if len(seen) > 2*most {
+			return nixie.Permanent(errBoom)
+		}
+		return nixie.Verdict(nixie.Release, errBoom)
+	}}
+	s := begin(t, join(t, fixture), plan)
+	s.until(t, "it is dead", func() bool { return s.settled[nixie.Bury] == 1 })
+	s.end(t)
+	if fmt.Sprint(seen) != "[1 1 1 2 1 3 1 4 1 5 1 6 1 7]" {
+		t.Errorf("attempts and deliveries %v", seen)
+	}
+}
+
 // A record that vanished with a holder is judged once by the next one, and then it runs.
 func judgedOnce(t *testing.T, fixture Fixture) {
 	fixture.Produce(t, numbered(fixture, 1)...)

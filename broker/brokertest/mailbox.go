@@ -126,10 +126,14 @@ func (b *Mailbox) abandon(l *letter) {
 }
 
 // giveBack takes a record from a holder that returns it.
-func (b *Mailbox) giveBack(l *letter, delay time.Duration, counts bool) {
+func (b *Mailbox) giveBack(l *letter, delay time.Duration, as broker.Given) {
 	l.holder, l.due = nil, time.Now().Add(delay)
-	if !counts && !b.kind.CountsAll {
-		l.record.PriorDeliveries--
+	if as == broker.Failed || b.kind.CountsAll {
+		return
+	}
+	l.record.PriorDeliveries--
+	if as == broker.Released {
+		l.record.Releases++
 	}
 }
 
@@ -253,7 +257,7 @@ func (d *MailboxDriver) Nack(_ context.Context, list []broker.Return) []error {
 		records[n] = list[n].Record
 	}
 	return d.each(records, func(n int, l *letter) {
-		d.box.giveBack(l, list[n].Delay, list[n].Counts)
+		d.box.giveBack(l, list[n].Delay, list[n].As)
 		d.box.announce()
 	})
 }
@@ -313,6 +317,6 @@ func (d *MailboxDriver) Close(context.Context) error {
 	if d.gone {
 		return errGone()
 	}
-	d.box.leave(d, func(l *letter) { d.box.giveBack(l, 0, false) })
+	d.box.leave(d, func(l *letter) { d.box.giveBack(l, 0, broker.Unused) })
 	return nil
 }

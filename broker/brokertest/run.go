@@ -40,6 +40,7 @@ func Run(t *testing.T, h Harness) {
 		{"CrashLoopsEnd", crashLoopsEnd},
 		{"InnocentsSucceed", innocentsSucceed},
 		{"RetriesWithoutDelayEnd", retriesEnd},
+		{"ReleasesEnd", releasesEnd},
 		{"JudgedOnceThenRun", judgedOnce},
 		{"LettersKnowTheirFailures", lettersKnow},
 		{"LettersKnowTheirFailuresOnStages", lettersOfStagesKnow},
@@ -313,7 +314,7 @@ func givenBack(t *testing.T, fixture Fixture) {
 	fixture.Produce(t, numbered(fixture, 3)...)
 	got := receive(t, d, 3)
 	all(t, d.Nack(t.Context(), []broker.Return{
-		{Record: got[0]}, {Record: got[1], Counts: true}, {Record: got[2], Delay: f.MaxDelay, Counts: true},
+		{Record: got[0], As: broker.Released}, {Record: got[1], As: broker.Failed}, {Record: got[2], Delay: f.MaxDelay, As: broker.Failed},
 	}))
 	n := 2
 	if f.MaxDelay == 0 {
@@ -324,8 +325,10 @@ func givenBack(t *testing.T, fixture Fixture) {
 		if f.CountsAll {
 			want = 1
 		}
-		if again.PriorDeliveries != want || again.Crashes > 0 {
-			t.Errorf("%q: %d deliveries before, want %d; %d crashes", again.Value, again.PriorDeliveries, want, again.Crashes)
+		released := 1 - want
+		if again.PriorDeliveries != want || again.Releases != released || again.Crashes > 0 {
+			t.Errorf("%q: %d deliveries before, want %d; %d releases, want %d; %d crashes", again.Value, again.PriorDeliveries, want,
+				again.Releases, released, again.Crashes)
 		}
 	}
 	if again, err := d.Receive(t.Context(), broker.Want{Max: 1, Lease: timeout}); len(again) > 0 || err != nil {

@@ -102,7 +102,7 @@ func TestFullServer(t *testing.T) {
 	if errs := d.Extend(t.Context(), pointers(got), time.Hour); errs[0] != nil {
 		t.Error(errs)
 	}
-	if errs := d.Nack(t.Context(), []broker.Return{{Record: &got[0], Counts: true}}); errs[0] != nil {
+	if errs := d.Nack(t.Context(), []broker.Return{{Record: &got[0], As: broker.Failed}}); errs[0] != nil {
 		t.Error(errs)
 	}
 	for _, err := range d.Ack(t.Context(), pointers(got[1:])) {

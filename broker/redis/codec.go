@@ -105,8 +105,9 @@ func (m *mailbox) record(id, stored, counts string, into *broker.Record) {
 		return
 	}
 	deliveries, rest, _ := strings.Cut(counts, " ")
-	crashes, epoch, _ := strings.Cut(rest, " ")
-	into.PriorDeliveries, into.Crashes = number(deliveries), number(crashes)
+	crashes, rest, _ := strings.Cut(rest, " ")
+	releases, epoch, _ := strings.Cut(rest, " ")
+	into.PriorDeliveries, into.Crashes, into.Releases = number(deliveries), number(crashes), number(releases)
 	into.Epoch = int64(number(epoch) & epochMask)
 	into.Alone = lease.AloneTwice(1, into.Crashes-1) // the source runs suspects one at a time
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // One record of a thousand kills its consumer. It alone becomes a letter, and all others succeed.
-func TestInnocents(t *testing.T) {
+func TestR13_Innocents(t *testing.T) {
 	t.Parallel()
 	const records, killer, parallel, most = 1000, 300, 8, 8
 	f := actual(t)

@@ -10,8 +10,9 @@
 --   pending  nixie:{NAME}:pending   list of IDs, the next one first
 --   held     nixie:{NAME}:held      sorted set of IDs by a time in ms since 1970
 --   records  nixie:{NAME}:records   hash of ID to the time of sending in ms, a colon, and the record
---   counts   nixie:{NAME}:counts    hash of ID to "deliveries crashes epoch", of records that came
---                                   back; and of the mailbox's own fields, which begin with @
+--   counts   nixie:{NAME}:counts    hash of ID to "deliveries crashes releases epoch", of records that
+--                                   came back; and of the mailbox's own fields, which begin with @.
+--                                   Deliveries are those that were attempts; epoch counts all
 --   holders  nixie:{NAME}:holders   hash of ID to the token of its lease
 --   wake     nixie:{NAME}:wake      list of at most one element, on which receivers block
 --
@@ -51,8 +52,13 @@ end
 
 -- numbers reads the counts of a record.
 local function numbers(value)
-	local deliveries, crashes, epoch = string.match(value or '', '^(%d+) (%d+) (%d+)$')
-	return tonumber(deliveries or 0), tonumber(crashes or 0), tonumber(epoch or 0)
+	local deliveries, crashes, releases, epoch = string.match(value or '', '^(%d+) (%d+) (%d+) (%d+)$')
+	return tonumber(deliveries or 0), tonumber(crashes or 0), tonumber(releases or 0), tonumber(epoch or 0)
+end
+
+-- written is how counts has them.
+local function written(deliveries, crashes, releases, epoch)
+	return string.format('%d %d %d %d', deliveries, crashes, releases, epoch)
 end
 
 local keep, drop -- fields of the mailbox that state reads
@@ -122,9 +128,9 @@ local function sweep()
 	local crashed, delayed, changes = {}, {}, {}
 	for i, id in ipairs(due) do
 		if tokens[i] then
-			local deliveries, crashes, epoch = numbers(known[i])
+			local deliveries, crashes, releases, epoch = numbers(known[i])
 			changes[#changes + 1] = id
-			changes[#changes + 1] = string.format('%d %d %d', deliveries + 1, crashes + 1, epoch + 1)
+			changes[#changes + 1] = written(deliveries + 1, crashes + 1, releases, epoch + 1)
 			crashed[#crashed + 1] = id
 		else
 			delayed[#delayed + 1] = id
@@ -308,17 +314,19 @@ local function ack()
 	return answer(mine)
 end
 
--- give_back returns leased records. Lists are of IDs, of delays in ms and of whether the delivery
--- counts.
-local function give_back(ids, delays, counted)
+-- give_back returns leased records. Lists are of IDs, of delays in ms and of how they are given
+-- back: 0 unused, 1 released, 2 failed.
+local function give_back(ids, delays, as)
 	local first, later, changes = {}, {}, {}
 	for i, known in ipairs(look_up(counts, ids)) do
-		local deliveries, crashes, epoch = numbers(known)
-		if counted[i] then
+		local deliveries, crashes, releases, epoch = numbers(known)
+		if as[i] == '1' then
+			releases = releases + 1
+		elseif as[i] == '2' then
 			deliveries = deliveries + 1
 		end
 		changes[#changes + 1] = ids[i]
-		changes[#changes + 1] = string.format('%d %d %d', deliveries, crashes, epoch + 1)
+		changes[#changes + 1] = written(deliveries, crashes, releases, epoch + 1)
 		if delays[i] > 0 then
 			later[#later + 1] = text(now + delays[i])
 			later[#later + 1] = ids[i]
@@ -335,22 +343,23 @@ local function give_back(ids, delays, counted)
 	wake_one()
 end
 
--- nack (ID TOKEN DELAY COUNTS)…: gives records back. With COUNTS 1 the delivery was an attempt.
+-- nack (ID TOKEN DELAY AS)…: gives records back, as 0 unused, 1 released (a delivery that was no
+-- attempt) or 2 failed.
 local function nack()
 	local _, _, wrong = state()
 	if wrong then
 		return wrong
 	end
 	local ids, mine = held_by(2, 4)
-	local back, delays, counted = {}, {}, {}
+	local back, delays, as = {}, {}, {}
 	for i, id in ipairs(ids) do
 		if mine[i] then
 			back[#back + 1] = id
 			delays[#back] = tonumber(ARGV[4 * i])
-			counted[#back] = ARGV[4 * i + 1] == '1'
+			as[#back] = ARGV[4 * i + 1]
 		end
 	end
-	give_back(back, delays, counted)
+	give_back(back, delays, as)
 	return answer(mine)
 end
 

@@ -21,11 +21,7 @@ func (d *Driver) Nack(ctx context.Context, list []broker.Return) []error {
 		records[n] = list[n].Record
 	}
 	return d.each(ctx, "nack", records, 2, func(args []any, n int) []any {
-		counts := "0"
-		if list[n].Counts {
-			counts = "1"
-		}
-		return append(args, milliseconds(list[n].Delay), counts)
+		return append(args, milliseconds(list[n].Delay), int(list[n].As))
 	})
 }
 
