@@ -31,8 +31,9 @@ func callAll(o *nixie.Observer, d *nixie.Delivery) {
 	o.Breaker(nixie.BreakerChange{})
 }
 
-// An observer that is not there costs nothing: an event of one is a call of an empty function, and no more.
-// What such a call takes is measured in the same moment, for the machine may be busy; an idle one needs 2 ns.
+// An observer that is not there costs nothing: an event of one is a call of an empty function, and
+// no more. The test measures such a call in the same moment, because the machine may be busy; an
+// idle one needs 2 ns.
 func TestNoObserverCostsNothing(t *testing.T) {
 	d := &nixie.Delivery{}
 	empty := &struct {

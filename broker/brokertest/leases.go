@@ -115,7 +115,8 @@ func releasesEnd(t *testing.T, fixture Fixture) {
 	fixture.Produce(t, numbered(fixture, 1)...)
 	var mu sync.Mutex
 	var seen []string
-	plan := workerPlan{policy: policy.Config{MaxAttempts: 2, MaxDeliveries: most}, handle: func(_ context.Context, d *nixie.Delivery) error {
+	bounds := policy.Config{MaxAttempts: 2, MaxDeliveries: most}
+	plan := workerPlan{policy: bounds, handle: func(_ context.Context, d *nixie.Delivery) error {
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, fmt.Sprint(d.Attempts, d.Deliveries))

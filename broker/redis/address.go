@@ -138,8 +138,8 @@ const (
 // Client makes a client that never sends a command twice by itself.
 func (a Address) Client() (redis.UniversalClient, error) {
 	o := &redis.UniversalOptions{
-		Addrs: a.Servers, Username: a.User, Password: a.Password, DB: a.DB, IsClusterMode: a.Cluster, ClientName: cmp.Or(a.ClientName, "nixie"),
-		MaxRetries: -1, DialerRetries: 1, DialTimeout: dialLimit, ReadTimeout: callLimit, WriteTimeout: callLimit,
+		Addrs: a.Servers, Username: a.User, Password: a.Password, DB: a.DB, IsClusterMode: a.Cluster,
+		ClientName: cmp.Or(a.ClientName, "nixie"), MaxRetries: -1, DialerRetries: 1, DialTimeout: dialLimit, ReadTimeout: callLimit, WriteTimeout: callLimit,
 		ContextTimeoutEnabled: true, ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
 	}
 	if a.TLS {

@@ -89,8 +89,8 @@ func cutField(text string) (field []byte, rest string, ok bool) {
 	return []byte(rest[:n]), rest[n:], true
 }
 
-// HeaderDamage explains a record that another program wrote in a wrong form. Its value is what lies
-// in the mailbox.
+// HeaderDamage is added to a record that another program wrote in a wrong form, and tells why. The
+// value of the record is then all that lies in the mailbox.
 const HeaderDamage = "x-nixie-damage"
 
 // record makes a record of what the script tells of it.

@@ -18,7 +18,8 @@ func TestWireFormat(t *testing.T) {
 	}{
 		{broker.Publication{}, "1-:-:"},
 		{broker.Publication{Key: []byte{}, Value: []byte("a:b")}, "10:3:a:b"},
-		{broker.Publication{Key: []byte("k"), Headers: []broker.RecordHeader{{Name: "n", Value: []byte("v")}, {Name: ""}}}, "11:k-:1:n1:v0:-:"},
+		{broker.Publication{Key: []byte("k"), Headers: []broker.RecordHeader{{Name: "n", Value: []byte("v")}, {Name: ""}}},
+			"11:k-:1:n1:v0:-:"},
 	} {
 		if got := string(encode(&c.p)); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

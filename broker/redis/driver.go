@@ -129,7 +129,7 @@ func (d *Driver) Receive(ctx context.Context, want broker.Want) ([]broker.Record
 	}
 }
 
-// poll is how often a receiver looks although it was not woken.
+// A receiver looks once in this time although it was not woken.
 const poll = 200 * time.Millisecond
 
 // claim leases what is visible now. It returns when to look again.

@@ -13,8 +13,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// answers are what a server says, or a client, and what to do about it. The first prefix that fits
-// decides.
+// answers lists errors of servers, and what to do about each. The first prefix that fits decides.
 var answers = []struct {
 	begins string
 	code   nixie.Code
@@ -37,7 +36,8 @@ var answers = []struct {
 	{"NOREPLICAS", nixie.CodeUnavailable, "too few replicas are connected: see that they run"},
 	{"MOVED", nixie.CodeInvalid, "the server is a node of a cluster: add cluster=true to the URL"},
 	{"ERR unknown command", nixie.CodeInvalid, "the server is too old: use Redis 6.2 or Valkey"},
-	{"ERR This instance has cluster support disabled", nixie.CodeInvalid, "the server is no node of a cluster: leave cluster=true out of the URL"},
+	{"ERR This instance has cluster support disabled", nixie.CodeInvalid,
+		"the server is no node of a cluster: leave cluster=true out of the URL"},
 	{"ERR DB index", nixie.CodeInvalid, "the server has no such database: correct db in the URL"},
 }
 
@@ -60,7 +60,8 @@ func explain(what string, err error) error {
 	case errors.Is(err, redis.ErrClosed):
 		return closedError()
 	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.UnknownAuthorityError)):
-		code, hint = nixie.CodeDenied, "the server's certificate is not trusted: give the certificate of its authority as ca=FILE in the URL: "
+		code, hint = nixie.CodeDenied,
+			"the server's certificate is not trusted: give the certificate of its authority as ca=FILE in the URL: "
 	case errors.As(err, new(tls.RecordHeaderError)):
 		code, hint = nixie.CodeUnavailable, "the server does not speak TLS at this port: write redis://, or name the right port: "
 	case errors.As(err, &op) && op.Op == "dial":

@@ -61,7 +61,8 @@ func TestR13_Innocents(t *testing.T) {
 	}
 	t.Logf("\n%s", table.String())
 	letters := f.distinct(t)
-	if len(letters) != 1 || string(letters[0].Value) != fmt.Sprint(poison, " ", killer) || header(&letters[0], broker.HeaderReason) != "poison" {
+	if len(letters) != 1 || string(letters[0].Value) != fmt.Sprint(poison, " ", killer) ||
+		header(&letters[0], broker.HeaderReason) != "poison" {
 		t.Errorf("%d letters: %+v", len(letters), letters)
 	}
 	if len(l.times) != records-1 {
@@ -69,8 +70,8 @@ func TestR13_Innocents(t *testing.T) {
 	}
 }
 
-// The letter of a message that failed four times has four failures, and its steps, though the record
-// that waited was a new one each time.
+// The letter of a message that failed four times has four failures, and its steps, though the
+// record that waited was a new one each time.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	const attempts = 4

@@ -18,7 +18,7 @@ type act struct {
 	verb, id, token string
 }
 
-// lineState is what a mailbox knows of one record: the token of its lease (empty: it is visible),
+// lineState describes one record: the token of its lease (empty: it is visible),
 // whether the lease has ended, and whether the record is gone.
 type lineState struct {
 	token      string
@@ -85,7 +85,7 @@ func (h *history) note(client int, called int64, a act, worked bool) {
 
 func (h *history) now() int64 { return int64(time.Since(h.began)) }
 
-// Each record has one holder at a time, whatever several receivers do at once, and leases that end
+// Each record has one holder at a time, though several receivers work at once and leases end
 // meanwhile.
 func TestOneHolderAtATime(t *testing.T) {
 	t.Parallel()

@@ -221,7 +221,7 @@ local function send()
 	return ids
 end
 
--- claim MAX LEASE TOKEN: leases visible records for so many ms. The answer is the time in ms until
+-- claim MAX LEASE TOKEN: leases visible records for LEASE ms. The answer is the time in ms until
 -- another record becomes visible (−1: none), 1 if records are in no list and the mailbox needs
 -- repair, how many IDs had no record, how many ms a record is kept (0: for ever), and for each
 -- record ID, body and counts.
@@ -363,7 +363,7 @@ local function nack()
 	return answer(mine)
 end
 
--- extend LEASE (ID TOKEN)…: leases records for so many ms from now. A lease of 0 only asks.
+-- extend LEASE (ID TOKEN)…: leases records for LEASE ms from now. A lease of 0 only asks.
 local function extend(lease)
 	local _, _, wrong = state()
 	if wrong then

@@ -33,7 +33,8 @@ func TestPythonExchange(t *testing.T) {
 		t.Errorf("the IDs are %q", ids)
 	}
 	got := take(t, d, 2)
-	if r := got[1]; string(r.Value) != "Überweisung 2" || string(r.Key) != "python" || header(&r, "from") != "python" || r.MessageID != "2" {
+	if r := got[1]; string(r.Value) != "Überweisung 2" || string(r.Key) != "python" || header(&r, "from") != "python" ||
+		r.MessageID != "2" {
 		t.Errorf("%+v", r)
 	}
 	for _, err := range d.Ack(t.Context(), pointers(got)) {
@@ -41,7 +42,7 @@ func TestPythonExchange(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	f.Produce(t, broker.Publication{Channel: f.at.Mailbox, Value: []byte("answer"), Headers: []broker.RecordHeader{{Name: "to", Value: nil}}})
+	f.Produce(t, broker.Publication{Channel: f.at.Mailbox, Value: []byte("answer"), Headers: []broker.RecordHeader{{Name: "to"}}})
 	var r struct {
 		ID, Value string
 		Key       *string

@@ -6,21 +6,22 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Script is what a mailbox does, in the language of the server. Each call of it is one step that
-// happens as a whole or not at all. docs/redis.md tells how other programs use it.
+// Script has all that a mailbox does, in the language of the server. Each call of it is one step,
+// which happens as a whole or not at all. docs/redis.md tells how other programs use it.
 //
 //go:embed mailbox.lua
 var Script string
 
 // scriptName is the name under which the server keeps the script.
-var scriptName = func() string {
+var scriptName = sync.OnceValue(func() string {
 	sum := sha1.Sum([]byte(Script)) //nolint:gosec // Redis names scripts by it
 	return hex.EncodeToString(sum[:])
-}()
+})
 
 // keys are those of one mailbox, as the script wants them.
 type keys []string
@@ -62,7 +63,7 @@ func unknownScript(err error) bool { return err != nil && strings.HasPrefix(err.
 // arguments makes the arguments of a command that runs a verb.
 func (k keys) arguments(verb string, room int) []any {
 	args := make([]any, 0, 4+len(k)+room)
-	args = append(args, "evalsha", scriptName, len(k))
+	args = append(args, "evalsha", scriptName(), len(k))
 	for _, key := range k {
 		args = append(args, key)
 	}

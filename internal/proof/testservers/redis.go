@@ -122,8 +122,8 @@ func (r *Redis) start(ctx context.Context, m Machine) error {
 	return nil
 }
 
-// runRedis starts a server, as a part of scripts whose first argument is its folder and whose others
-// are its program and options.
+// runRedis starts a server, as a part of scripts whose first argument is its folder and whose
+// others are its program and options.
 const runRedis = `folder=$1; shift; "$@" >>"$folder/server.log" 2>&1 </dev/null & echo $! >pid; set -- "$folder"; `
 
 func (r *Redis) script(text string) *exec.Cmd {
