@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -23,6 +24,8 @@ type Config struct {
 	Format string // one of [Formats]
 	Prefix string // of the keys in Redis, without the colon after it
 	Retry  bool   // Sidekiq only: read the set retry too, whose jobs Sidekiq itself tries again
+
+	Clock func() time.Time // default time.Now
 }
 
 // system knows how one job queue keeps its jobs.

@@ -20,6 +20,7 @@ type Publisher struct {
 	client redis.UniversalClient
 	format string
 	system system
+	clock  func() time.Time
 }
 
 var _ broker.Publisher = (*Publisher)(nil)
@@ -30,7 +31,11 @@ func NewPublisher(client redis.UniversalClient, c Config) (*Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Publisher{client, c.Format, s}, nil
+	p := &Publisher{client, c.Format, s, c.Clock}
+	if p.clock == nil {
+		p.clock = time.Now
+	}
+	return p, nil
 }
 
 // Close ends the publisher.
@@ -136,7 +141,7 @@ func (p *Publisher) send(ctx context.Context, pub *broker.Publication) error {
 // read takes from a redriven record what the job needs. A job has no headers, so one that was added
 // on the way is refused.
 func (p *Publisher) read(pub *broker.Publication) (mark string, r *returning, err error) {
-	r = &returning{id: string(pub.Key), queue: pub.Channel, body: pub.Value, now: time.Now()}
+	r = &returning{id: string(pub.Key), queue: pub.Channel, body: pub.Value, now: p.clock()}
 	for _, h := range pub.Headers {
 		switch value := string(h.Value); {
 		case h.Name == broker.HeaderRedriveID:

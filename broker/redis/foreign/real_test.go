@@ -97,8 +97,8 @@ func TestRealJobQueues(t *testing.T) {
 			letter := o.letters()[0]
 			f := letter.History[len(letter.History)-1]
 			got := strings.Join([]string{letter.Message.Header(headerType), f.Type, f.Text}, " ")
-			if got != l.want || letter.Message.Attempts != l.attempts || len(letter.History) != l.history || letter.Message.Queue != "mails" ||
-				f.Stack == "" || letter.Message.EnqueuedAt.After(letter.DiedAt) || letter.Message.Header(headerDamage) != "" {
+			if m := &letter.Message; got != l.want || m.Attempts != l.attempts || len(letter.History) != l.history ||
+				m.Queue != "mails" || f.Stack == "" || m.EnqueuedAt.After(letter.DiedAt) || m.Header(headerDamage) != "" {
 				t.Errorf("%q, want %q, %d attempts, %d failures: %+v", got, l.want, letter.Message.Attempts, len(letter.History),
 					letter)
 			}
