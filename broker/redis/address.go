@@ -139,7 +139,8 @@ const (
 func (a Address) Client() (redis.UniversalClient, error) {
 	o := &redis.UniversalOptions{
 		Addrs: a.Servers, Username: a.User, Password: a.Password, DB: a.DB, IsClusterMode: a.Cluster,
-		ClientName: cmp.Or(a.ClientName, "nixie"), MaxRetries: -1, DialerRetries: 1, DialTimeout: dialLimit, ReadTimeout: callLimit, WriteTimeout: callLimit,
+		ClientName: cmp.Or(a.ClientName, "nixie"),
+		MaxRetries: -1, DialerRetries: 1, DialTimeout: dialLimit, ReadTimeout: callLimit, WriteTimeout: callLimit,
 		ContextTimeoutEnabled: true, ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
 	}
 	if a.TLS {

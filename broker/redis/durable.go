@@ -28,7 +28,7 @@ func durable(ctx context.Context, c redis.UniversalClient, cfg Config) error {
 	}
 	if setting(ctx, c, "appendfsync") == "everysec" {
 		cfg.Warn(nixie.Errorf(nixie.CodeInvalid,
-			"appendfsync is everysec: the machine's end loses up to about two seconds of what was confirmed; set it to always to lose nothing"))
+			"appendfsync is everysec: the machine's end loses up to two seconds of what was confirmed; set it to always to lose nothing"))
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func kills(t *testing.T, f *fixture, own *testservers.Redis, seed uint64, points
 	f.allDone(t)
 	letters := f.distinct(t)
 	c.Kill()
-	what := fmt.Sprintf("seed %d: %d records, %d consumers and %d times the server killed: %d handled, %d letters, %d repeats; %d were in hand",
+	what := fmt.Sprintf("seed %d: %d records, %d consumers and %d servers killed: %d handled, %d letters, %d repeats; %d were in hand",
 		seed, records, points-ofServer, ofServer, len(l.times), len(letters), l.repeats(), inHand)
 	t.Log(what)
 	if len(l.times) != good || len(letters) != records/20 || l.repeats() > inHand+ofServer*parallel {
