@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/nixie-go/nixie/broker"
@@ -74,6 +75,8 @@ func TestTranscripts(t *testing.T) {
 				session.Set("KAFKA", startKafka(t))
 			case onTopics:
 				session.Set("KAFKA", startTopics(t))
+			case onJobs:
+				session.Set("REDIS", startJobs(t))
 			}
 			differ, err := session.Play(t.Context(), text)
 			if err != nil {
@@ -84,6 +87,28 @@ func TestTranscripts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onJobs is the document about the dead jobs of other job queues.
+const onJobs = "docs/foreign-dead-sets.md"
+
+// startJobs starts a Redis with dead jobs of Sidekiq.
+func startJobs(t *testing.T) string {
+	t.Helper()
+	server := testservers.OwnRedis(t)
+	c := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer func() { _ = c.Close() }()
+	slow := `"queue":"mails","class":"Mail","error_message":"slow","error_class":"Net::ReadTimeout"`
+	for score, job := range map[float64]string{
+		1777888800.5: slow + `,"args":[7],"jid":"11aa"`, 1777888801.25: slow + `,"args":[8],"jid":"22bb"`,
+		1777888802: `"queue":"invoices","class":"Invoice","args":[9],"jid":"33cc","error_message":"tax is missing",` +
+			`"error_class":"ArgumentError"`,
+	} {
+		if err := c.ZAdd(t.Context(), "dead", redis.Z{Score: score, Member: "{" + job + `,"retry_count":25}`}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return server.Addr
 }
 
 // onPostgres is the document whose commands talk to a server.
