@@ -17,7 +17,7 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-idle bench-map bench-check microbench fuzz cover ci clean
+.PHONY: help build test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-redis bench-idle bench-map bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,7 +64,7 @@ lint: ## run the linters of .golangci.yml; gofmt and vet for the benchmarks and 
 	$(GO) run $(LINTER) run ./...
 	@form=$$(gofmt -l bench) && [ -z "$$form" ] || { echo "gofmt -w $$form"; exit 1; }
 	GOOS=windows $(GO) vet ./...
-	@set -e; for module in bench bench/postgres bench/kafka; do (cd $$module && echo "vet $$module" && $(GO) vet ./...); done
+	@set -e; for module in bench bench/postgres bench/kafka bench/redis; do (cd $$module && echo "vet $$module" && $(GO) vet ./...); done
 
 arch: ## check the floor plan, the house rules and the licences; print the size of each part
 	$(GO) test -count 1 ./internal/proof/arch
@@ -79,6 +79,9 @@ bench-postgres: ## the same on a PostgreSQL server that it starts, or NIXIE_BENC
 bench-kafka: ## consuming from a Kafka broker that it starts, or NIXIE_TEST_KAFKA
 	cd bench/kafka && $(GO) run . $(BENCHFLAGS)
 
+bench-redis: ## mailboxes, asynq and Watermill on a Redis server that it starts
+	cd bench/redis && $(GO) run . $(BENCHFLAGS)
+
 bench-idle: ## what workers that wait cost, on SQLite and on a PostgreSQL server that it starts
 	cd bench/postgres && $(GO) run ./idle $(BENCHFLAGS)
 
@@ -89,6 +92,7 @@ bench-check: ## vet and test the modules of the benchmarks, with few messages
 	cd bench && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...
 	cd bench/postgres && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...
 	cd bench/kafka && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...
+	cd bench/redis && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...
 
 microbench: ## run the Go benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...

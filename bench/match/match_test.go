@@ -29,6 +29,7 @@ func small() *Programme {
 			{Name: "drain-of-raw", Scenario: contest.Drain, Against: Kind(contest.Limit), Most: 1.5},
 			{Name: "pick-up", Scenario: contest.PickUp, Cost: FromReturn, Against: Kind(contest.Peer), Most: 1.3},
 			{Name: "pick-up-late", Scenario: contest.PickUp, Cost: LateFromReturn, Than: contest.PickUp, ThanCost: FromReturn, Most: 3},
+			{Name: "pick-up-fixed", Scenario: contest.PickUp, Cost: FromReturn, Fixed: 20 * time.Millisecond, Most: 1},
 			{Name: "pick-up-server", Scenario: contest.PickUp, Cost: Server, Against: Named("unknown"), Most: 1},
 		},
 	}
@@ -66,6 +67,7 @@ func TestTargets(t *testing.T) {
 		"target drain-of-raw 1.25 want at most 1.50 ok (against raw; by the clock 1.00)",
 		"target pick-up 1.30 want at most 1.30 ok (against quick)",
 		"target pick-up-late 2.00 want at most 3.00 ok (against pick-up)",
+		"target pick-up-fixed 1.30 want at most 1.00 short (against 20ms)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -46,7 +47,7 @@ func (p *Programme) parse(args []string, log io.Writer) (options, error) {
 	o := options{}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(log)
-	flags.IntVar(&o.rounds, "rounds", 5, "how often everything is measured")
+	flags.IntVar(&o.rounds, "rounds", cmp.Or(p.Rounds, 5), "how often everything is measured")
 	usage := "what is measured, with commas between"
 	if len(p.Asked) > 0 {
 		usage += "; with a burden, when they are named: " + names(p.Asked, scenarioName)
@@ -54,7 +55,7 @@ func (p *Programme) parse(args []string, log io.Writer) (options, error) {
 	}
 	scenarios := flags.String("scenarios", names(p.Scenarios, scenarioName), usage)
 	libraries := flags.String("libraries", names(p.Entrants, nameOf), "who takes part, with commas between")
-	flags.DurationVar(&o.aim, "time", 1500*time.Millisecond, "aimed length of a measurement")
+	flags.DurationVar(&o.aim, "time", cmp.Or(p.Aim, 1500*time.Millisecond), "aimed length of a measurement")
 	flags.IntVar(&o.size, "size", 0, "messages of every measurement; 0 is as many as the time takes")
 	flags.StringVar(&o.folder, "dir", os.TempDir(),
 		"folder for the files, on the disk that is to be measured; what is made there is removed")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"slices"
+	"time"
 
 	"github.com/nixie-go/nixie/bench/contest"
 )
@@ -15,6 +16,8 @@ type Programme struct {
 	Asked     []contest.Scenario // measured only when they are named
 	Entrants  []contest.Entrant  // likewise
 	Targets   []Target
+	Rounds    int                           // usual number; 0 means 5
+	Aim       time.Duration                 // usual length of a measurement; 0 means 1.5 s
 	Flags     func(*flag.FlagSet)           // adds its own; may be nil
 	Note      func(contest.Scenario) string // a note about a scenario; may be nil
 	// Open prepares the host in a folder.
@@ -42,7 +45,7 @@ type Workspace interface {
 }
 
 // Target bounds the cost of a message in Nixie by its cost in another entrant, in the same round.
-// It compares with the best of some entrants, or with another scenario of Nixie.
+// It compares with the best of some entrants, with another scenario of Nixie, or with a fixed time.
 type Target struct {
 	Name     string
 	Scenario contest.Scenario
@@ -51,6 +54,7 @@ type Target struct {
 	Against  func(*contest.Entrant) bool
 	Than     contest.Scenario // of Nixie itself, instead of Against
 	ThanCost Cost             // of the other side; nil means Cost
+	Fixed    time.Duration    // instead of another side: a cost that is a time
 
 	// One of them is set.
 	Least float64 // the least ratio of the other's cost to Nixie's
@@ -71,6 +75,9 @@ func Clock(r *contest.Result) float64 { return 1 / r.Rate() }
 
 // FromCall returns the median time from the call to the handler.
 func FromCall(r *contest.Result) float64 { return r.Latency.FromCall.P50.Seconds() }
+
+// LateFromCall returns the 99th percentile of the time from the call to the handler.
+func LateFromCall(r *contest.Result) float64 { return r.Latency.FromCall.P99.Seconds() }
 
 // FromReturn returns the median time from the return of the call to the handler.
 func FromReturn(r *contest.Result) float64 { return r.Latency.FromReturn.P50.Seconds() }

@@ -64,6 +64,9 @@ func (r *report) judge(t *Target, nixie string) (v verdict, ok bool) {
 
 // opponents returns the results that a target compares with, by name.
 func (r *report) opponents(t *Target, nixie string) map[string][]contest.Result {
+	if t.Fixed > 0 {
+		return map[string][]contest.Result{t.Fixed.String(): r.Results[key(t.Scenario, nixie)]}
+	}
 	if t.Than != "" {
 		return map[string][]contest.Result{string(t.Than): r.Results[key(t.Than, nixie)]}
 	}
@@ -84,6 +87,9 @@ func (t *Target) ratio(own, other []contest.Result) float64 {
 	}
 	if than == nil {
 		than = cost
+	}
+	if t.Fixed > 0 {
+		than = func(*contest.Result) float64 { return t.Fixed.Seconds() }
 	}
 	if t.Most > 0 {
 		return ratio(each(than, other), each(cost, own))
