@@ -3,26 +3,27 @@ package main
 // The tests that have to find a mutant: those of the package that it is in.
 // Patterns leave out what takes long and looks at something else.
 var (
-	engine  = finder{"worker", ""}
-	waits   = finder{"policy", ""}
-	leases  = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Abandon|Bugs|Races)$|^TestB0"}
-	answers = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Many)$"} // a race that needs one end of each message would wait for ever
-	intake  = finder{"store/sqlite", "^TestStore$/^(Enqueue|Dedupe|Claim|Limits)$|^TestStore$/^Races$/^B06|^TestB06"}
-	moves   = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
-	crashes = finder{"internal/proof/powerloss", "^TestR18_AMoveIsWholeAtEveryCrash$"}
-	source  = finder{"broker", ""}
-	clauses = finder{"broker/brokertest", ""}
-	rules   = finder{"worker", "^TestPolicy"}
-	logs    = finder{"worker", "^TestLog"}
-	loops   = finder{"redrive", "^TestR30_LoopCap$"}
-	mover   = finder{"redrive", "^TestDamagedLettersAreNotSent$|^TestSend"}
-	kafka   = finder{"broker/kafka", "^TestPrefix$|^TestS13_MissingTopicOfLetters$/^fake$"}
-	tree    = finder{"mapreduce/worktree", "^TestCompareAndSwap$|^TestTheNextBeginsClean$|^TestResults$"}
-	machine = finder{"store/lifecycle", ""}
-	model   = finder{"store/sqlite", "^TestModel$"}
-	mapping = finder{"internal/cli", "^TestMapOfAllFailures$"}
-	alone   = finder{"broker/kafka", "^TestPoisonIsIsolated$|^TestSuspectsOfOnePartitionAtATime$"}
-	ranges  = finder{"store/postgres", "^TestForgottenClaim|^TestPausedWhileAClaimWaits$|^TestStore$/^(Lease|Many)$"}
+	engine    = finder{"worker", ""}
+	waits     = finder{"policy", ""}
+	leases    = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Abandon|Bugs|Races)$|^TestB0"}
+	answers   = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Many)$"} // a race that needs one end of each message would wait for ever
+	intake    = finder{"store/sqlite", "^TestStore$/^(Enqueue|Dedupe|Claim|Limits)$|^TestStore$/^Races$/^B06|^TestB06"}
+	moves     = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
+	crashes   = finder{"internal/proof/powerloss", "^TestR18_AMoveIsWholeAtEveryCrash$"}
+	source    = finder{"broker", ""}
+	clauses   = finder{"broker/brokertest", ""}
+	mailboxes = finder{"broker/redis", "^TestSuite$|^TestR1|ByHand$|^TestFullServer$|^TestOneHolder"}
+	rules     = finder{"worker", "^TestPolicy"}
+	logs      = finder{"worker", "^TestLog"}
+	loops     = finder{"redrive", "^TestR30_LoopCap$"}
+	mover     = finder{"redrive", "^TestDamagedLettersAreNotSent$|^TestSend"}
+	kafka     = finder{"broker/kafka", "^TestPrefix$|^TestS13_MissingTopicOfLetters$/^fake$"}
+	tree      = finder{"mapreduce/worktree", "^TestCompareAndSwap$|^TestTheNextBeginsClean$|^TestResults$"}
+	machine   = finder{"store/lifecycle", ""}
+	model     = finder{"store/sqlite", "^TestModel$"}
+	mapping   = finder{"internal/cli", "^TestMapOfAllFailures$"}
+	alone     = finder{"broker/kafka", "^TestPoisonIsIsolated$|^TestSuspectsOfOnePartitionAtATime$"}
+	ranges    = finder{"store/postgres", "^TestForgottenClaim|^TestPausedWhileAClaimWaits$|^TestStore$/^(Lease|Many)$"}
 	// a commit that fails needs no luck, a crash between reply and commit does
 	faults = finder{"internal/proof/powerloss", "^TestFailAtEveryCall$/^write$"}
 )
@@ -390,10 +391,10 @@ var table = []mutant{
 	},
 	{number: 84, name: "a retry without a delay goes back uncounted", breaks: "a message that always fails runs for ever", tests: clauses,
 		edits: []edit{{"broker/settle.go", "(st.Delay > 0 || st.Verb == nixie.Release)", "true"},
-			{"broker/settle.go", "v.st.Verb == nixie.Retry}", "v.st.Verb == nixie.Retry && v.st.Delay > 0}"}}},
+			{"broker/settle.go", "as := Failed\n", "as := Failed\n\t\t\tif v.st.Delay <= 0 {\n\t\t\t\tas = Unused\n\t\t\t}\n"}}},
 	{number: 85, name: "a judged record goes back to the broker", breaks: "a record is judged for ever, and never runs", tests: clauses,
 		edits: []edit{{"broker/settle.go", "!st.Delivery.Abandoned && st.Delay <= f.MaxDelay && (", "(st.Delivery.Abandoned || "},
-			{"broker/settle.go", "v.st.Verb == nixie.Retry}", "v.st.Verb == nixie.Retry && !v.st.Delivery.Abandoned}"}}},
+			{"broker/settle.go", "as := Failed\n", "as := Failed\n\t\t\tif v.st.Delivery.Abandoned {\n\t\t\t\tas = Unused\n\t\t\t}\n"}}},
 	{number: 86, name: "counted deliveries are attempts", breaks: "neighbours of a killer become letters as exhausted", tests: clauses,
 		edits: []edit{{"broker/receive.go", "r.Crashes, r.Alone = r.PriorDeliveries,", "_, _ = r.PriorDeliveries,"}}},
 	{number: 87, name: "retries go back though the channel delays records", breaks: "a letter forgets failures and steps", tests: clauses,
@@ -401,8 +402,18 @@ var table = []mutant{
 	{number: 88, name: "what waits in hand is not renewed", breaks: "another consumer gets it, and it runs twice", tests: clauses,
 		edits: []edit{{"broker/renew.go", "return s.extendUndelivered(ctx, lease)", "return nil"}}},
 	{number: 89, name: "one call for each record that goes back", breaks: "a drain takes a round trip for each record", tests: clauses,
-		edits: []edit{{"broker/settle.go", "back = append(back, Return{v.item.record, v.st.Delay, v.st.Verb == nixie.Retry})",
-			"v.err = s.c.Driver.Nack(ctx, []Return{{v.item.record, v.st.Delay, v.st.Verb == nixie.Retry}})[0]"}}},
+		edits: []edit{{"broker/settle.go", "back = append(back, Return{v.item.record, v.st.Delay, as})",
+			"v.err = s.c.Driver.Nack(ctx, []Return{{v.item.record, v.st.Delay, as}})[0]"}}},
 	{number: 90, name: "a letter hides what it does not know", breaks: "four failures look like one", tests: clauses,
 		edits: []edit{{"broker/message.go", "i.remember(nil, m.Attempts)", "i.remember(nil, 0)"}}},
+	{number: 91, name: "any token settles a record in Redis", breaks: "a late worker acknowledges what another one has", tests: mailboxes,
+		edits: []edit{{"broker/redis/mailbox.lua", "mine[i] = token == ARGV[from + (i - 1) * step + 1]", "mine[i] = token ~= false"}}},
+	{number: 92, name: "Redis counts no crash", breaks: "a killer kills for ever", tests: mailboxes,
+		edits: []edit{{"broker/redis/mailbox.lua", "written(deliveries + 1, crashes + 1,", "written(deliveries, crashes,"}}},
+	{number: 93, name: "Redis forgets releases", breaks: "a loop of releases never ends", tests: mailboxes,
+		edits: []edit{{"broker/redis/mailbox.lua", "releases = releases + 1", "releases = releases"}}},
+	{number: 94, name: "a mailbox that is made again numbers from 1", breaks: "a new record overwrites an old one", tests: mailboxes,
+		edits: []edit{{"broker/redis/mailbox.lua", "'@sent', last_sent()", "'@sent', 0"}}},
+	{number: 95, name: "a full Redis takes nothing back", breaks: "leases end under their workers when memory is full", tests: mailboxes,
+		edits: []edit{{"broker/redis/mailbox.lua", "	redis.call('ZREM', held, '')\n", ""}}},
 }
