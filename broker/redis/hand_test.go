@@ -11,6 +11,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
 // want leases up to ten records for a minute.
@@ -47,13 +48,13 @@ func TestKeysDeletedByHand(t *testing.T) {
 		sent   int        // new records that come too
 		create bool       // the mailbox is to be made again
 	}{
-		{key: "pending", again: 3, says: "3 records in no list", code: nixie.CodeInternal, sent: 1},
-		{key: "held", again: 5, says: "2 records in no list", code: nixie.CodeInternal, sent: 1},
-		{key: "records", says: "lost 3 records", code: nixie.CodeInternal, sent: 1},
+		{key: "pending", again: 3, says: "3 records in no list", code: nixie.CodeInternal, sent: 2},
+		{key: "held", again: 5, says: "2 records in no list", code: nixie.CodeInternal, sent: 2},
+		{key: "records", says: "lost 3 records", code: nixie.CodeInternal, sent: 2},
 		{key: "counts", says: "there is no such mailbox", code: nixie.CodeNotFound, settle: nixie.CodeLeaseLost, create: true, again: 3,
-			sent: 1},
-		{key: "holders", again: 3, settle: nixie.CodeLeaseLost, sent: 1},
-		{key: "wake", again: 3, sent: 1},
+			sent: 2},
+		{key: "holders", again: 3, settle: nixie.CodeLeaseLost, sent: 2},
+		{key: "wake", again: 3, sent: 2},
 	} {
 		t.Run(c.key, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +80,8 @@ func TestKeysDeletedByHand(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f.Produce(t, broker.Publication{Channel: f.at.Mailbox, Value: []byte("new")})
+			f.Produce(t, broker.Publication{Channel: f.at.Mailbox, Value: []byte("new")},
+				broker.Publication{Channel: f.at.Mailbox, Value: []byte("newer")})
 			values, ids := map[string]bool{}, map[[16]byte]bool{}
 			for len(got) > 0 || err != nil {
 				for _, r := range got {
@@ -95,6 +97,49 @@ func TestKeysDeletedByHand(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A mailbox is opened in the same time however much waits in it, and put into order in one that
+// grows as its records do. Commands of the server tell: they do not depend on the machine.
+func TestOpenAFullMailbox(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Address{Servers: []string{testservers.OwnRedis(t).Addr}})
+	f.produce(t, 20_000, func(int) string { return fine })
+	closed(t, f.open(t, Config{}))
+	if n := f.calls(t, "lrange") + f.calls(t, "lpos"); n > 0 {
+		t.Errorf("%d commands looked at what waits", n)
+	}
+	if err := f.client.LTrim(t.Context(), f.mailbox().keys[0], 0, 9_999).Err(); err != nil {
+		t.Fatal(err)
+	}
+	var told []error
+	d := f.open(t, Config{Warn: func(err error) { told = append(told, err) }})
+	if len(told) != 1 || !strings.Contains(told[0].Error(), "had 10000 records in no list") {
+		t.Error(told)
+	}
+	if n, all := f.calls(t, "lrange")+f.calls(t, "lpos"), f.calls(t, "zscore"); n > 1 || all > 20_000 {
+		t.Errorf("%d commands looked at what waits, %d at what is held", n, all)
+	}
+	s, err := f.mailbox().stats(t.Context())
+	if err != nil || s.Visible != 20_000 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	closed(t, d)
+}
+
+func closed(t *testing.T, d *Driver) {
+	t.Helper()
+	if err := d.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// calls counts the calls of a command.
+func (f *fixture) calls(t *testing.T, command string) int {
+	t.Helper()
+	text := infoField(f.client.Info(t.Context(), "commandstats").Val(), "cmdstat_"+command)
+	text, _, _ = strings.Cut(strings.TrimPrefix(text, "calls="), ",")
+	return number(text)
 }
 
 // A server that has forgotten the script gets it again.

@@ -128,16 +128,8 @@ func strangeAnswer(what string) error {
 	return nixie.Errorf(nixie.CodeInternal, "%s: the script answered in an unknown form", what)
 }
 
-// repair looks for records that are in no list, and puts them where they belong.
+// repair puts records that are in no list where they belong, and tells how many there were.
 func (m *mailbox) repair(ctx context.Context) (found int, err error) {
-	for cursor := "0"; ; {
-		got, err := m.keys.list(ctx, m.client, "repair", cursor, milliseconds(MaxLease))
-		if err != nil || len(got) != 2 {
-			return found, explain(m.act("repair"), err)
-		}
-		found += number(got[1])
-		if cursor = got[0]; cursor == "0" {
-			return found, nil
-		}
-	}
+	text, err := m.keys.text(ctx, m.client, "repair", milliseconds(MaxLease))
+	return number(text), explain(m.act("repair"), err)
 }

@@ -403,36 +403,42 @@ local function leave(prefix, cursor)
 	return page[1]
 end
 
--- repair CURSOR LONGEST: looks at a part of the records and puts those that are in no list where
--- they belong, as after a key was deleted by hand: what has a holder counts as abandoned, the rest
--- is visible. A lease that ends later than LONGEST ms from now, because the clock was set back, is
--- shortened. The answer is where the next call goes on (0 at the end), and how many records were in
--- no list.
-local function repair(cursor, longest)
-	local _, _, wrong = state()
+-- repair LONGEST: puts records that are in no list where they belong, as after a key was deleted by
+-- hand: what has a holder counts as abandoned, the rest is visible. It reads all IDs, and only if
+-- the sums tell that some are in no list. A lease that ends later than LONGEST ms from now, because
+-- the clock was set back, is shortened. The answer is how many records were in no list.
+local function repair(longest)
+	local all, listed, wrong = state()
 	if wrong then
 		return wrong
 	end
-	local page = redis.call('HSCAN', records, cursor, 'COUNT', SWEPT)
-	local ids, ends, visible = {}, {}, {}
 	spare_memory()
-	for i = 1, #page[2], 2 do
-		ids[#ids + 1] = page[2][i]
-	end
-	for i, token in ipairs(look_up(holders, ids)) do
-		local at = redis.call('ZSCORE', held, ids[i])
-		if token and not at then
-			ends[#ends + 1], ends[#ends + 2] = text(now), ids[i]
-		elseif token and tonumber(at) > now + longest then
-			redis.call('ZADD', held, text(now + longest), ids[i])
-		elseif not at and not redis.call('LPOS', pending, ids[i]) then
-			visible[#visible + 1] = ids[i]
+	local abandoned = 0
+	for _, id in ipairs(redis.call('HKEYS', holders)) do
+		local at = redis.call('ZSCORE', held, id)
+		if not at then
+			abandoned = abandoned + 1
+			redis.call('ZADD', held, text(now), id)
+		elseif tonumber(at) > now + longest then
+			redis.call('ZADD', held, text(now + longest), id)
 		end
 	end
-	apply('ZADD', held, ends)
-	apply('RPUSH', pending, visible)
+	local visible = {}
+	if all > listed + abandoned then
+		local waits = {}
+		for _, id in ipairs(redis.call('LRANGE', pending, 0, -1)) do
+			waits[id] = true
+		end
+		for _, id in ipairs(redis.call('HKEYS', records)) do
+			if not waits[id] and not redis.call('ZSCORE', held, id) then
+				visible[#visible + 1] = id
+			end
+		end
+		table.sort(visible, sent_before)
+		apply('RPUSH', pending, visible)
+	end
 	wake_one()
-	return {page[1], text(#ends / 2 + #visible)}
+	return text(abandoned + #visible)
 end
 
 -- stats: the answer is the numbers of records that are visible, leased and delayed, of those that
@@ -507,7 +513,7 @@ elseif verb == 'create' then
 elseif verb == 'leave' then
 	return leave(ARGV[2], ARGV[3])
 elseif verb == 'repair' then
-	return repair(ARGV[2], tonumber(ARGV[3]))
+	return repair(tonumber(ARGV[2]))
 elseif verb == 'stats' then
 	return stats()
 elseif verb == 'purge' then
