@@ -306,6 +306,7 @@ func FuzzDramatiq(f *testing.F) {
 
 func FuzzCelery(f *testing.F) {
 	f.Add([]byte(forms[8].put[1][2].(string)), "c1")
+	f.Add([]byte("0"), "\n")
 	f.Fuzz(func(t *testing.T, text []byte, id string) {
 		judge(t, "celery", celeryJob(object(text), text, id))
 		_, _ = newCelery(Config{}).back(t.Context(), nil, &returning{id: id, body: text})

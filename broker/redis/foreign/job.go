@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -48,8 +49,11 @@ func (j *job) tell(name, value string) {
 // record makes the record of a job. Its offset is the time of death in milliseconds, which orders
 // the sets of most systems, and lets a job that dies again become another letter.
 func (j *job) record(system string, set deadSet) broker.Record {
-	if j.damage == "" && nixie.CheckName("queue", j.queue) != nil {
-		j.queue, j.damage = "", "its queue has no name that can be kept"
+	if nixie.CheckName("queue", j.queue) != nil {
+		j.queue, j.damage = "", cmp.Or(j.damage, "its queue has no name that can be kept")
+	}
+	if nixie.CheckName("job", j.id) != nil {
+		j.id, j.damage = unnamed([]byte(j.id)), cmp.Or(j.damage, "its ID is none that can be kept")
 	}
 	facts := []nixie.Header{{Name: headerSystem, Value: system}, {Name: headerSet, Value: set.key}}
 	for _, f := range [...]nixie.Header{{Name: headerScore, Value: j.score}, {Name: headerType, Value: j.kind},
@@ -72,9 +76,8 @@ func (j *job) record(system string, set deadSet) broker.Record {
 	headers := slices.DeleteFunc(broker.LetterHeaders(&l), func(h broker.RecordHeader) bool {
 		return h.Name == broker.HeaderFailureReason // it would be in our words, and no system tells it
 	})
-	id := clipped(j.id, nixie.MaxName)
 	return broker.Record{
-		Channel: clipped(set.key, nixie.MaxName), Partition: -1, Offset: at, MessageID: id, Key: []byte(id), Value: j.body,
+		Channel: clipped(set.key, nixie.MaxName), Partition: -1, Offset: at, MessageID: j.id, Key: []byte(j.id), Value: j.body,
 		Headers: headers, Timestamp: j.enqueued, ID: j.recordID(system, at),
 	}
 }
