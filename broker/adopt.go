@@ -60,10 +60,9 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 		ID: d.Letter, Message: m, Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Redrivable: true, Rule: d.Format,
 		FirstFailedAt: d.FirstFailed, LastFailedAt: d.LastFailed, DiedAt: d.LastFailed, Operation: OperationOf(r.Headers),
 	}
-	switch {
-	case l.ID.IsZero():
+	if l.ID.IsZero() {
 		l.ID = letterID(&m)
-	case d.Redrives > 0: // the office may have its message, under the ID of generation 1
+	} else { // the office may have this letter, with the message that its source received
 		l.Message.ID = nixie.ID{}
 	}
 	f := d.failure(m.Generation)
