@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/nixie-go/nixie"
 )
@@ -154,6 +155,10 @@ func (a Address) Client() (redis.UniversalClient, error) {
 }
 
 const bufferSize = 64 << 10
+
+// Quiet keeps the client library of this process from writing what fails to standard error. All
+// failures are returned as errors in any case.
+func Quiet() { logging.Disable() }
 
 func (a *Address) tls() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}

@@ -24,6 +24,7 @@ import (
 type Config struct {
 	Address              // Mailbox is required
 	Retention *Retention // nil leaves that of the mailbox as it is
+	MustExist bool       // refuse a mailbox that is not there, and do not make it
 
 	// Warn gets what is wrong with the server and stops no operation. Nil drops it.
 	Warn func(error)
@@ -39,6 +40,7 @@ type Driver struct {
 	waker      *waker
 
 	calls   atomic.Int64 // of claim; each has a token of its own
+	longest atomic.Int64 // ms until the last lease of others ends; the most since all is theirs
 	closing chan struct{}
 	closed  sync.Once
 
@@ -54,9 +56,10 @@ var (
 )
 
 // Open connects to the server, makes the mailbox if it is not there, and puts into order what was
-// deleted by hand. It refuses a server that may forget what it has confirmed (see Relaxed of
-// [Address]): one that evicts keys, has no append-only file, or leaves it to the system when that
-// is written.
+// deleted by hand. With MustExist a missing mailbox is [nixie.CodeNotFound].
+//
+// Open refuses a server that may forget what it has confirmed (see Relaxed of [Address]): one that
+// evicts keys, has no append-only file, or leaves it to the system when that is written.
 func Open(ctx context.Context, c Config) (*Driver, error) {
 	p, err := Connect(c.Address)
 	if err != nil {
@@ -79,6 +82,11 @@ func open(ctx context.Context, c Config, p *Publisher) (*Driver, error) {
 	}
 	if err := durable(ctx, p.client, c); err != nil {
 		return nil, err
+	}
+	if c.MustExist {
+		if _, err := m.stats(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := m.create(ctx, c.Retention); err != nil {
 		return nil, err
@@ -232,11 +240,34 @@ func (d *Driver) repairedError(found int) error {
 		"mailbox %s had %d records in no list, as when a key was deleted by hand: they are handed out again", d.mailbox.name, found)
 }
 
-// Remaining counts what is in the mailbox. What is leased by others counts too.
+// Remaining counts what is in the mailbox. What others do not hold comes to this driver in time, so
+// it counts as ours. What they hold comes when the longest of their leases ends, unless they renew
+// it.
 func (d *Driver) Remaining(ctx context.Context) (broker.Remaining, error) {
-	s, err := d.mailbox.stats(ctx)
-	return broker.Remaining{All: s.Visible + s.Leased + s.Delayed}, err
+	what := d.mailbox.act("count")
+	got, err := d.mailbox.keys.list(ctx, d.client, "remaining", d.holder)
+	if err != nil {
+		return broker.Remaining{}, explain(what, err)
+	}
+	var n [3]int64
+	for i := range n {
+		if len(got) != len(n) {
+			return broker.Remaining{}, strangeAnswer(what)
+		}
+		if n[i], err = strconv.ParseInt(got[i], 10, 64); err != nil {
+			return broker.Remaining{}, strangeAnswer(what)
+		}
+	}
+	all, others, longest := n[0], n[1], n[2]
+	if all > others { // the time of standing still begins again
+		d.longest.Store(longest)
+	}
+	d.longest.Store(max(d.longest.Load(), longest))
+	return broker.Remaining{All: all, Ours: all - others, Within: ms(d.longest.Load()) + grace}, nil
 }
+
+// grace adds to a lease the time until its record is handed out again.
+const grace = time.Second
 
 func (d *Driver) isClosed() bool {
 	select {

@@ -461,6 +461,24 @@ local function stats()
 	}
 end
 
+-- remaining PREFIX: the answer is how many records there are, how many of them are leased under tokens
+-- that do not begin with PREFIX, and in how many ms the last of those leases ends. A lease that has
+-- ended counts no more: the next claim gets its record.
+local function remaining(prefix)
+	local all, _, wrong = state()
+	if wrong then
+		return wrong
+	end
+	local leases, others, last = redis.call('HGETALL', holders), 0, now
+	for i = 1, #leases, 2 do
+		local ends = tonumber(redis.call('ZSCORE', held, leases[i]) or 0)
+		if string.sub(leases[i + 1], 1, #prefix) ~= prefix and ends > now then
+			others, last = others + 1, math.max(last, ends)
+		end
+	end
+	return {text(all), text(others), text(last - now)}
+end
+
 -- purge MAX: removes up to MAX visible and then delayed records. The answer is how many.
 local function purge(max)
 	local _, _, wrong = state()
@@ -516,6 +534,8 @@ elseif verb == 'repair' then
 	return repair(tonumber(ARGV[2]))
 elseif verb == 'stats' then
 	return stats()
+elseif verb == 'remaining' then
+	return remaining(ARGV[2])
 elseif verb == 'purge' then
 	return purge(tonumber(ARGV[2]))
 elseif verb == 'browse' then
