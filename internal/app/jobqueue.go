@@ -13,6 +13,9 @@ import (
 	"github.com/nixie-go/nixie/broker/redis/foreign"
 )
 
+// JobQueue is the Kind of a [Channel] whose dead jobs another program left.
+const JobQueue = "job queue"
+
 // parseJobQueue reads the URL of a job queue in Redis: redis://host:6379/0?format=sidekiq, whose
 // path is the number of the database.
 //
@@ -28,10 +31,6 @@ func parseJobQueue(rawURL string) (Channel, error) {
 		return Channel{}, nixie.Errorf(nixie.CodeInvalid, "parameters of redis: %w", err)
 	}
 	c := foreign.Config{Format: values.Get("format"), Prefix: values.Get("prefix"), Retry: values.Get("retry") == "true"}
-	if c.Format == "" {
-		return Channel{}, nixie.Errorf(nixie.CodeInvalid,
-			"broker %q: name the job queue whose dead jobs lie there, format=sidekiq for example", Shown(rawURL))
-	}
 	if err := c.Check(); err != nil {
 		return Channel{}, err
 	}
@@ -56,7 +55,7 @@ func parseJobQueue(rawURL string) (Channel, error) {
 	}
 	a.Mailbox = strconv.Itoa(a.DB)
 	return Channel{
-		System: c.Format, Shown: a.String() + "?" + shown.Encode(),
+		System: c.Format, Kind: JobQueue, Shown: a.String() + "?" + shown.Encode(),
 		read: func(ctx context.Context, _ string) (broker.Reader, error) {
 			client, err := a.Client()
 			if err != nil {
@@ -85,6 +84,8 @@ func WayBack(system string) string {
 	switch {
 	case system == "kafka":
 		return "kafka://HOST"
+	case system == "redis":
+		return "redis://HOST"
 	case slices.Contains(foreign.Formats(), system):
 		return "'redis://HOST/DB?format=" + system + "'"
 	}

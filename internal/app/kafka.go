@@ -9,55 +9,43 @@ import (
 	"github.com/nixie-go/nixie/broker/kafka"
 )
 
-// Consumption describes the records to receive from a broker.
-type Consumption struct {
-	URL            string // kafka://host:9092/topic
-	User, Password string // used when the URL has none
-	Group          string
-	Letters        string // template of the channel for letters; empty means none
-	Stages         []broker.Stage
-	Order          broker.ProcessingOrder
-	Office         broker.Adopter // nil means none
-	Create         bool           // makes missing channels for stages and letters
-	Warn           func(error)    // gets problems that stop no operation
+func parseKafka(rawURL, user, password string) (Channel, error) {
+	a, err := kafka.ParseURL(rawURL)
+	if err != nil {
+		return Channel{}, err
+	}
+	a.Login(user, password)
+	return Channel{
+		System: "kafka", Kind: "topic", Name: a.Topic, Shown: a.String(), Group: true,
+		read:    func(ctx context.Context, name string) (broker.Reader, error) { return kafka.Read(ctx, a, name) },
+		connect: func() (Publisher, error) { return kafka.Connect(a) },
+		suits: func(c *Consumption) error {
+			if c.Group == "" {
+				return nixie.Errorf(nixie.CodeInvalid, "no group: give --group NAME, under which the broker remembers what is done")
+			}
+			return nil
+		},
+		consume: func(ctx context.Context, c *Consumption) (broker.Driver, error) { return openKafka(ctx, a, c) },
+	}, nil
 }
 
-// OpenConsumer checks the channels that a consumption needs and joins its group. The caller closes
-// the driver.
-func OpenConsumer(ctx context.Context, c Consumption) (*broker.Source, broker.Driver, string, error) {
-	at, err := kafka.ParseURL(c.URL)
-	if err != nil {
-		return nil, nil, "", err
-	}
-	if at.Topic == "" {
-		return nil, nil, "",
-			nixie.Errorf(nixie.CodeInvalid, "the URL of the broker has no topic: give it as in kafka://localhost:9092/orders")
-	}
-	at.Login(c.User, c.Password)
+// openKafka joins the group of a consumption.
+func openKafka(ctx context.Context, at kafka.Address, c *Consumption) (broker.Driver, error) {
 	client, err := at.Options()
 	if err != nil {
-		return nil, nil, "", err
+		return nil, err
 	}
 	cfg := kafka.Config{Seeds: at.Seeds, Group: c.Group, Topics: []string{at.Topic}, Stages: c.Stages, Session: at.Session, Client: client}
 	if c.Create {
 		if err := create(ctx, cfg, c, at.Topic); err != nil {
-			return nil, nil, "", err
+			return nil, err
 		}
 	}
-	d, err := kafka.Open(cfg)
-	if err != nil {
-		return nil, nil, "", err
-	}
-	s, err := checked(ctx, d, c, at.Topic)
-	if err != nil {
-		_ = d.Close(context.WithoutCancel(ctx)) // it has no delivery in hand
-		return nil, nil, "", err
-	}
-	return s, d, at.Topic, nil
+	return kafka.Open(cfg)
 }
 
 // create makes the missing topics for stages and letters.
-func create(ctx context.Context, cfg kafka.Config, c Consumption, topic string) error {
+func create(ctx context.Context, cfg kafka.Config, c *Consumption, topic string) error {
 	var names []string
 	for _, stage := range c.Stages {
 		names = append(names, stage.Of(topic))
@@ -70,22 +58,4 @@ func create(ctx context.Context, cfg kafka.Config, c Consumption, topic string) 
 	}
 	_, err := kafka.Create(ctx, cfg, topic, slices.Compact(names)...)
 	return err
-}
-
-// checked makes a source of a driver and checks it.
-func checked(ctx context.Context, d broker.Driver, c Consumption, topic string) (*broker.Source, error) {
-	s, err := broker.New(broker.Config{Driver: d, Letters: c.Letters, Office: c.Office, Order: c.Order})
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.Check(ctx, []string{topic})
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range found {
-		if !f.Refused {
-			c.Warn(nixie.Errorf(nixie.CodeInvalid, "%s (%s)", f.Text, f.Name))
-		}
-	}
-	return s, broker.FirstRefused(found)
 }

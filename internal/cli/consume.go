@@ -13,19 +13,19 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/internal/app"
-	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/internal/runner"
 )
 
 // consumeFlags are the flags of nixie consume.
 type consumeFlags struct {
 	handling
+	from                         app.Channel
 	group, letters, retry, order string
 	office, create               bool
 	idle                         time.Duration
 }
 
-// noLetters is the --dlq of a consumer without a topic of letters.
+// noLetters is the --dlq of a consumer without a channel of letters.
 const noLetters = "none"
 
 func newConsume(g *globals) *cobra.Command {
@@ -33,32 +33,35 @@ func newConsume(g *globals) *cobra.Command {
 	cmd := f.command(g.described("consume"), f.run)
 	fs := cmd.Flags()
 	f.register(fs, "the profile")
-	fs.StringVarP(&f.group, "group", "g", "", "consumer group (needed)")
-	fs.StringVar(&f.letters, "dlq", broker.DefaultLetters, "topic that takes letters, {source} standing for the topic, or "+noLetters)
+	fs.StringVarP(&f.group, "group", "g", "", "consumer group; a topic needs one")
+	fs.StringVar(&f.letters, "dlq", broker.DefaultLetters,
+		"topic or mailbox that takes letters, {source} standing for the one of the records, or "+noLetters)
 	fs.BoolVar(&f.office, "office", false, "take letters into the dead letter office of the store as well")
 	fs.StringVar(&f.retry, "retry", "", "stages on which retries wait, such as 5s,1m,10m or {source}-again=30s (default in the consumer)")
 	fs.StringVar(&f.order, "order", string(broker.ProcessByKey), "what does not pass what: none, key, partition or strict")
-	fs.BoolVar(&f.create, "create", false, "make topics of letters and retries that are missing")
-	fs.DurationVar(&f.idle, "idle", 0, "end when there was nothing to do for so long, and nothing is left for the group; 0 is never")
+	fs.BoolVar(&f.create, "create", false, "make what is missing: topics of letters and retries, or the mailbox and that of letters")
+	fs.DurationVar(&f.idle, "idle", 0, "end when there was nothing to do for so long, and nothing is left; 0 is never")
 	return cmd
 }
 
 func (f *consumeFlags) run(ctx context.Context, args []string, dash int) error {
 	switch {
 	case dash == 0 || len(args) == 0:
-		return usagef("no topic: nixie consume kafka://HOST/TOPIC --group GROUP -- COMMAND [ARG…]")
+		return usagef("no topic: nixie consume kafka://HOST/TOPIC --group GROUP -- COMMAND [ARG…]; or redis://HOST/MAILBOX for a mailbox")
 	case dash < 0 || dash == len(args):
 		return usagef("no command: give it after --, as in nixie consume kafka://HOST/TOPIC --group GROUP -- ./handle")
 	case dash > 1:
 		return usagef("%d topics: give one, and the command after --", dash)
-	case f.group == "":
-		return usagef("no group: give --group NAME, under which the broker remembers what is done")
 	case f.letters == noLetters && !f.office:
 		return usagef("letters go nowhere: give --dlq a topic, or --office")
 	case f.idle < 0:
 		return usagef("--idle is %s: give a positive duration, or 0 for never", f.idle)
 	}
-	from, err := f.consumption(args[0])
+	var err error
+	if f.from, err = f.channelAt(args[0]); err != nil {
+		return err
+	}
+	want, err := f.consumption()
 	if err != nil {
 		return err
 	}
@@ -66,8 +69,8 @@ func (f *consumeFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	if len(from.Stages) > 0 && !f.policy.given("backoff") {
-		if cfg.Policy, err = cfg.Policy.With("backoff", delaysOf(from.Stages)); err != nil {
+	if len(want.Stages) > 0 && !f.policy.given("backoff") {
+		if cfg.Policy, err = cfg.Policy.With("backoff", delaysOf(want.Stages)); err != nil {
 			return err
 		}
 	}
@@ -75,7 +78,7 @@ func (f *consumeFlags) run(ctx context.Context, args []string, dash int) error {
 	if _, err := runner.New(*cfg); err != nil {
 		return err
 	}
-	return f.consume(ctx, from, cfg)
+	return f.consume(ctx, want, cfg)
 }
 
 // delaysOf returns a backoff that lets the first retry wait on the first stage, the second on the
@@ -88,37 +91,38 @@ func delaysOf(stages []broker.Stage) string {
 	return "list delays=" + strings.Join(delays, ",") + " cap=none jitter=none"
 }
 
-// consumption reads the flags about the broker.
-func (f *consumeFlags) consumption(url string) (app.Consumption, error) {
-	c := app.Consumption{
-		URL: url, Group: f.group, Letters: f.letters, Order: broker.ProcessingOrder(f.order), Create: f.create,
-		Warn: func(err error) { fmt.Fprintf(f.Err, "nixie: %s\n", escape(err.Error())) },
+// consumption reads the flags about the broker, and refuses what it cannot do.
+func (f *consumeFlags) consumption() (*app.Consumption, error) {
+	c := &app.Consumption{
+		Group: f.group, Letters: f.letters, Order: broker.ProcessingOrder(f.order), Create: f.create,
+		Profile: *f.policy.one["profile"],
+		Warn:    func(err error) { fmt.Fprintf(f.Err, "nixie: %s\n", escape(err.Error())) },
 	}
-	c.User, c.Password = config.KafkaLogin(f.Env)
 	if f.letters == noLetters {
 		c.Letters = ""
 	}
-	if f.retry == "" {
-		return c, nil
+	if f.retry != "" {
+		var err error
+		if c.Stages, err = broker.ParseStages(f.retry); err != nil {
+			return nil, err
+		}
 	}
-	var err error
-	c.Stages, err = broker.ParseStages(f.retry)
-	return c, err
+	return c, f.from.Suits(c)
 }
 
 // consume handles the records that the broker hands out.
-func (f *consumeFlags) consume(ctx context.Context, from app.Consumption, cfg *runner.Config) (err error) {
+func (f *consumeFlags) consume(ctx context.Context, want *app.Consumption, cfg *runner.Config) (err error) {
 	if f.office {
 		st, err := f.open(ctx, app.Options{Owner: cfg.Owner})
 		if err != nil {
 			return err
 		}
 		defer f.close(st)
-		from.Office = st
+		want.Office = st
 	} else if err := f.answer(ctx, nil); err != nil {
 		return err
 	}
-	source, driver, topic, err := app.OpenConsumer(ctx, from)
+	source, driver, err := app.OpenConsumer(ctx, &f.from, want)
 	if err != nil {
 		return err
 	}
@@ -133,7 +137,7 @@ func (f *consumeFlags) consume(ctx context.Context, from app.Consumption, cfg *r
 		return driver.Close(ending)
 	}
 	defer func() { err = errors.Join(err, shut()) }()
-	cfg.Queues = []string{topic}
+	cfg.Queues = []string{f.from.Name}
 	r, err := runner.New(*cfg)
 	if err != nil {
 		return err
@@ -147,14 +151,14 @@ func (f *consumeFlags) consume(ctx context.Context, from app.Consumption, cfg *r
 	}
 	switch err := shut(); {
 	case nixie.CodeOf(err) == nixie.CodeOutcomeUnknown:
-		return err // the group may not know which records are done
+		return err // the broker may not know which records are done
 	case err != nil:
-		from.Warn(err)
+		want.Warn(err)
 	}
 	return f.report(done)
 }
 
-// leaveLimit bounds the call that tells the group which records are done.
+// leaveLimit bounds the call that tells the broker which records are done.
 const leaveLimit = 30 * time.Second
 
 // report prints the summary and returns how the process ends.
@@ -172,7 +176,11 @@ func (f *consumeFlags) report(done runner.Consumed) error {
 	case done.Halted != "":
 		return f.halted(done.Halted)
 	case done.Left > 0:
-		f.say("left to other members of group %s: %s, which they have, or vanished with", f.group, plural(done.Left, "record"))
+		others := "other consumers of mailbox " + f.from.Name
+		if f.from.Group {
+			others = "other members of group " + f.group
+		}
+		f.say("left to %s: %s, which they have, or vanished with", others, plural(done.Left, "record"))
 		return exit(ExitLeft)
 	case done.Dead > 0 && f.idle > 0:
 		return exit(ExitPartly)

@@ -41,6 +41,9 @@ func (a *adopting) run(ctx context.Context, url string) (err error) {
 	if a.reason == "" {
 		a.reason = "adopted from " + a.channel.Shown
 	}
+	if !a.channel.Group && (a.group != "" || a.again) {
+		return usagef("a %s has no groups, which remember what was taken in: leave --group and --again out", a.channel.Kind)
+	}
 	a.report = importReport{DryRun: a.dry, Errors: []string{}}
 	if a.group == "" {
 		a.group = "nixie-adopt." + a.channel.Name
@@ -55,8 +58,12 @@ func (a *adopting) run(ctx context.Context, url string) (err error) {
 	}
 	defer from.Close()
 	err = a.takeIn(ctx, func() error { return a.drainFrom(ctx, from) })
-	if err == nil && a.report.Read == 0 && name != "" {
+	switch {
+	case err != nil || a.report.Read > 0 || a.again:
+	case a.channel.Group:
 		a.say("nothing is new for group %s; --again reads all of the topic", name)
+	default:
+		a.say("nothing lies there that could be taken in")
 	}
 	return a.end(ctx, err)
 }
@@ -108,8 +115,11 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 
 // position names a record in an error.
 func position(r *broker.Record) string {
-	if r.Partition < 0 {
+	switch {
+	case r.Partition < 0:
 		return fmt.Sprintf("job %s in %s", r.MessageID, r.Channel)
+	case r.Offset < 0:
+		return fmt.Sprintf("mailbox %s, record %s", r.Channel, r.MessageID)
 	}
 	return fmt.Sprintf("topic %s, partition %d, offset %d", r.Channel, r.Partition, r.Offset)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/store"
@@ -104,7 +105,7 @@ func (l *letterBulk) hint() string {
 		return "how often letters were redriven stays: redrive these with a higher --max-redrives"
 	case l.event != store.OnRedrive || l.choice.of != nil: // the run of the job follows
 		return ""
-	case l.target.sends() && !l.target.channel.Group:
+	case l.target.sends() && l.target.channel.Kind == app.JobQueue:
 		return "what was redriven is in its queue; what dies there again is another letter: nixie dlq adopt takes it in"
 	case l.target.sends():
 		return "what was redriven is with the broker; what dies there again is the same letter"

@@ -77,7 +77,7 @@ func parseStop(text string) (redrive.Stop, error) {
 
 // channelAt parses the URL of a broker.
 func (g *globals) channelAt(url string) (app.Channel, error) {
-	user, password := config.KafkaLogin(g.Env)
+	user, password := config.BrokerLogin(g.Env, url)
 	return app.ParseChannel(url, user, password)
 }
 

@@ -206,6 +206,6 @@ func TestRunScriptsOnPostgres(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
 	t.Run("scripts", func(t *testing.T) { // they end before the server does
-		runScripts(t, "postgres", func(*testscript.Env) string { return h.url("boss", h.database()) })
+		runScripts(t, "run", "postgres", func(*testscript.Env) string { return h.url("boss", h.database()) })
 	})
 }

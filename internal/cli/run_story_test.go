@@ -13,14 +13,15 @@ import (
 // TestRunScripts runs the short stories of nixie run.
 func TestRunScripts(t *testing.T) {
 	t.Parallel()
-	runScripts(t, "sqlite", func(env *testscript.Env) string { return "sqlite://" + filepath.Join(env.WorkDir, "s.db") })
+	runScripts(t, "run", "sqlite", func(env *testscript.Env) string { return "sqlite://" + filepath.Join(env.WorkDir, "s.db") })
 }
 
-// runScripts runs them on the stores of the URLs. In a script the engine is a condition.
-func runScripts(t *testing.T, engine string, url func(*testscript.Env) string) {
+// runScripts runs those of a folder on the stores of the URLs. In a script the engine is a
+// condition.
+func runScripts(t *testing.T, folder, engine string, url func(*testscript.Env) string) {
 	t.Helper()
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "run"), RequireExplicitExec: true, RequireUniqueNames: true,
+		Dir: filepath.Join("testdata", folder), RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NIXIE_STORE", url(env))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
@@ -28,7 +29,9 @@ func runScripts(t *testing.T, engine string, url func(*testscript.Env) string) {
 			return nil
 		},
 		Condition: func(c string) (bool, error) { return c == engine, nil },
-		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "kafka": useKafka, "get": get},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "kafka": useKafka, "redis": useRedis, "get": get,
+		},
 	})
 }
 

@@ -84,8 +84,11 @@ func Actor(env Environment) string {
 	return name + "@" + host
 }
 
-// KafkaLogin returns user and password for a broker whose URL has none. The environment hides them
-// better than arguments, which all users of a machine can see.
-func KafkaLogin(env Environment) (user, password string) {
+// BrokerLogin returns user and password for a broker, kafka or redis, whose URL has none. The
+// environment hides them better than arguments, which all users of a machine can see.
+func BrokerLogin(env Environment, url string) (user, password string) {
+	if strings.HasPrefix(url, "redis") {
+		return env("NIXIE_REDIS_USER"), env("NIXIE_REDIS_PASSWORD")
+	}
 	return env("NIXIE_KAFKA_USER"), env("NIXIE_KAFKA_PASSWORD")
 }

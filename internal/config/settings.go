@@ -46,6 +46,8 @@ var settings = []setting{
 	{key: "log.level", variable: "NIXIE_LOG_LEVEL", initial: "info", check: oneOf("debug", "info", "warn", "error")},
 	{key: "kafka.user", variable: "NIXIE_KAFKA_USER", file: true},
 	{key: "kafka.password", variable: "NIXIE_KAFKA_PASSWORD", secret: true, file: true},
+	{key: "redis.user", variable: "NIXIE_REDIS_USER", file: true},
+	{key: "redis.password", variable: "NIXIE_REDIS_PASSWORD", secret: true, file: true},
 }
 
 // CheckAddress refuses what is no loopback address with a port: nixie has no logins yet.

@@ -37,13 +37,13 @@ var groups = []group{
 	{name: "broker/kafka", in: []string{"broker/kafka"}},
 	{name: "broker/redis", in: []string{"broker/redis/..."}},
 	{name: "suites", in: []string{"store/storetest", "broker/brokertest"}},
-	{name: "command line", in: []string{"internal/cli"}, lines: bound{9400, 7000}},
+	{name: "command line", in: []string{"internal/cli"}, lines: bound{9700, 7000}},
 	{name: "rest of internal that ships", in: []string{"cmd/...", "internal/app", "internal/config", "internal/command",
 		"internal/failurejson",
 		"internal/itemfile", "internal/items", "internal/letterfile", "internal/runner", "internal/sqlfile", "internal/where"}},
 	{name: "proofs and apparatus", in: []string{"internal/proof/..."}, tests: true, lines: bound{14800, 13000}},
 	{name: "bench, examples", in: []string{"bench/...", "examples/..."}},
-	{name: "whole repository", tests: true, lines: bound{166000, 122000}},
+	{name: "whole repository", tests: true, lines: bound{166900, 122000}},
 }
 
 // Sizes prints the size of every group with its bounds, and reports the groups beyond them and

@@ -18,6 +18,7 @@ import (
 
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/kafka"
+	mailbox "github.com/nixie-go/nixie/broker/redis"
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
@@ -75,6 +76,8 @@ func TestTranscripts(t *testing.T) {
 				session.Set("KAFKA", startKafka(t))
 			case onTopics:
 				session.Set("KAFKA", startTopics(t))
+			case onRedis:
+				session.Set("REDIS", startRedis(t))
 			case onJobs:
 				session.Set("REDIS", startJobs(t))
 			}
@@ -157,6 +160,31 @@ func startKafka(t *testing.T) string {
 		}
 	}
 	return seed
+}
+
+// onRedis is the document whose commands talk to a server of Redis.
+const onRedis = "docs/redis.md"
+
+// startRedis starts a server with the mailbox of the document, and returns where it is.
+func startRedis(t *testing.T) string {
+	t.Helper()
+	server := testservers.OwnRedis(t)
+	to, err := mailbox.Connect(mailbox.Address{Servers: []string{server.Addr}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	if err := to.Create(t.Context(), "orders", nil); err != nil {
+		t.Fatal(err)
+	}
+	var list []broker.Publication
+	for _, body := range []string{`{"amount":3}`, `{"amount":"many"}`, `{"amount":5}`, `{"amount":7}`} {
+		list = append(list, broker.Publication{Channel: "orders", Value: []byte(body)})
+	}
+	if err := errors.Join(to.Publish(t.Context(), list)()...); err != nil {
+		t.Fatal(err)
+	}
+	return server.Addr
 }
 
 // build makes the binary that the documents talk about. It looks at every
