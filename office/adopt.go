@@ -132,7 +132,7 @@ func (v *MessageView) message() (nixie.Message, error) {
 	return m, nil
 }
 
-// bytes reads the bytes that viewBytes wrote.
+// bytes reads the bytes that ViewBytes wrote.
 func (b *Bytes) bytes() ([]byte, error) {
 	switch {
 	case b.Text != nil && b.Base64 != nil:

@@ -113,7 +113,7 @@ func viewEdited(o *nixie.Original) *EditedView {
 	if o == nil {
 		return nil
 	}
-	return &EditedView{At: Timestamp{o.At}, By: o.By, Hash: hexHash(o.Hash), Headers: orEmpty(o.Headers), Bytes: viewBytes(o.Body)}
+	return &EditedView{At: Timestamp{o.At}, By: o.By, Hash: hexHash(o.Hash), Headers: orEmpty(o.Headers), Bytes: ViewBytes(o.Body)}
 }
 
 // NoteView shows an operator's note on a letter.
@@ -148,7 +148,8 @@ type Bytes struct {
 	Base64 *string `json:"body_base64,omitempty"`
 }
 
-func viewBytes(b []byte) Bytes {
+// ViewBytes shows bytes as text if they are text.
+func ViewBytes(b []byte) Bytes {
 	s := string(b)
 	if IsText(b) {
 		return Bytes{Text: &s}
@@ -219,7 +220,7 @@ func ViewMessage(m *nixie.Message) MessageView {
 		LastFailure: m.LastFailure, LastReason: m.LastReason,
 	}
 	if m.Body != nil {
-		v.Bytes = viewBytes(m.Body)
+		v.Bytes = ViewBytes(m.Body)
 	}
 	return v
 }

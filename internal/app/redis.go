@@ -63,3 +63,19 @@ func openMailbox(ctx context.Context, at redis.Address, c *Consumption) (broker.
 	}
 	return d, nil
 }
+
+// Mailboxes administers the mailboxes of a server; see [redis.Publisher].
+type Mailboxes = redis.Publisher
+
+// Mailboxes connects to the server of the channel. Close of the result ends it.
+func (c *Channel) Mailboxes() (*Mailboxes, error) {
+	to, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := to.(*Mailboxes); ok {
+		return m, nil
+	}
+	to.Close()
+	return nil, nixie.Errorf(nixie.CodeInvalid, "%s has no mailboxes: give a URL like redis://host:6379/orders", c.Shown)
+}

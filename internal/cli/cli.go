@@ -160,7 +160,7 @@ func newRoot(s Streams) *cobra.Command {
 	g := &globals{Streams: s, help: readHelp()}
 	root := g.family("", newRun(g), newMap(g), newEnqueue(g), newWork(g), newConsume(g), newDLQ(g), newQueue(g), newMessage(g),
 		newStream(g), newPrune(g), newVerify(g), newDoctor(g), newMigrate(g), newPolicy(g), newVersion(g), newStats(g), newCheck(g),
-		newAudit(g), newOperation(g), newServe(g), newConfig(g))
+		newAudit(g), newOperation(g), newServe(g), newConfig(g), newMailbox(g))
 	root.SilenceUsage, root.SilenceErrors = true, true
 	fs := root.PersistentFlags()
 	fs.StringVar(&g.store, "store", "", "store to use, such as sqlite:///path/to/file, or itemdir:path to look at a folder of items "+

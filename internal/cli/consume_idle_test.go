@@ -14,6 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/broker/redis"
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
@@ -125,5 +127,47 @@ func TestALeaveThatFailsIsAWarning(t *testing.T) {
 	if got, errs := d.consume(0, url, "300ms", "--", "true"); got.Succeeded != idleRecords ||
 		!strings.Contains(errs, "was not told that this member leaves") {
 		t.Errorf("%+v\n%s", got, errs)
+	}
+}
+
+// A consumer that was killed has its records until their leases end: they are waited for, however
+// short the idle time is. What a live one holds and does not finish is left to it.
+func TestIdleWaitsForLeases(t *testing.T) {
+	t.Parallel()
+	server := testservers.OwnRedis(t)
+	to, err := redis.Connect(redis.Address{Servers: []string{server.Addr}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	for name, c := range map[string]struct {
+		kill             bool
+		code, done, left int
+	}{"killed": {true, 0, 1, 0}, "alive": {false, 4, 0, 1}} {
+		t.Run(name, func(t *testing.T) {
+			if err := to.Create(t.Context(), name, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := to.Publish(t.Context(), []broker.Publication{{Channel: name, Value: []byte("one")}})()[0]; err != nil {
+				t.Fatal(err)
+			}
+			d, url := newWorkspace(t), "redis://"+server.Addr+"/"+name
+			other := d.running(1, "consume", url, "--create", "--lease", "2s", "--", "sh", "-c", "echo >> ledger; sleep 1000")
+			defer func() {
+				_ = other.Process.Kill()
+				_ = other.Wait()
+			}()
+			if c.kill {
+				_ = other.Process.Kill()
+			}
+			r := d.nixie(c.code, "consume", url, "--idle", "100ms", "-o", "json", "--", "true")
+			var got consumed
+			if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.Succeeded != c.done || got.Left != c.left {
+				t.Errorf("%+v, %v\n%s", got, err, r.err)
+			}
+			if !c.kill && !strings.Contains(r.err, "left to other consumers of mailbox alive: 1 record") {
+				t.Error(r.err)
+			}
+		})
 	}
 }
