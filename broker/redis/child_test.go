@@ -165,14 +165,7 @@ func (f *fixture) kill(t testing.TB, c *consumer) int {
 	t.Helper()
 	c.Kill()
 	<-c.gone
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), testTimeout)
-	defer cancel()
-	for f.client.Info(ctx, "clients").Err() != nil && ctx.Err() == nil { // the server was killed, too
-		sleep(ctx, time.Millisecond)
-	}
-	for strings.Contains(f.client.ClientList(ctx).Val(), " name="+childClient+" ") { // the server still runs its last command
-		sleep(ctx, time.Millisecond)
-	}
+	f.disconnected(t, childClient)
 	return f.endLeases(t, "")
 }
 

@@ -41,7 +41,7 @@ func kills(t *testing.T, f *fixture, own *testservers.Redis, seed uint64, points
 		l.until(t, good*(n+1)/(points+2)+rng.IntN(good/(points+2)))
 		if rng.IntN(2) == 0 {
 			ofServer++
-			if err := own.Kill(t.Context()); err != nil {
+			if err := own.Kill(limited(t)); err != nil {
 				t.Fatal(err)
 			}
 			continue

@@ -95,16 +95,35 @@ func (f *fixture) open(t testing.TB, c Config) *Driver {
 // Crash implements [brokertest.Fixture]: the connections are cut, and the leases end at once.
 func (f *fixture) Crash(t testing.TB, d broker.Driver) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
 	gone := d.(*Driver)
 	gone.closed.Do(func() {
 		close(gone.closing)
 		gone.Publisher.Close()
 	})
-	for strings.Contains(f.client.ClientList(ctx).Val(), " name="+gone.clientName+" ") { // the server still runs its last command
-		sleep(ctx, time.Millisecond)
-	}
+	f.disconnected(t, gone.clientName)
 	f.endLeases(t, gone.holder)
+}
+
+// disconnected waits until the server has no connection of a client any more, and so has run its
+// last command.
+func (f *fixture) disconnected(t testing.TB, name string) {
+	t.Helper()
+	ctx := limited(t)
+	for list, err := f.client.ClientList(ctx).Result(); err != nil || strings.Contains(list, " name="+name+" "); {
+		if ctx.Err() != nil {
+			t.Fatalf("the server has connections of %s: %s, %v", name, list, err)
+		}
+		sleep(ctx, time.Millisecond)
+		list, err = f.client.ClientList(ctx).Result()
+	}
+}
+
+// limited returns a context that ends after testTimeout.
+func limited(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), testTimeout)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // Produce implements [brokertest.Fixture].
@@ -117,8 +136,7 @@ func (f *fixture) Produce(t testing.TB, records ...broker.Publication) {
 	}
 }
 
-// Records implements [brokertest.Fixture]. The server forgets what is done, so it returns what was
-// sent according to the server's own log of commands.
+// Records implements [brokertest.Fixture], for a mailbox that no receiver has emptied.
 func (f *fixture) Records(t testing.TB, channel string) []broker.Record {
 	t.Helper()
 	m := &mailbox{client: f.client, name: channel, keys: keysOf(channel)}
