@@ -17,6 +17,10 @@ import (
 // because other tests run at the same time, of the processors of client and server.
 const slowestLook = 200 * time.Millisecond
 
+// mostLooks bounds how often a view is asked for until one answer is in time. Where other tests keep
+// the processors busy, a few are late; one that scans the letters always is.
+const mostLooks = 50
+
 // Overviews fills an empty store with letters and asks for an operator's first views. No answer may
 // scan the letters. Servers returns the process numbers of servers whose processor time counts; it
 // may be nil.
@@ -25,7 +29,8 @@ func Overviews(t *testing.T, st store.Store, letters int, servers func() []strin
 	questions := overviews(t, st, int64(letters))
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
 		best, least := time.Hour, time.Hour
-		for range 5 {
+		inTime := func() bool { return best <= slowestLook || least > 0 && least <= slowestLook }
+		for look := 0; look < 5 || look < mostLooks && !inTime(); look++ {
 			began, used := time.Now(), processorTime(servers)
 			if err := questions[name](); err != nil {
 				t.Fatal(err)
@@ -34,7 +39,7 @@ func Overviews(t *testing.T, st store.Store, letters int, servers func() []strin
 		}
 		t.Logf("%d letters, %-24s %8s, of which processors worked %8s", letters, name+":", best.Round(time.Millisecond/10),
 			least.Round(time.Millisecond/10))
-		if best > slowestLook && (least == 0 || least > slowestLook) {
+		if !inTime() {
 			t.Errorf("%s took %s, at most %s is right", name, best, slowestLook)
 		}
 	}
