@@ -182,5 +182,12 @@ func (r *Redis) Stop() error {
 	r.asked = true
 	err := r.leash.Close()
 	_ = r.server.Wait() // what it says does not matter any more
+	ctx, stop := context.WithTimeout(context.Background(), redisPatience)
+	defer stop()
+	try := time.NewTicker(time.Millisecond)
+	defer try.Stop()
+	for r.answers(ctx) && ctx.Err() == nil { // the signal that ends it is still on its way
+		<-try.C
+	}
 	return errors.Join(err, os.RemoveAll(r.folder))
 }
