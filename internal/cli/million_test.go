@@ -35,8 +35,8 @@ const (
 	unmeasurable   = 10 * time.Millisecond // as little says nothing of growth
 )
 
-// rounds limits how often a question is asked. Where other tests keep the processors busy, the least
-// cost takes many.
+// rounds limits how often a question is asked. Where other tests keep the processors busy, the
+// least cost takes many.
 const rounds = 40
 
 // TestShow4AMillionLetters asks everything that an operator can ask of a store

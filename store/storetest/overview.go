@@ -17,8 +17,8 @@ import (
 // because other tests run at the same time, of the processors of client and server.
 const slowestLook = 200 * time.Millisecond
 
-// mostLooks bounds how often a view is asked for until one answer is in time. Where other tests keep
-// the processors busy, a few are late; one that scans the letters always is.
+// mostLooks bounds how often a view is asked for until one answer is in time. Where other tests
+// keep the processors busy, a few are late; one that scans the letters always is.
 const mostLooks = 50
 
 // Overviews fills an empty store with letters and asks for an operator's first views. No answer may
