@@ -19,14 +19,15 @@ func durable(ctx context.Context, c redis.UniversalClient, cfg Config) error {
 	if v := infoField(info, "redis_version"); olderThan(v, 6, 2) {
 		return nixie.Errorf(nixie.CodeInvalid, "the server is Redis %s: use 6.2 or later, or Valkey", v)
 	}
-	found := weaknesses(info, setting(ctx, c, "appendfsync"))
+	fsync := setting(ctx, c, "appendfsync")
+	found := weaknesses(info, fsync)
 	if len(found) > 0 && !cfg.Relaxed {
 		return found[0]
 	}
 	for _, f := range found {
 		cfg.Warn(f)
 	}
-	if setting(ctx, c, "appendfsync") == "everysec" {
+	if fsync == "everysec" {
 		cfg.Warn(nixie.Errorf(nixie.CodeInvalid,
 			"appendfsync is everysec: the machine's end loses up to two seconds of what was confirmed; set it to always to lose nothing"))
 	}
