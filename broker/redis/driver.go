@@ -35,9 +35,7 @@ type Driver struct {
 	*Publisher
 	mailbox *mailbox
 	holder  string // begins all its tokens
-
-	clientName string
-	waker      *waker
+	waker   *waker
 
 	calls   atomic.Int64 // of claim; each has a token of its own
 	longest atomic.Int64 // ms until the last lease of others ends; the most since all is theirs
@@ -94,7 +92,7 @@ func open(ctx context.Context, c Config, p *Publisher) (*Driver, error) {
 	if _, err := m.stats(ctx); err != nil {
 		return nil, err
 	}
-	d := &Driver{Publisher: p, mailbox: m, holder: newHolder(), clientName: c.ClientName, closing: make(chan struct{})}
+	d := &Driver{Publisher: p, mailbox: m, holder: newHolder(), closing: make(chan struct{})}
 	d.waker = &waker{client: p.client, key: m.keys.wake()}
 	found, err := m.repair(ctx)
 	if found > 0 {

@@ -100,8 +100,16 @@ func (f *fixture) Crash(t testing.TB, d broker.Driver) {
 		close(gone.closing)
 		gone.Publisher.Close()
 	})
-	f.disconnected(t, gone.clientName)
+	f.disconnected(t, clientName(gone))
 	f.endLeases(t, gone.holder)
+}
+
+// clientName returns the name of a driver's connections.
+func clientName(d *Driver) string {
+	if c, ok := d.client.(*redis.ClusterClient); ok {
+		return c.Options().ClientName
+	}
+	return d.client.(*redis.Client).Options().ClientName
 }
 
 // disconnected waits until the server has no connection of a client any more, and so has run its
