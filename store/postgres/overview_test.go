@@ -11,13 +11,17 @@ import (
 )
 
 func TestShow6_OverviewsReadCounters(t *testing.T) {
-	s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: freshSchema(t), Owner: "owner"}) // no other test uses it
-	must(t, err)
-	defer func() { must(t, s.Close()) }()
+	var stores [2]*postgres.Store // no other test uses them
+	for i := range stores {
+		var err error
+		stores[i], err = postgres.Open(t.Context(), server.URL, postgres.Options{Schema: freshSchema(t), Owner: "owner"})
+		must(t, err)
+		defer func() { must(t, stores[i].Close()) }()
+	}
 	conn, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
 	defer conn.Close(t.Context()) //nolint:errcheck // it only looked
-	storetest.Overviews(t, s, proof.Letters(), func() []string {
+	storetest.Overviews(t, stores[0], stores[1], proof.Letters(), func() []string {
 		rows, err := conn.Query(t.Context(), "select pid::text from pg_stat_activity where pid <> pg_backend_pid()")
 		must(t, err)
 		pids, err := pgx.CollectRows(rows, pgx.RowTo[string])

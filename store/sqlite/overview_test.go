@@ -92,7 +92,8 @@ func questions(s store.Store) map[string]func(context.Context) (int64, error) {
 }
 
 func TestShow6_OverviewsReadCounters(t *testing.T) {
-	storetest.Overviews(t, open(t, "", sqlite.Options{Reserve: -1}), proof.Letters(), nil)
+	options := sqlite.Options{Reserve: -1}
+	storetest.Overviews(t, open(t, "", options), open(t, "", options), proof.Letters(), nil)
 }
 
 // TestOverviewsDoNotCountOneByOne asks among n messages, where reading
