@@ -63,6 +63,7 @@ var plan = []room{
 	{path: "internal/letterfile", floor: 4, kind: open, sees: []string{"office"}, job: "reads and writes files of letters"},
 	{path: "mapreduce", floor: 4, kind: open, sees: []string{"mapreduce/worktree"}, job: "a file of items and what is done to each"},
 	{path: "mapreduce/worktree", floor: 4, kind: open, job: "a part of mapreduce"},
+	{path: "loop", floor: 4, kind: open, job: "typed mailboxes, and loops that answer"},
 
 	{path: "internal/config", floor: 6, kind: open, job: "assembly: one checked value"},
 	{path: assembler, floor: 6, kind: open, sees: []string{"internal/config"}, job: "assembly: builds the running system"},
