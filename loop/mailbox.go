@@ -116,8 +116,8 @@ func (m *Mailbox[T, R]) ApproximateCount(ctx context.Context) (int, error) {
 	return n, explain(err)
 }
 
-// Purge removes the messages that wait, not those that are received, and returns their number. With an error it
-// returns the number that it is sure of.
+// Purge removes the messages that wait, not those that are received, and returns their number. With
+// an error it returns the number that it is sure of.
 func (m *Mailbox[T, R]) Purge(ctx context.Context) (int, error) {
 	n, err := m.back.purge(ctx)
 	return n, explain(err)

@@ -83,7 +83,7 @@ func (m *model) works(h *handle) bool {
 	return h.of.newest == h && m.all[h.ID()] == h.of && h.of.visible > m.now
 }
 
-// seconds is a visibility, or a wait. Where no wait is possible it is nothing or longer than the test.
+// seconds is a visibility, or a wait. Where no wait is possible it is 0, or longer than the test.
 func (m *model) seconds(t *rapid.T) time.Duration {
 	if m.site.advance == nil {
 		return time.Duration(rapid.IntRange(0, 1).Draw(t, "hours")) * time.Hour
