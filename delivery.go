@@ -48,6 +48,7 @@ type Tracking struct {
 	SavedSteps int                                 // the store has this many of Steps
 	Completed  uint32                              // 1: completed by a transaction of the handler; accessed atomically
 	Intact     bool                                // the body was compared with its hash
+	Then       []Message                           // see Delivery.Then
 }
 
 // Lost returns a channel that is closed when the lease is lost: the handler should stop, because
@@ -62,6 +63,21 @@ func (d *Delivery) Lost() <-chan struct{} {
 // Completed reports whether a transaction of the handler has completed the message. The handler
 // then returns nil: an error comes too late and is ignored.
 func (d *Delivery) Completed() bool { return atomic.LoadUint32(&d.Tracking.Completed) != 0 }
+
+// Then adds messages that are enqueued when this delivery completes, in the same transaction: all
+// of them and the success, or nothing. A delivery that does not complete enqueues none of them. A
+// broker, which has no transaction, publishes them before it acknowledges, perhaps more than once.
+//
+// It refuses what [CheckThen] refuses, and adds nothing then. A message to a closed queue is
+// refused later, with the settlement: then the attempt has failed.
+func (d *Delivery) Then(messages ...Message) error {
+	all := append(slices.Clip(d.Tracking.Then), messages...)
+	if err := CheckThen(all); err != nil {
+		return err
+	}
+	d.Tracking.Then = all
+	return nil
+}
 
 // Done reports whether the named step is done.
 func (d *Delivery) Done(step string) bool { return slices.Contains(d.Steps, step) }

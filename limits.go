@@ -15,6 +15,8 @@ const (
 	MaxName        = 255      // bytes of a queue, type, key, stream or dedupe key
 	MaxBatch       = 10_000   // messages or settlements in one call
 	MaxBatchBytes  = 64 << 20 // bytes of the bodies in one call
+	MaxThen        = 100      // messages that follow a settlement
+	MaxThenBytes   = 16 << 20 // bytes of their bodies
 	MaxSteps       = 1_000    // named steps of a message
 	MaxFailureText = 16 << 10 // bytes of a failure's text
 	MaxStack       = 32 << 10 // bytes of a failure's stack

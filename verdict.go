@@ -2,6 +2,8 @@ package nixie
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 )
 
@@ -31,6 +33,54 @@ type Settlement struct {
 	Took     time.Duration // by the handler; 0 if none ran
 	Note     string        // reason of a discard
 	MayPass  bool          // of a release: the message may overtake others of its stream that wait or are dead
+
+	// Then are messages that are enqueued with the settlement: all of them and the settlement, or
+	// nothing. A release has none. At most [MaxThen], with at most [MaxThenBytes] of bodies. They
+	// have no ID, origin or dedupe key of their own: see [Settlement.Follows].
+	Then []Message
+}
+
+// Follows returns the messages of Then as they are enqueued. Each has a dedupe key of its own, made
+// of the ID and the generation of the settled message, and its index. So a broker that delivers a
+// message twice does not follow it up twice. The key of a retry also has the attempt.
+func (s *Settlement) Follows() []Message {
+	if len(s.Then) == 0 {
+		return nil
+	}
+	d, list := s.Delivery, slices.Clone(s.Then)
+	cause := fmt.Sprintf("then:%s:%d", d.ID, d.Generation)
+	if s.Verb == Retry {
+		cause = fmt.Sprintf("%s.%d", cause, d.Attempts)
+	}
+	for i := range list {
+		list[i].DedupeKey = fmt.Sprintf("%s:%d", cause, i)
+	}
+	return list
+}
+
+// CheckThen says what is wrong with messages that are to follow a settlement.
+func CheckThen(messages []Message) error {
+	if len(messages) > MaxThen {
+		return Errorf(CodeLimit, "%d messages follow the settlement, the limit is %d: send one that lists the others",
+			len(messages), MaxThen)
+	}
+	size := 0
+	for i := range messages {
+		m := &messages[i]
+		if !m.ID.IsZero() || m.DedupeKey != "" || m.Origin != nil || m.OnConflict != ReturnExisting {
+			return Errorf(CodeInvalid, "message %d that follows the settlement has an ID, an origin, a dedupe key "+
+				"or an answer to conflicts: leave them out, it gets a key of its own", i+1)
+		}
+		if err := m.Check(); err != nil {
+			return Errorf(CodeOf(err), "message %d that follows the settlement: %w", i+1, err)
+		}
+		size += len(m.Body)
+	}
+	if size > MaxThenBytes {
+		return Errorf(CodeLimit, "bodies of the messages that follow the settlement have %d bytes, the limit is %d: keep them elsewhere",
+			size, MaxThenBytes)
+	}
+	return nil
 }
 
 // Burial holds the decisions of policy about a letter when its message dies.

@@ -29,6 +29,10 @@ type Config struct {
 	Park   nixie.Enqueuer
 	ParkIn string
 
+	// Then takes the messages that follow settlements, a store for example, before their record is
+	// acknowledged. Without it they are published to the channel that is named like their queue.
+	Then nixie.Enqueuer
+
 	MaxInHand int   // most records in hand; default [DefaultInHand]
 	MaxBytes  int64 // most bytes of keys, values and headers in hand; one call of Receive may exceed it; default [DefaultBytes]
 

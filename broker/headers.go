@@ -47,6 +47,12 @@ const (
 	HeaderTombstone      = "x-nixie-tombstone"
 )
 
+// Names of the headers of a message that follows a settlement. Its receivers see them.
+const (
+	HeaderDedupeKey = "x-nixie-dedupe-key" // the same when the message is published again
+	HeaderType      = "x-nixie-type"
+)
+
 // Ours reports whether we write headers of this name. Those that a record brings along are
 // replaced when it is published again.
 func Ours(name string) bool {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -27,8 +28,9 @@ const (
 	toKeep                    // keep it in hand for its next attempt
 )
 
-// Settle first stores letters and retries, and then acknowledges the records of those that
-// succeeded. Settlements that need no storing do not wait for them.
+// Settle first stores letters, retries and the messages that follow settlements, and then
+// acknowledges the records of those that succeeded. Settlements that need no storing do not wait
+// for them.
 //
 // The caller may repeat a settlement that failed. An office takes a letter in only once. On a
 // channel the letter may appear twice, with the same x-dead-letter-id.
@@ -37,7 +39,7 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 	k := s.lookUpAll(settlements)
 	all, plain := k.all, k.plain
 	s.checkHeld(ctx, all)
-	var letters, retries []*openSettlement
+	var letters, retries, followed []*openSettlement
 	for n := range all {
 		switch v := &all[n]; {
 		case v.err != nil:
@@ -50,14 +52,20 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 			if v.st.Verb == nixie.Retry || v.st.Verb == nixie.Release {
 				v.then = s.retryDisposition(v.st)
 			}
-			plain = append(plain, v)
+			if len(v.st.Then) > 0 {
+				followed = append(followed, v)
+			} else {
+				plain = append(plain, v)
+			}
 		}
 	}
 	k.plain = plain
 	s.conclude(ctx, k, plain, now)
-	if len(letters)+len(retries) > 0 {
+	if len(letters)+len(retries)+len(followed) > 0 {
 		s.storeOutcomes(ctx, letters, retries, now)
-		s.conclude(ctx, k, append(letters, retries...), now)
+		stored := slices.Concat(letters, retries, followed)
+		s.follow(ctx, stored) // the letter comes first
+		s.conclude(ctx, k, stored, now)
 	}
 	errs := make([]error, len(all))
 	for n := range all {
@@ -101,7 +109,7 @@ func (s *Source) checkHeld(ctx context.Context, all []openSettlement) {
 	var records []*Record
 	var asked []*openSettlement
 	for n := range all {
-		if v := &all[n]; v.err == nil && (buries(v.st.Verb) || s.waitsElsewhere(v)) {
+		if v := &all[n]; v.err == nil && (buries(v.st.Verb) || len(v.st.Then) > 0 || s.waitsElsewhere(v)) {
 			records = append(records, v.item.record)
 			asked = append(asked, v)
 		}

@@ -119,7 +119,7 @@ func (s *Source) Remaining(ctx context.Context) (Remaining, error) {
 // Slow implements [lease.SlowSettler]: a store or the broker confirms letters and retries, which
 // takes time.
 func (s *Source) Slow(st *nixie.Settlement) bool {
-	return buries(st.Verb) || st.Verb == nixie.Retry && (s.c.Park != nil || s.features.delays())
+	return buries(st.Verb) || len(st.Then) > 0 || st.Verb == nixie.Retry && (s.c.Park != nil || s.features.delays())
 }
 
 // deliver hands an item out under a new lease. The caller holds the mutex.

@@ -150,7 +150,24 @@ func CheckSettlement(st *nixie.Settlement) error {
 		return nixie.Errorf(nixie.CodeInvalid,
 			"verb %s has a second failure: only what is buried can have one, give the one by which the attempt failed", st.Verb)
 	}
-	return nil
+	if len(st.Then) > 0 && st.Verb == nixie.Release {
+		return nixie.Errorf(nixie.CodeInvalid, "%d messages follow a release: only an outcome is followed, leave them out", len(st.Then))
+	}
+	return nixie.CheckThen(st.Then)
+}
+
+// CheckSettlements refuses a call that is wrong as a whole.
+func CheckSettlements(settlements []nixie.Settlement) error {
+	size := 0
+	for i := range settlements {
+		for j := range settlements[i].Then {
+			size += len(settlements[i].Then[j].Body)
+		}
+	}
+	if err := checkBytes("messages that follow the settlements", size); err != nil {
+		return err
+	}
+	return CheckCall(len(settlements))
 }
 
 // Check refuses a resolution without an actor, without a reason that its event needs, or with an

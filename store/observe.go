@@ -51,6 +51,19 @@ func (s observed) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nix
 	return receipts, err
 }
 
+// Settle implements [Queue]. It counts also messages that the store had already.
+func (s observed) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
+	errs := s.Store.Settle(ctx, settlements)
+	for i, err := range errs {
+		for _, m := range settlements[i].Then {
+			if err == nil {
+				s.o.Enqueued(m.Queue, 1)
+			}
+		}
+	}
+	return errs
+}
+
 // Resolve implements [DeadLetters].
 func (s observed) Resolve(ctx context.Context, list []Resolution) []error {
 	if !s.moves {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ func (c *Config) judge(d *nixie.Delivery, now time.Time) (nixie.Settlement, bool
 // interrupted does not count, unless its marks tell what it is.
 func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started, ended time.Time) nixie.Settlement {
 	if err == nil {
-		return c.succeeded(d, ended)
+		return c.followed(c.succeeded(d, ended), started, ended)
 	}
 	f := c.policies.of(d.Queue).Diagnose(d, err, c.attempt(started, ended))
 	if interrupted && !explicit(f) {
@@ -60,6 +61,40 @@ func (c *Config) succeeded(d *nixie.Delivery, now time.Time) nixie.Settlement {
 	return st
 }
 
+// followed adds the messages of the handler to a settlement that completes the delivery. If these
+// are more than one settlement may have, the attempt has failed.
+func (c *Config) followed(st nixie.Settlement, started, ended time.Time) nixie.Settlement {
+	d := st.Delivery
+	if st.Verb != nixie.Complete || len(d.Tracking.Then) == 0 {
+		return st
+	}
+	st.Then = slices.Concat(d.Tracking.Then, st.Then)
+	if err := nixie.CheckThen(st.Then); err != nil {
+		return c.ask(d, c.policies.of(d.Queue).Diagnose(d, nixie.Permanent(err), c.attempt(started, ended)), ended)
+	}
+	return st
+}
+
+// refused makes the settlement of a delivery whose Then the source refused: the attempt has failed.
+// If that was already decided, the delivery is settled without followers, so that it is not lost.
+func (c *Config) refused(st *nixie.Settlement, err error) nixie.Settlement {
+	now := c.Clock()
+	if st.Verb == nixie.Complete {
+		return c.ask(st.Delivery, c.policies.of(st.Delivery.Queue).Diagnose(st.Delivery, err, c.attempt(now.Add(-st.Took), now)), now)
+	}
+	c.trouble(unexpected, nixie.Errorf(nixie.CodeOf(err), "message %s: %s without the %d messages that were to follow: %w",
+		st.Delivery.ID, st.Verb, len(st.Then), err))
+	alone := *st
+	alone.Then = nil
+	return alone
+}
+
+// refusesThen reports whether a source refused a settlement for the messages that follow it.
+func refusesThen(st *nixie.Settlement, err error) bool {
+	code := nixie.CodeOf(err)
+	return len(st.Then) > 0 && (code == nixie.CodeConflict || code == nixie.CodeInvalid)
+}
+
 func (c *Config) ask(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
 	st, err := c.callDecider(d, f, now)
 	if err != nil {
@@ -80,6 +115,9 @@ func (c *Config) callDecider(d *nixie.Delivery, f *nixie.Failure, now time.Time)
 		}
 	}()
 	st = c.Decider.Decide(d, f, now)
+	if err := nixie.CheckThen(st.Then); err != nil {
+		return st, fmt.Errorf("the decider's settlement: %w", err)
+	}
 	switch st.Verb {
 	case nixie.Retry, nixie.Release, nixie.Discard, nixie.Complete:
 		return st, nil

@@ -74,6 +74,10 @@ func (k *Desk) Done(ctx context.Context, d *nixie.Delivery, err error, startedAt
 	st.Took = now.Sub(startedAt)
 	sts := []nixie.Settlement{st}
 	err = k.c.settle(ctx, sts)[0]
+	for err != nil && refusesThen(&sts[0], err) {
+		sts[0] = k.c.refused(&sts[0], err)
+		err = k.c.settle(ctx, sts)[0]
+	}
 	return sts[0], err
 }
 

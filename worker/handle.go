@@ -143,7 +143,7 @@ func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Duration
 		why = nil
 	}
 	st := nixie.Settlement{Delivery: r.d, Verb: nixie.Complete} // the decision of every policy about a success
-	if err != nil || !w.policyDecides {
+	if err != nil || !w.policyDecides || len(r.d.Tracking.Then) > 0 {
 		st = w.c.decide(r.d, err, why != nil, r.batch.moment(started), r.batch.moment(ended))
 	}
 	st.Took = ended - started
@@ -157,7 +157,7 @@ func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Duration
 // for that.
 func (w *Worker) record(st *nixie.Settlement) bool {
 	d := st.Delivery
-	return w.c.ProgressLog != nil && st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil &&
+	return w.c.ProgressLog != nil && st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && len(st.Then) == 0 &&
 		d.Stream == "" && len(lease.NewSteps(d)) == 0 && !d.Completed() && w.c.ProgressLog.LogProgress(lease.Succeeded, d) == nil
 }
 

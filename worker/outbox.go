@@ -65,7 +65,7 @@ func (t *shard) post(r *run, st *nixie.Settlement) (first bool) {
 // isPlainSuccess reports whether a settlement has nothing but the verb complete, and a time.
 func isPlainSuccess(st *nixie.Settlement) bool {
 	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && st.Burial == nil &&
-		st.Note == "" && st.Delay == 0 && !st.MayPass
+		st.Note == "" && st.Delay == 0 && !st.MayPass && len(st.Then) == 0
 }
 
 // take moves all into an outbox.

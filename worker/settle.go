@@ -83,11 +83,26 @@ func (s *settler) settle() {
 	}
 	s.slow.takeFrom(&s.box)
 	s.slow.start()
-	for from := 0; from < len(s.box.runs); from += nixie.MaxBatch {
-		to := min(from+nixie.MaxBatch, len(s.box.runs))
+	for from := 0; from < len(s.box.runs); {
+		to := from + fits(s.box.settlements[from:])
 		s.call(s.box.settlements[from:to], s.box.runs[from:to])
+		from = to
 	}
 	s.box.empty()
+}
+
+// fits returns how many settlements, from the first on, go into one call.
+func fits(sts []nixie.Settlement) int {
+	size, most := 0, min(len(sts), nixie.MaxBatch)
+	for n := range most {
+		for i := range sts[n].Then {
+			size += len(sts[n].Then[i].Body)
+		}
+		if size > nixie.MaxBatchBytes {
+			return n // more than 0: MaxThenBytes is less
+		}
+	}
+	return most
 }
 
 // repeat settles again the deliveries that failed before, together with new ones: so it learns
@@ -129,6 +144,12 @@ func (s *settler) takeAnswers(sts []nixie.Settlement, runs []*run, errs []error)
 	errs = w.c.settled(sts, errs)
 	now := w.since(w.c.Clock())
 	for i, err := range errs {
+		if err != nil && refusesThen(&sts[i], err) {
+			again := w.c.refused(&sts[i], err)
+			s.retries.add(runs[i], &again)
+			failed++
+			continue
+		}
 		if err != nil && retryable(err) {
 			failed++
 			w.c.events.trouble(settling, err)

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
 )
 
@@ -63,7 +62,7 @@ func (b *slowSettlements) takeFrom(box *outbox) {
 // start begins calls, up to the limit.
 func (b *slowSettlements) start() {
 	for b.out < slowCalls && len(b.waiting.runs) > 0 && !b.down {
-		n := min(len(b.waiting.runs), nixie.MaxBatch)
+		n := fits(b.waiting.settlements)
 		c := slowCall{outbox: outbox{b.waiting.settlements[:n:n], b.waiting.runs[:n:n]}}
 		b.waiting = outbox{b.waiting.settlements[n:], b.waiting.runs[n:]}
 		b.out++

@@ -36,6 +36,8 @@ func Run(t *testing.T, h Harness) {
 		{"EveryRecordEndsOnce", everyRecordEnds},
 		{"LettersAreWhole", lettersAreWhole},
 		{"NoAckBeforeTheLetter", noAckBeforeTheLetter},
+		{"NoAckBeforeWhatFollows", noAckBeforeWhatFollows},
+		{"NothingFollowsBeforeTheLetter", nothingBeforeTheLetter},
 		{"OfficeAdoptsALetterOnce", officeKnows},
 		{"CrashLoopsEnd", crashLoopsEnd},
 		{"InnocentsSucceed", innocentsSucceed},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,6 +41,21 @@ type workerPlan struct {
 	lease    time.Duration
 	handle   func(ctx context.Context, d *nixie.Delivery) error
 	observer *nixie.Observer
+	then     func(d *nixie.Delivery) nixie.Message // follows each death
+}
+
+// following is a policy that adds a message to each burial.
+type following struct {
+	*policy.Policy
+	then func(d *nixie.Delivery) nixie.Message
+}
+
+func (f following) Decide(d *nixie.Delivery, failed *nixie.Failure, now time.Time) nixie.Settlement {
+	st := f.Policy.Decide(d, failed, now)
+	if st.Burial != nil {
+		st.Then = append(st.Then, f.then(d))
+	}
+	return st
 }
 
 // begin starts a worker.
@@ -62,8 +78,12 @@ func begin(t testing.TB, d broker.Driver, p workerPlan) *testWorker {
 	}
 	s := &testWorker{done: make(chan error, 1), settled: map[nixie.Verb]int{}}
 	s.changed = sync.NewCond(&s.mu)
+	var decider policy.Decider
+	if p.then != nil {
+		decider = following{pol, p.then}
+	}
 	s.Worker, err = worker.New(worker.Config{
-		Source: source, Policy: pol, Handler: nixie.HandlerFunc(p.handle), Concurrency: max(p.parallel, 4),
+		Source: source, Policy: pol, Decider: decider, Handler: nixie.HandlerFunc(p.handle), Concurrency: max(p.parallel, 4),
 		Name: "tester", Drain: -1, Lease: p.lease,
 		Observer: nixie.Tee(p.observer, &nixie.Observer{Settled: s.count, Trouble: s.trouble}),
 	})
@@ -303,6 +323,80 @@ func noAckBeforeTheLetter(t *testing.T, fixture Fixture) {
 	s.end(t)
 	if n := len(fixture.Records(t, letters(fixture))); n != 5 {
 		t.Errorf("%d letters", n)
+	}
+}
+
+// A record is not done while a message that follows it cannot be published. When its
+// acknowledgement is lost, the message is published again with the same key.
+func noAckBeforeWhatFollows(t *testing.T, fixture Fixture) {
+	fixture.Produce(t, numbered(fixture, 5)...)
+	follows := workerPlan{handle: func(_ context.Context, d *nixie.Delivery) error {
+		return d.Then(nixie.Message{Queue: letters(fixture), Type: "done", Key: "of " + d.Key, Body: d.Body,
+			Headers: []nixie.Header{{Name: "h", Value: "1"}}})
+	}}
+	down := nixie.Errorf(nixie.CodeUnavailable, "not now")
+	for _, fails := range []struct{ ack, publish error }{{nil, down}, {down, nil}} {
+		d := &failingDriver{Driver: fixture.Join(t), ack: fails.ack, publish: fails.publish}
+		s := begin(t, d, follows)
+		s.until(t, "none is acknowledged", func() bool { return s.refused >= 5 })
+		if n := len(fixture.Records(t, letters(fixture))); fails.ack == nil && n != 0 {
+			t.Errorf("%d messages follow, although they cannot be published", n)
+		}
+		d.crash(t, fixture, s)
+	}
+	s := begin(t, join(t, fixture), follows)
+	s.until(t, "all have succeeded", func() bool { return s.settled[nixie.Complete] == 5 })
+	s.end(t)
+	keys := map[string]string{}
+	for _, r := range fixture.Records(t, letters(fixture)) {
+		found := map[string]string{}
+		for _, h := range r.Headers {
+			found[h.Name] = string(h.Value)
+		}
+		if found["h"] != "1" || found[broker.HeaderType] != "done" {
+			t.Errorf("headers %v", found)
+		}
+		keys[found[broker.HeaderDedupeKey]] = string(r.Key) + ": " + string(r.Value)
+	}
+	got := slices.Sorted(maps.Values(keys))
+	if want := "[of key 0: value 0 of key 1: value 1 of key 2: value 2 of key 3: value 3 of key 4: value 4]"; fmt.Sprint(got) != want {
+		t.Errorf("what follows: %q", keys)
+	}
+}
+
+// closedOffice takes no letters until it is opened.
+type closedOffice struct {
+	*memory.Store
+	open atomic.Bool
+}
+
+func (o *closedOffice) Adopt(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error) {
+	if !o.open.Load() {
+		return make([]nixie.Receipt, len(letters)), each(len(letters), nixie.Errorf(nixie.CodeUnavailable, "not now"))
+	}
+	return o.Store.Adopt(ctx, letters, actor, reason)
+}
+
+// What is to follow a death is not published before its letter is stored.
+func nothingBeforeTheLetter(t *testing.T, fixture Fixture) {
+	fixture.Produce(t, numbered(fixture, 5)...)
+	office := &closedOffice{Store: memory.New(memory.Options{})}
+	s := begin(t, join(t, fixture), workerPlan{
+		config: broker.Config{Office: office, Queue: "orders"},
+		handle: func(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBoom) },
+		then: func(*nixie.Delivery) nixie.Message {
+			return nixie.Message{Queue: letters(fixture), Body: []byte("died")}
+		},
+	})
+	s.until(t, "all were refused", func() bool { return s.refused >= 5 })
+	if n := len(fixture.Records(t, letters(fixture))); n != 0 {
+		t.Errorf("%d messages follow deaths without a letter", n)
+	}
+	office.open.Store(true)
+	s.until(t, "all are dead", func() bool { return s.settled[nixie.Bury] == 5 })
+	s.end(t)
+	if n := len(fixture.Records(t, letters(fixture))); n != 5 {
+		t.Errorf("%d messages follow 5 deaths", n)
 	}
 }
 

@@ -11,15 +11,34 @@ import (
 
 // Settle applies each settlement whole or not at all.
 func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
+	wrong := store.CheckSettlements(settlements)
 	return s.each(ctx, len(settlements), func(i int, now time.Time) error {
-		return s.settle(&settlements[i], now)
+		if wrong != nil {
+			return wrong
+		}
+		return s.settleThen(&settlements[i], now)
 	})
 }
 
-func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
+// settleThen settles, and enqueues the messages that follow.
+func (s *Store) settleThen(st *nixie.Settlement, now time.Time) error {
 	if err := store.CheckSettlement(st); err != nil {
 		return err
 	}
+	follows := st.Follows()
+	if err := s.refuse(follows); err != nil {
+		return err
+	}
+	if err := s.settle(st, now); err != nil {
+		return err
+	}
+	for i := range follows {
+		s.accept(&follows[i], now)
+	}
+	return nil
+}
+
+func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 	m, steps, err := s.held(st.Delivery, now)
 	if err != nil {
 		return err

@@ -74,13 +74,18 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 			return err
 		}
 	}
+	sts := []nixie.Settlement{{Delivery: d, Verb: nixie.Complete, Then: d.Tracking.Then}}
 	err := x.do(ctx, func(t *tx) error {
 		own := [][16]byte{d.ID}
+		t.openFollows(sts)
 		t.lockBatchesOf(own)
 		if err := t.holdNow(which().ids, own, false, false); err != nil {
 			return err
 		}
-		return t.settle(&nixie.Settlement{Delivery: d, Verb: nixie.Complete})
+		if err := t.settle(&sts[0]); err != nil {
+			return err
+		}
+		return t.enqueueFollows(sts, []error{nil})
 	})
 	if err == nil {
 		lease.MarkCompleted(d)

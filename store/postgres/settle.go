@@ -15,7 +15,7 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 	if len(settlements) == 0 {
 		return errs
 	}
-	if err := store.CheckCall(len(settlements)); err != nil {
+	if err := store.CheckSettlements(settlements); err != nil {
 		return all(errs, err)
 	}
 	done, err := s.completePlain(ctx, settlements)
@@ -66,6 +66,7 @@ func (t *tx) settleAll(settlements []nixie.Settlement, errs []error) error {
 		}
 		told = told || st.Failure != nil || st.Second != nil || st.Burial != nil || st.Verb == nixie.Discard
 	}
+	t.openFollows(settlements)
 	if len(halting) > 0 { // their queues will be paused
 		t.run("lock_queues_of.sql", uuids(halting))
 	}
@@ -77,13 +78,48 @@ func (t *tx) settleAll(settlements []nixie.Settlement, errs []error) error {
 	for i := range settlements {
 		errs[i] = t.settle(&settlements[i])
 	}
-	return nil
+	return t.enqueueFollows(settlements, errs)
+}
+
+// openFollows locks and reads the queues of the messages that follow settlements, if they exist.
+func (t *tx) openFollows(settlements []nixie.Settlement) {
+	var names []string
+	for i := range settlements {
+		names = append(names, queuesOf(settlements[i].Then)...)
+	}
+	if len(names) > 0 {
+		t.lockQueues("name = any($1)", names)
+		t.readQueues("name = any($1)", names)
+	}
+}
+
+// enqueueFollows enqueues what follows the settlements that were not refused.
+func (t *tx) enqueueFollows(settlements []nixie.Settlement, errs []error) error {
+	var follows []nixie.Message
+	for i := range settlements {
+		if errs[i] == nil {
+			follows = append(follows, settlements[i].Follows()...)
+		}
+	}
+	if len(follows) == 0 {
+		return nil
+	}
+	t.flush() // the settlements come first
+	_, err := t.enqueue(follows)
+	return err
 }
 
 // settle applies one settlement. It answers before it changes anything.
 func (t *tx) settle(st *nixie.Settlement) error {
 	if err := store.CheckSettlement(st); err != nil {
 		return err
+	}
+	for i := range st.Then {
+		if q := t.named[st.Then[i].Queue]; q != nil {
+			if err := lifecycle.Admits(&q.settings, q.name); err != nil {
+				return err
+			}
+		}
 	}
 	m, steps, err := t.held(st.Delivery)
 	if err != nil {

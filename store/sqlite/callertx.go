@@ -57,12 +57,15 @@ func (x *Tx) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Re
 // and the handler returns nil.
 func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 	st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+	if d != nil {
+		st.Then = d.Tracking.Then
+	}
 	if err := store.CheckSettlement(&st); err != nil {
 		return err
 	}
 	return x.do(ctx, func(t *tx) error {
 		t.after = append(t.after, func() { lease.MarkCompleted(d) })
-		return t.settle(&st, "")
+		return t.settleThen(&st, "")
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
 	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Handle.Batch != 0 && d.Lease.Number == 1 &&
-		len(d.Steps) == 0
+		len(d.Steps) == 0 && len(st.Then) == 0
 }
 
 // completeMember writes a plain settlement. The primary key of log refuses a second one.
@@ -126,7 +126,7 @@ func (t *tx) completeAdjacent(r *adjacent) (bool, error) {
 func isPlainRow(st *nixie.Settlement) bool {
 	d := st.Delivery
 	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Handle.Batch == 0 &&
-		d.Generation == 1 && d.DedupeKey == "" && len(lease.NewSteps(d)) == 0
+		d.Generation == 1 && d.DedupeKey == "" && len(lease.NewSteps(d)) == 0 && len(st.Then) == 0
 }
 
 // completeRows settles plain rows, rowsOnce at a time, and marks them in done. at has their indexes

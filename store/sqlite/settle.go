@@ -106,7 +106,7 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 	if len(settlements) == 0 {
 		return errs
 	}
-	if err := store.CheckCall(len(settlements)); err != nil {
+	if err := store.CheckSettlements(settlements); err != nil {
 		return all(errs, err)
 	}
 	size := 0
@@ -114,6 +114,9 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 		errs[i] = store.CheckSettlement(&settlements[i])
 		if f := settlements[i].Failure; f != nil {
 			size += len(f.Text) + len(f.Stack)
+		}
+		for j := range settlements[i].Then {
+			size += len(settlements[i].Then[j].Body)
 		}
 	}
 	plan, err := planCall(settlements, errs)
@@ -148,7 +151,7 @@ func (t *tx) settleAll(settlements []nixie.Settlement, errs []error, plan *callP
 		if errs[i] != nil || done != nil && done[i] {
 			continue
 		}
-		if err := t.settle(&settlements[i], plan.doc(i)); err != nil {
+		if err := t.settleThen(&settlements[i], plan.doc(i)); err != nil {
 			if !answers(err) {
 				return err
 			}
@@ -174,6 +177,36 @@ func all(errs []error, err error) []error {
 		errs[i] = err
 	}
 	return errs
+}
+
+// settleThen applies one settlement and enqueues the messages that follow it.
+func (t *tx) settleThen(st *nixie.Settlement, doc string) error {
+	follows := st.Follows()
+	if len(follows) == 0 {
+		return t.settle(st, doc)
+	}
+	for i := range follows {
+		q, err := t.queue(follows[i].Queue)
+		if err != nil {
+			return err
+		}
+		if q != nil {
+			if err := lifecycle.Admits(&q.settings, q.name); err != nil {
+				return err
+			}
+		}
+	}
+	alone := *st
+	alone.Then = nil
+	if err := t.settle(&alone, doc); err != nil {
+		return err
+	}
+	for i := range follows {
+		if _, err := t.enqueue(&follows[i], nixie.HashBody(follows[i].Body)); err != nil {
+			return nixie.Errorf(nixie.CodeUnavailable, "enqueue what follows the settlement: %w", err) // no answer: it is half done
+		}
+	}
+	return nil
 }
 
 // settle applies one settlement. Every refusal comes before the first write. doc is the failure as

@@ -99,6 +99,7 @@ func Run(t *testing.T, h Harness) {
 		{"Claim", claimClauses()},
 		{"Lease", leaseClauses()},
 		{"Settle", settleClauses()},
+		{"Then", thenClauses()},
 		{"Many", manyClauses()},
 		{"Source", sourceClauses()},
 		{"Abandon", abandonClauses()},

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -127,7 +128,59 @@ func (m *machine) settle(r *rapid.T) {
 		x, y := m.settlement(r, l)
 		sut, ref = append(sut, x), append(ref, y)
 	}
-	m.sameCodes("settle", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
+	m.settleBoth(p, "settle", sut, ref)
+}
+
+// settleBoth settles in both stores, and numbers the messages that follow.
+func (m *machine) settleBoth(p *process, what string, sut, ref []nixie.Settlement) {
+	m.Helper()
+	m.sameCodes(what, p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
+	m.followed()
+}
+
+// followed numbers the messages that followed settlements.
+func (m *machine) followed() {
+	m.Helper()
+	sut, ref := m.unnamed(0, m.processes[0].sut), m.unnamed(1, m.processes[0].ref)
+	if len(sut) != len(ref) {
+		m.Fatalf("%d messages follow settlements, of the reference %d", len(sut), len(ref))
+	}
+	for key, id := range ref {
+		if sut[key].IsZero() {
+			m.Fatalf("message %s is missing", key)
+		}
+		m.made(sut[key], id)
+	}
+}
+
+// unnamed returns the messages of a store that have no number, by the queue and what they follow.
+func (m *machine) unnamed(side int, st store.Store) map[string]nixie.ID {
+	records, err := allMessages(m.ctx, st, nixie.Filter{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	by := map[string]nixie.ID{}
+	for i := range records {
+		r := &records[i]
+		if _, named := m.names[side][r.ID]; !named {
+			by[r.Queue+" "+m.seeKey(side, r.DedupeKey)] = r.ID
+		}
+	}
+	return by
+}
+
+// seeKey prints a dedupe key. That of a message that follows another has the number of that one.
+func (m *machine) seeKey(side int, key string) string {
+	rest, follows := strings.CutPrefix(key, "then:")
+	if !follows {
+		return key
+	}
+	cause, rest, _ := strings.Cut(rest, ":")
+	id, err := nixie.ParseID(cause)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return fmt.Sprint("follows ", m.name(side, id), " ", rest)
 }
 
 // record logs the progress of deliveries that a process holds or held, if both stores can.
@@ -168,7 +221,7 @@ func (m *machine) settleMany(r *rapid.T) {
 			sut[i], ref[i] = m.settlement(r, l)
 		}
 	}
-	m.sameCodes("settle many", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
+	m.settleBoth(p, "settle many", sut, ref)
 }
 
 // die claims and buries messages, so that there are letters to work on.
@@ -182,7 +235,7 @@ func (m *machine) die(r *rapid.T) {
 		sut, ref = append(sut, x), append(ref, y)
 	}
 	p := m.process(r)
-	m.sameCodes("bury", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
+	m.settleBoth(p, "bury", sut, ref)
 }
 
 func (m *machine) settlement(r *rapid.T, l pair) (sut, ref nixie.Settlement) {
@@ -217,9 +270,21 @@ func (m *machine) settlement(r *rapid.T, l pair) (sut, ref nixie.Settlement) {
 	if step := rapid.SampledFrom([]string{"", "", "s1", "s2"}).Draw(r, "step"); step != "" && !l.ref.Done(step) {
 		l.sut.Steps, l.ref.Steps = append(l.sut.Steps, step), append(l.ref.Steps, step)
 	}
+	if s.Verb != nixie.Release && rapid.IntRange(0, 3).Draw(r, "followed") == 0 {
+		s.Then = m.follows(r)
+	}
 	sut, ref = s, s
 	sut.Delivery, ref.Delivery = l.sut, l.ref
 	return sut, ref
+}
+
+// follows draws messages that follow a settlement.
+func (m *machine) follows(r *rapid.T) []nixie.Message {
+	list := m.messages(r)
+	for i := range list {
+		list[i].DedupeKey, list[i].OnConflict = "", nixie.ReturnExisting
+	}
+	return list
 }
 
 func (m *machine) extend(r *rapid.T) {

@@ -29,9 +29,14 @@ func (m *machine) transact(r *rapid.T) {
 			continue
 		}
 		l := rapid.SampledFrom(usable).Draw(r, "pair")
+		l.sut.Tracking.Then = nil
+		if rapid.Bool().Draw(r, "followed") {
+			l.sut.Tracking.Then = m.follows(r)
+		}
 		got := tx.Complete(m.ctx, l.sut)
 		if commits {
-			m.sameCode("complete", got, p.ref.Settle(m.ctx, []nixie.Settlement{{Delivery: l.ref, Verb: nixie.Complete}})[0])
+			want := nixie.Settlement{Delivery: l.ref, Verb: nixie.Complete, Then: l.sut.Tracking.Then}
+			m.sameCode("complete", got, p.ref.Settle(m.ctx, []nixie.Settlement{want})[0])
 		}
 	}
 	end := tx.Rollback
@@ -39,4 +44,5 @@ func (m *machine) transact(r *rapid.T) {
 		end = tx.Commit
 	}
 	m.sameCode("end of the transaction", end(), nil)
+	m.followed()
 }

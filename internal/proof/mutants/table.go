@@ -9,6 +9,7 @@ var (
 	answers   = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Many)$"} // a race that needs one end of each message would wait for ever
 	intake    = finder{"store/sqlite", "^TestStore$/^(Enqueue|Dedupe|Claim|Limits)$|^TestStore$/^Races$/^B06|^TestB06"}
 	moves     = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
+	follows   = finder{"store/sqlite", "^TestStore$/^Then$"}
 	crashes   = finder{"internal/proof/powerloss", "^TestR18_AMoveIsWholeAtEveryCrash$"}
 	source    = finder{"broker", ""}
 	clauses   = finder{"broker/brokertest", ""}
@@ -416,4 +417,26 @@ var table = []mutant{
 		edits: []edit{{"broker/redis/mailbox.lua", "'@sent', last_sent()", "'@sent', 0"}}},
 	{number: 95, name: "a full Redis takes nothing back", breaks: "leases end under their workers when memory is full", tests: mailboxes,
 		edits: []edit{{"broker/redis/mailbox.lua", "	redis.call('ZREM', held, '')\n", ""}}},
+	{number: 96, name: "what follows a death is published before the letter", breaks: "a caller hears of a death that nothing tells of",
+		tests: clauses,
+		edits: []edit{{"broker/settle.go", "		s.storeOutcomes(ctx, letters, retries, now)\n", ""},
+			{"broker/settle.go", "s.follow(ctx, stored) // the letter comes first",
+				"s.follow(ctx, stored)\n\t\ts.storeOutcomes(ctx, letters, retries, now)"}}},
+	{number: 97, name: "what follows is enqueued without its settlement", breaks: "a late worker answers once more", tests: follows,
+		edits: []edit{{"store/sqlite/settle.go", "if err := t.settle(&alone, doc); err != nil {\n\t\treturn err\n\t}",
+			"_ = t.settle(&alone, doc)"}}},
+	{number: 98, name: "PostgreSQL enqueues what follows refused settlements", breaks: "a late worker answers once more",
+		tests: finder{"store/postgres", "^TestStore$/^Then$"},
+		edits: []edit{{"store/postgres/settle.go", "if errs[i] == nil {\n\t\t\tfollows", "if true {\n\t\t\tfollows"}}},
+	{number: 99, name: "a closed queue takes what follows", breaks: "messages lie in a queue that was closed", tests: follows,
+		edits: []edit{{"store/sqlite/settle.go", "		if q != nil {\n\t\t\tif err := lifecycle",
+			"		if false {\n\t\t\tif err := lifecycle"},
+			{"store/sqlite/enqueue.go", "	if err := lifecycle.Admits(&q.settings, q.name); err != nil {\n" +
+				"\t\treturn nixie.Receipt{}, err\n\t}\n", ""}}},
+	{number: 100, name: "each generation has the same keys", breaks: "a redriven message is answered by nothing", tests: follows,
+		edits: []edit{{"verdict.go", "d.ID, d.Generation)", "d.ID, 1)"}}},
+	{number: 101, name: "a failed attempt is followed like a success", breaks: "a failure and a success are both reported", tests: engine,
+		edits: []edit{{"worker/decide.go", "if st.Verb != nixie.Complete || len(d.Tracking.Then) == 0 {", "if len(d.Tracking.Then) == 0 {"},
+			{"worker/decide.go", "	return c.ask(d, f, ended)\n}\n\n// attempt",
+				"	return c.followed(c.ask(d, f, ended), started, ended)\n}\n\n// attempt"}}},
 }

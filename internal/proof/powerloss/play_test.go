@@ -152,6 +152,9 @@ func (p *play) end(verbs ...nixie.Verb) {
 		if st.Verb == nixie.Hold {
 			st.Burial.Status = nixie.StatusReview
 		}
+		if st.Verb != nixie.Release && p.rng.IntN(3) == 0 {
+			st.Then = []nixie.Message{{Queue: plainQueue, Body: []byte("next")}, {Queue: orderedQueue, Stream: "s", Body: []byte("last")}}
+		}
 		all = append(all, st)
 	}
 	p.allow(p.s.Settle(p.ctx, all)...)

@@ -1,0 +1,66 @@
+package broker
+
+import (
+	"context"
+
+	"github.com/nixie-go/nixie"
+)
+
+// follow stores the messages that follow settlements. Each may be stored more than once, with the
+// same dedupe key: when this process ends before the record is acknowledged, another runs it again.
+func (s *Source) follow(ctx context.Context, all []*openSettlement) {
+	var list []Publication
+	var of []*openSettlement
+	for _, v := range all {
+		if v.err != nil || len(v.st.Then) == 0 {
+			continue
+		}
+		if v.err = nixie.CheckThen(v.st.Then); v.err != nil {
+			continue
+		}
+		if s.c.Then != nil {
+			_, v.err = s.c.Then.Enqueue(ctx, v.st.Follows()...)
+			continue
+		}
+		records, err := s.followers(v.st)
+		if v.err = err; err != nil {
+			continue
+		}
+		for _, r := range records {
+			list, of = append(list, r), append(of, v)
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	for n, err := range s.c.Driver.Publish(ctx, list)() {
+		if err != nil && of[n].err == nil {
+			of[n].err = nixie.Errorf(nixie.CodeOf(err), "message %s that follows %s: %w", list[n].Channel, of[n].st.Delivery.ID, err)
+		}
+	}
+}
+
+// followers makes the records of the messages that follow a settlement.
+func (s *Source) followers(st *nixie.Settlement) ([]Publication, error) {
+	var list []Publication
+	for _, m := range st.Follows() {
+		if err := CheckChannel("channel of a message that follows", m.Queue); err != nil {
+			return nil, err
+		}
+		if m.Delay > s.features.MaxPublishDelay || !m.NotBefore.IsZero() || !m.ExpiresAt.IsZero() || m.Priority != 0 {
+			return nil, nixie.Errorf(nixie.CodeInvalid, "message to %s that follows has a delay, an expiry or a priority: "+
+				"a channel of %s keeps a delay of at most %s, set Then of the source to a store", m.Queue, s.features.System,
+				s.features.MaxPublishDelay)
+		}
+		r := Publication{Channel: m.Queue, Value: m.Body, Headers: outbound(m.Headers), Delay: m.Delay}
+		if m.Key != "" {
+			r.Key = []byte(m.Key)
+		}
+		r.Headers = append(r.Headers, RecordHeader{Name: HeaderDedupeKey, Value: []byte(m.DedupeKey)})
+		if m.Type != "" {
+			r.Headers = append(r.Headers, RecordHeader{Name: HeaderType, Value: []byte(m.Type)})
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
