@@ -45,21 +45,15 @@ type Count struct {
 
 // Analyze groups the letters that match by cause.
 func (o *Office) Analyze(ctx context.Context, f nixie.Filter, scan store.Scan) (Analysis, error) {
-	described, coverage, err := o.store.Count(ctx, f, store.Counting{By: []store.GroupBy{store.ByFingerprint}, Scan: scan, Described: true})
+	groups, coverage, err := o.groups(ctx, f, scan)
 	if err != nil {
 		return Analysis{}, err
 	}
-	groups := described[0]
-	a := Analysis{Groups: make([]GroupView, 0, len(groups)), Coverage: partialCoverage(coverage)}
+	a := Analysis{Groups: groups, Coverage: coverage}
 	for _, g := range groups {
 		a.Letters += g.Count
-		a.Groups = append(a.Groups, GroupView{
-			Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason,
-			FirstAt: Timestamp{g.FirstAt}, LastAt: Timestamp{g.LastAt}, Examples: orEmpty(g.Examples),
-			Advice: Advice(g.Reason), NeedsForce: NeedsForce(g.Reason), Filter: filter.Text(nixie.Filter{Fingerprint: g.Key}),
-		})
 	}
-	if err := o.addExamples(ctx, a.Groups); err != nil {
+	if err := o.AddExamples(ctx, a.Groups); err != nil {
 		return Analysis{}, err
 	}
 	counts, _, err := o.store.Count(ctx, f,
@@ -74,6 +68,40 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter, scan store.Scan) (
 	return a, nil
 }
 
+// Groups lists the causes of the letters that match, largest first, without the facts that
+// [Office.AddExamples] adds. It covers the newest letters only where the filter asks for something
+// that has no counters; nil says that it covers all.
+func (o *Office) Groups(ctx context.Context, f nixie.Filter) ([]GroupView, *store.Coverage, error) {
+	return o.groups(ctx, f, store.ScanRecent)
+}
+
+func (o *Office) groups(ctx context.Context, f nixie.Filter, scan store.Scan) ([]GroupView, *store.Coverage, error) {
+	described, coverage, err := o.store.Count(ctx, f, store.Counting{By: []store.GroupBy{store.ByFingerprint}, Scan: scan, Described: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	groups := make([]GroupView, 0, len(described[0]))
+	for _, g := range described[0] {
+		groups = append(groups, GroupView{
+			Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason,
+			FirstAt: Timestamp{g.FirstAt}, LastAt: Timestamp{g.LastAt}, Examples: orEmpty(g.Examples),
+			Advice: Advice(g.Reason), NeedsForce: NeedsForce(g.Reason), Filter: filter.Text(nixie.Filter{Fingerprint: g.Key}),
+		})
+	}
+	return groups, partialCoverage(coverage), nil
+}
+
+// CountBy counts the letters that match by each property, largest count first, as far as
+// [Office.Groups] does.
+func (o *Office) CountBy(ctx context.Context, f nixie.Filter, by ...store.GroupBy) ([][]Count, *store.Coverage, error) {
+	groups, coverage, err := o.store.Count(ctx, f, store.Counting{By: by})
+	lists := make([][]Count, len(groups))
+	for i := range groups {
+		lists[i] = groupCounts(groups[i])
+	}
+	return lists, partialCoverage(coverage), err
+}
+
 // partialCoverage returns nil when the answer covers all letters.
 func partialCoverage(l store.Coverage) *store.Coverage {
 	if l.All() {
@@ -82,9 +110,9 @@ func partialCoverage(l store.Coverage) *store.Coverage {
 	return &l
 }
 
-// addExamples adds the keys of the example letters' messages and the last failure of the first. It
+// AddExamples adds the keys of the example letters' messages and the last failure of the first. It
 // reads the examples of many groups in one call.
-func (o *Office) addExamples(ctx context.Context, groups []GroupView) error {
+func (o *Office) AddExamples(ctx context.Context, groups []GroupView) error {
 	for part := range slices.Chunk(groups, groupsNamed) {
 		var ids []nixie.ID
 		for _, g := range part {

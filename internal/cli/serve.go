@@ -3,14 +3,18 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/nixie-go/nixie/console"
 	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/internal/serve"
+	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -19,6 +23,7 @@ type serveFlags struct {
 	*globals
 	logFlags
 	listen, pprof string
+	demo          bool
 }
 
 // serveView is the JSON of serve.
@@ -36,10 +41,16 @@ func (f *serveFlags) register(fs *pflag.FlagSet) {
 	f.logFlags.register(fs)
 	fs.StringVar(&f.listen, "listen", "", "loopback address to listen on; port 0 takes a free one (default $NIXIE_LISTEN, else "+
 		"127.0.0.1:8321)")
+	fs.BoolVar(&f.demo, "demo", false, "show a shop that does not exist, in a store of its own")
 	fs.StringVar(&f.pprof, "pprof", "", "loopback address for profiles of this program (default $NIXIE_PPROF, else none)")
 }
 
-func (f *serveFlags) read(g *globals) error { return g.format(asTable, asWide, asJSON, asJSONL) }
+func (f *serveFlags) read(g *globals) error {
+	if f.demo && f.store != "" {
+		return usagef("--demo has a store of its own: leave --store or --demo out")
+	}
+	return g.format(asTable, asWide, asJSON, asJSONL)
+}
 
 func (f *serveFlags) run(ctx context.Context, _ []string) error {
 	log, err := f.logger(f.globals)
@@ -58,12 +69,15 @@ func (f *serveFlags) run(ctx context.Context, _ []string) error {
 		return err
 	}
 	defer server.Close()
-	return f.withStore(app.Options{Owner: f.owner(), Observer: told.Observer()}, func(st store.Store) error {
+	answer := func(st store.Store, banner string) error {
 		defer tell()
 		if err := told.Gauges(func(ctx context.Context) (app.Numbers, error) { return app.Overview(ctx, st) }); err != nil {
 			return err
 		}
 		server.Use(st)
+		if err := f.mount(server, st, banner); err != nil {
+			return err
+		}
 		v := serveView{server.Address(), server.PprofAddress()}
 		if err := f.object(v, func(w io.Writer) {
 			fmt.Fprintf(w, "http://%s\n", v.Address)
@@ -76,5 +90,35 @@ func (f *serveFlags) run(ctx context.Context, _ []string) error {
 		end := watchInterrupts(ctx, func() { f.say("nixie: requests may end; interrupt again to end them now") }, server.Abort)
 		defer end()
 		return server.Run(ctx)
+	}
+	if !f.demo {
+		return f.withStore(app.Options{Owner: f.owner(), Observer: told.Observer()}, func(st store.Store) error { return answer(st, "") })
+	}
+	demo, err := app.NewDemo(ctx, f.Now, told.Observer())
+	if err != nil {
+		return err
+	}
+	server.Go(func(ctx context.Context) {
+		if err := demo.Run(ctx); err != nil {
+			f.say("nixie: the traffic of the demo ended: %v", err)
+		}
 	})
+	return errors.Join(answer(demo.Store, demoBanner), demo.Close())
+}
+
+// demoBanner is on every page of a demo.
+const demoBanner = "This is a demo: a shop that does not exist, in a store that is removed when the program ends."
+
+// mount adds the console of a store to a server.
+func (f *serveFlags) mount(server *serve.Server, st store.Store, banner string) error {
+	o, err := office.New(office.Config{Store: st, Actor: config.Actor(f.Env), Clock: f.Now})
+	if err != nil {
+		return err
+	}
+	mask, err := app.NewMask(config.MaskPatterns(nil, f.Env), config.Inherited())
+	if err != nil {
+		return err
+	}
+	server.Mount(console.Handler(o, console.Options{Banner: banner, Mask: mask, Clock: f.Now, Run: server.Go}))
+	return nil
 }

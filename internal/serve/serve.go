@@ -1,5 +1,5 @@
-// Package serve listens: metrics, health and numbers now, the API and the console later. It answers
-// GET and HEAD on loopback addresses only, because it knows no logins.
+// Package serve listens: metrics, health, numbers and the console now, the API later. It answers on
+// loopback addresses only, because it knows no logins.
 package serve
 
 import (
@@ -53,6 +53,11 @@ type Server struct {
 
 	aborted context.Context
 	abort   context.CancelFunc
+
+	console http.Handler // nil means none
+	work    sync.WaitGroup
+	working context.Context // of work; it ends when Run stops to accept requests
+	endWork context.CancelFunc
 }
 
 // New checks a config and listens. The caller calls Use for a store, and then Run or Close.
@@ -74,6 +79,7 @@ func New(c Config) (*Server, error) {
 		}
 	}
 	s.aborted, s.abort = context.WithCancel(context.Background())
+	s.working, s.endWork = context.WithCancel(s.aborted)
 	for _, check := range c.Checks {
 		s.checks = append(s.checks, s.newChecking(check))
 	}
@@ -89,6 +95,13 @@ func (s *Server) Use(st store.Store) {
 		s.checks = append(s.checks, s.newChecking(check))
 	}
 }
+
+// Mount adds a console, which answers what no other route does. It is called before Run.
+func (s *Server) Mount(console http.Handler) { s.console = console }
+
+// Go runs work that no request waits for. Its context ends when the server stops, and Run or Close
+// wait for it.
+func (s *Server) Go(do func(context.Context)) { s.work.Go(func() { do(s.working) }) }
 
 // listen listens on a loopback address.
 func listen(address, flag string) (net.Listener, error) {
@@ -138,6 +151,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
+	s.endWork()
 	ending, end := context.WithTimeout(s.aborted, stopWithin)
 	defer end()
 	for server := range servers {
@@ -147,6 +161,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.abort()
 	running.Wait()
+	s.work.Wait()
 	leaving, left := context.WithTimeout(context.WithoutCancel(ctx), answerLimit)
 	defer left()
 	for _, c := range s.checks {
@@ -162,6 +177,7 @@ func (s *Server) Abort() { s.abort() }
 // Close ends a server that does not run.
 func (s *Server) Close() {
 	s.abort()
+	s.work.Wait()
 	_ = s.listen.Close()
 	if s.pprof != nil {
 		_ = s.pprof.Close()
@@ -189,6 +205,9 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /health/ready", s.ready)
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, s.c.Version) })
 	mux.HandleFunc("GET /stats.json", s.stats)
+	if s.console != nil {
+		mux.Handle("/", s.console)
+	}
 	return mux
 }
 

@@ -32,6 +32,7 @@ var groups = []group{
 	{name: "engines: worker, redrive", in: []string{"worker", "redrive"}},
 	{name: "office, mapreduce", in: []string{"office", "mapreduce/..."}},
 	{name: "loop", in: []string{"loop/..."}},
+	{name: "console", in: []string{"console"}},
 	{name: "store/memory, store/itemdir", in: []string{"store/memory", "store/itemdir"}},
 	{name: "store/sqlite", in: []string{"store/sqlite"}},
 	{name: "store/postgres", in: []string{"store/postgres"}},
@@ -44,7 +45,7 @@ var groups = []group{
 		"internal/itemfile", "internal/items", "internal/letterfile", "internal/runner", "internal/sqlfile", "internal/where"}},
 	{name: "proofs and apparatus", in: []string{"internal/proof/..."}, tests: true, lines: bound{14800, 13000}},
 	{name: "bench, examples", in: []string{"bench/...", "examples/..."}},
-	{name: "whole repository", tests: true, lines: bound{170400, 122000}},
+	{name: "whole repository", tests: true, lines: bound{172700, 122000}},
 }
 
 // Sizes prints the size of every group with its bounds, and reports the groups beyond them and

@@ -65,6 +65,8 @@ var plan = []room{
 	{path: "mapreduce/worktree", floor: 4, kind: open, job: "a part of mapreduce"},
 	{path: "loop", floor: 4, kind: open, job: "typed mailboxes, and loops that answer"},
 
+	{path: "console", floor: 5, kind: open, only: []string{".", "office"}, job: "face: an office in a browser"},
+
 	{path: "internal/config", floor: 6, kind: open, job: "assembly: one checked value"},
 	{path: assembler, floor: 6, kind: open, sees: []string{"internal/config"}, job: "assembly: builds the running system"},
 	{path: "internal/serve", floor: 6, kind: open, sees: []string{"internal/config", assembler}, job: "assembly: listens"},

@@ -1,0 +1,178 @@
+// Package console shows an office in a browser: what needs attention, why letters died, and the
+// story of each. Pages are rendered on the server, work without scripts, and have a URL for each of
+// their states. A page is one file, which says its path, title, entry in the menu and verbs.
+//
+// It knows no logins: all who reach it may do what the office may. Mount it where only operators
+// come, such as on a loopback address or behind a proxy that knows them.
+package console
+
+import (
+	"context"
+	"html/template"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+// maxForm limits the bytes of a form that is sent.
+const maxForm = 64 << 10
+
+// Options configure a console. The zero value is a console at the root of a server.
+type Options struct {
+	Prefix string           // the path below which it is mounted, such as /ops/; default /
+	Title  string           // the name of what it shows; default Nixie
+	Banner string           // a sentence at the top of every page; default none
+	Hosts  []string         // names by which a browser may ask a loopback address, next to localhost
+	Mask   Mask             // hides secrets in what is shown; default none
+	Clock  func() time.Time // default time.Now
+	Zone   *time.Location   // of times on pages; default time.Local
+
+	// Run runs an operation that goes on after the answer to the browser: it calls its argument on
+	// another goroutine, with a context that ends with the program. The operation then stops
+	// between two letters, and its page offers to resume it. The default is a goroutine that
+	// ends with the operation.
+	Run func(do func(context.Context))
+}
+
+// Mask hides secrets before a text is shown, as privacy.Mask does.
+type Mask interface {
+	Text(text string) string
+	Header(name, value string) string
+	Failure(f *nixie.Failure)
+}
+
+// console answers for an office.
+type console struct {
+	Options
+	office *office.Office
+	pages  []page
+	assets map[string]asset
+}
+
+// page is one screen.
+type page struct {
+	path  string // below the prefix, as in a pattern of net/http
+	title string
+	menu  string // the icon of its entry in the menu; "" is no entry
+	file  string // its template
+	show  func(*console, *http.Request) (answer, error)
+	verbs map[string]verb // by the last element of their path
+}
+
+// verb does what a form asks for, and returns the address of the page that tells what happened.
+type verb func(*console, *http.Request) (to string, err error)
+
+// answer has the content of a page.
+type answer struct {
+	Title   string // default the title of the page
+	Refresh int    // seconds until the browser asks again; 0 is never
+	Data    any
+}
+
+// Handler returns a handler that shows an office. It panics if a page cannot be read, which only a
+// change of this package can cause.
+func Handler(o *office.Office, opts Options) http.Handler {
+	c := &console{Options: opts, office: o, assets: readAssets()}
+	c.Prefix = "/" + strings.Trim(c.Prefix, "/")
+	if c.Prefix != "/" {
+		c.Prefix += "/"
+	}
+	if c.Title == "" {
+		c.Title = "Nixie"
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Zone == nil {
+		c.Zone = time.Local
+	}
+	if c.Mask == nil {
+		c.Mask = noMask{}
+	}
+	if c.Run == nil {
+		c.Run = func(do func(context.Context)) { go do(context.Background()) }
+	}
+	c.pages = []page{
+		officePage(), groupsPage(), groupPage(), lettersPage(), letterPage(), bodyPage(), operationsPage(),
+		operationPage(), queuesPage(), queuePage(), auditPage(),
+	}
+	mux := http.NewServeMux()
+	base := template.Must(template.New("").Funcs(c.functions()).ParseFS(pageFiles, "pages/base.html"))
+	trouble := c.read(base, page{file: "error"})
+	for _, p := range c.pages {
+		shown := c.read(base, p)
+		mux.HandleFunc("GET "+c.Prefix+p.path, func(w http.ResponseWriter, r *http.Request) { c.answer(w, r, p, shown, trouble) })
+		for name, do := range p.verbs {
+			mux.HandleFunc("POST "+c.Prefix+p.path+"/"+name, func(w http.ResponseWriter, r *http.Request) { c.act(w, r, do, trouble) })
+		}
+	}
+	mux.HandleFunc("GET "+c.Prefix+"assets/{name}", c.asset)
+	mux.HandleFunc(c.Prefix, func(w http.ResponseWriter, r *http.Request) {
+		c.fail(w, r, trouble, nixie.Errorf(nixie.CodeNotFound, "there is no page %q", r.URL.Path))
+	})
+	return c.guard(http.NewCrossOriginProtection().Handler(mux))
+}
+
+func (c *console) read(base *template.Template, p page) *template.Template {
+	if p.file == "" {
+		return nil // it writes its answer itself
+	}
+	return template.Must(template.Must(base.Clone()).ParseFS(pageFiles, "pages/"+p.file+".html"))
+}
+
+// guard sets the headers of every answer, and refuses names that point to a loopback address from
+// elsewhere: a page of another site could read this one under such a name (DNS rebinding).
+func (c *console) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range headers {
+			w.Header().Set(name, value)
+		}
+		if !c.known(r) {
+			http.Error(w, "this console does not answer to the name "+r.Host+": ask for localhost, or name it in Options.Hosts",
+				http.StatusMisdirectedRequest)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// headers are the headers of every answer.
+var headers = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; " +
+		"base-uri 'none'; frame-ancestors 'none'",
+	"X-Content-Type-Options":       "nosniff",
+	"X-Frame-Options":              "DENY",
+	"Referrer-Policy":              "same-origin",
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Permissions-Policy":           "camera=(), geolocation=(), microphone=()",
+	"Cache-Control":                "no-store",
+}
+
+// known reports whether the host of a request is one that this console answers to.
+func (c *console) known(r *http.Request) bool {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if local == nil || !local.IP.IsLoopback() {
+		return true
+	}
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsLoopback() || host == "localhost" || slices.Contains(c.Hosts, host)
+}
+
+type noMask struct{}
+
+func (noMask) Text(text string) string          { return text }
+func (noMask) Header(_ string, v string) string { return v }
+func (noMask) Failure(*nixie.Failure)           {}

@@ -1,0 +1,205 @@
+package console_test
+
+import (
+	"flag"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/console"
+	"github.com/nixie-go/nixie/office"
+)
+
+// update writes the golden pages again: go test ./console -run TestGolden -update
+var update = flag.Bool("update", false, "write the golden files again")
+
+func TestGoldenPages(t *testing.T) {
+	t.Parallel()
+	s := open(t, console.Options{Prefix: "/ops", Title: "Shop", Banner: "A test."}, healthy()...)
+	for name, path := range map[string]string{
+		"office": "/ops/", "groups": "/ops/groups", "group": "/ops" + pages()[2], "letter": "/ops" + pages()[6],
+		"error": "/ops/letters?filter=queue:orders+raeson:timeout",
+	} {
+		got, file := s.page(http.StatusOK, path), filepath.Join("testdata", name+".html")
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(file)
+		if err != nil || string(want) != got {
+			t.Errorf("%s differs from %s (%v); it is now:\n%s", path, file, err, got)
+		}
+	}
+}
+
+// inline finds code and styles that the policy of content refuses.
+var inline = regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(?: [^>]*)?>[^<]|javascript:|(?:href|src)="(?:https?:)?//`)
+
+func TestHeadersOfEveryPage(t *testing.T) {
+	t.Parallel()
+	s := open(t, console.Options{}, healthy()...)
+	for _, path := range append(pages(), "/nothing", "/letter/unknown", "/assets/nothing") {
+		answer, body := s.ask(http.MethodGet, path, nil, nil)
+		for name, want := range map[string]string{
+			"Content-Security-Policy": "default-src 'none'", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+			"Referrer-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
+		} {
+			if got := answer.Header.Get(name); !strings.HasPrefix(got, want) {
+				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
+			}
+		}
+		if csp := answer.Header.Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") {
+			t.Errorf("%s: the policy of content is %q", path, csp)
+		}
+		if found := inline.FindString(body); found != "" {
+			t.Errorf("%s has %q", path, found)
+		}
+	}
+}
+
+func TestAssetsAreKeptForGood(t *testing.T) {
+	t.Parallel()
+	s := open(t, console.Options{})
+	found := regexp.MustCompile(`/assets/[a-z]+-[0-9a-f]{12}\.(css|svg|js)`).FindAllString(s.page(http.StatusOK, "/"), -1)
+	if len(found) < 2 {
+		t.Fatalf("the page names %q", found)
+	}
+	for _, path := range found {
+		answer, body := s.ask(http.MethodGet, path, nil, nil)
+		if answer.StatusCode != http.StatusOK || body == "" || !strings.Contains(answer.Header.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: %s, %d bytes, %v", path, answer.Status, len(body), answer.Header)
+		}
+	}
+	s.page(http.StatusNotFound, "/assets/console.css")
+}
+
+func header(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+func host(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+
+func TestForeignRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := open(t, console.Options{Hosts: []string{"ops.example"}}, healthy()...)
+	for name, c := range map[string]struct {
+		method string
+		edit   func(*http.Request)
+		status int
+	}{
+		"a post from another site":    {http.MethodPost, header("Sec-Fetch-Site", "cross-site"), http.StatusForbidden},
+		"a post from a sibling":       {http.MethodPost, header("Sec-Fetch-Site", "same-site"), http.StatusForbidden},
+		"a post of another origin":    {http.MethodPost, header("Origin", "https://evil.example"), http.StatusForbidden},
+		"a name from elsewhere":       {http.MethodGet, host("evil.example"), http.StatusMisdirectedRequest},
+		"a name with our port":        {http.MethodGet, host("evil.example:8321"), http.StatusMisdirectedRequest},
+		"a name that looks like ours": {http.MethodGet, host("localhost.evil.example"), http.StatusMisdirectedRequest},
+		"another address":             {http.MethodGet, host("10.0.0.1"), http.StatusMisdirectedRequest},
+		"no name":                     {http.MethodGet, host(":80"), http.StatusMisdirectedRequest},
+		"localhost":                   {http.MethodGet, host("LOCALHOST:8321"), http.StatusOK},
+		"an address of this machine":  {http.MethodGet, host("[::1]:8321"), http.StatusOK},
+		"a name that was given":       {http.MethodGet, host("ops.example"), http.StatusOK},
+	} {
+		answer, _ := s.ask(c.method, "/queues", c.edit, nil)
+		if answer.StatusCode != c.status {
+			t.Errorf("%s: status %d, want %d", name, answer.StatusCode, c.status)
+		}
+	}
+}
+
+// hostile has markup that leaves attributes, elements and addresses.
+const hostile = `"'><nixie-canary onload=x>&{{.}}javascript:\u202e` + "\u202e\x1b[2J"
+
+func TestHostileTextsStayTexts(t *testing.T) {
+	t.Parallel()
+	evil := strings.ReplaceAll(hostile, "\x1b", "") // names have no control characters
+	l := letter(1, evil, "timeout: "+hostile, hostile, 0)
+	f := &l.History[0]
+	f.Type, f.Worker, f.Node, f.Step, f.LogLocation, f.Stack = hostile, hostile, hostile, hostile, hostile, hostile
+	f.Context, f.Attachments = []string{hostile}, []nixie.Attachment{{Name: hostile, Data: []byte(hostile)}}
+	l.History = append(l.History, *f)
+	l.Message.Type, l.Message.Key, l.Message.Stream, l.Message.Body = evil, evil, evil, []byte(hostile)
+	l.Message.Headers = []nixie.Header{{Name: evil, Value: hostile}}
+	l.Message.Origin = &nixie.Origin{System: "kafka", Channel: evil, MessageID: evil}
+	l.Rule, l.Note, l.Notes = hostile, hostile, []nixie.Note{{At: noon, By: hostile, Text: hostile}}
+	s := open(t, console.Options{}, l)
+	if _, err := s.office.Pause(t.Context(), []string{evil}, hostile); err != nil {
+		t.Fatal(err)
+	}
+	query := url.Values{
+		"filter": {"text:" + hostile}, "name": {evil}, "fingerprint": {l.Fingerprint}, "queue": {evil}, "actor": {evil},
+	}
+	pages := []string{
+		"/", "/letter/" + l.ID.String() + "?a=1&b=2", "/letter/" + url.PathEscape(hostile), "/" + url.PathEscape(hostile),
+	}
+	for _, path := range []string{"/groups", "/group", "/letters", "/queues", "/queue", "/audit"} {
+		pages = append(pages, path+"?"+query.Encode())
+	}
+	for _, path := range pages {
+		_, body := s.ask(http.MethodGet, path, nil, nil)
+		if strings.Contains(body, "<nixie-canary") || strings.Contains(body, `"'>`) || strings.ContainsAny(body, "\u202e\x1b") {
+			t.Errorf("%s has a text as it is:\n%s", path, body)
+		}
+		if !strings.Contains(body, "&lt;nixie-canary") {
+			t.Errorf("%s does not show the texts", path)
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	long := letter(4, "orders", "timeout: "+strings.Repeat("x", 10_000), strings.Repeat("y", 10_000), 0)
+	s := open(t, console.Options{}, append(healthy(), long)...)
+	for path, want := range map[string]string{
+		"/letter/unknown": "no letter has the ID, message ID or key", "/group?fingerprint=none": "no letter of this group",
+		"/queue?name=none": "no queue is called", "/nothing": "there is no page",
+	} {
+		if body := s.page(http.StatusNotFound, path); !strings.Contains(body, want) {
+			t.Errorf("%s does not say %q:\n%s", path, want, body)
+		}
+	}
+	body := s.page(http.StatusOK, "/letters?filter=queue:orders+raeson:timeout")
+	if !strings.Contains(body, "queue:orders raeson:timeout\n             ^</pre>") {
+		t.Errorf("the caret is not under the fault:\n%s", body)
+	}
+	if body = s.page(http.StatusOK, "/letters"); len(body) > 20_000 || !strings.Contains(body, "x…") {
+		t.Errorf("a long text is not cut in a list: %d bytes", len(body))
+	}
+	s.page(http.StatusBadRequest, "/letters?cursor=none")
+}
+
+func TestPurgedLetterIsGone(t *testing.T) {
+	t.Parallel()
+	s := open(t, console.Options{}, healthy()...)
+	path := "/letter/" + id(3).String()
+	s.page(http.StatusOK, path)
+	open := nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}
+	work := &office.OperationRequest{Event: "purge", IDs: []nixie.ID{id(3)}, Filter: open, Reason: "asked"}
+	op, err := s.office.Begin(t.Context(), work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := s.office.Run(t.Context(), op.Operation, work); err != nil || done.Done() != 1 {
+		t.Fatal(done, err)
+	}
+	s.page(http.StatusNotFound, path)
+}
+
+func TestStoreThatIsAwayComesBack(t *testing.T) {
+	t.Parallel()
+	s := open(t, console.Options{}, healthy()...)
+	if err := s.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/", "/letters", "/letter/" + id(3).String()} {
+		if body := s.page(http.StatusServiceUnavailable, path); !strings.Contains(body, `http-equiv="refresh"`) {
+			t.Errorf("%s does not ask again:\n%s", path, body)
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+// maxLine limits the characters of a text in a list; its own page has the whole.
+const maxLine = 200
+
+// functions are called by templates.
+func (c *console) functions() template.FuncMap {
+	return template.FuncMap{
+		"link": c.link, "asset": func(name string) string { return c.Prefix + "assets/" + c.assets[name].name },
+		"visible": visible, "num": number, "line": func(text any) string { return c.Mask.Text(line(text)) },
+		"whole": func(text any) string { return c.Mask.Text(visible(fmt.Sprint(text))) },
+		"age":   func(at any) template.HTML { return c.age(moment(at)) },
+		"time":  func(at any) template.HTML { return c.time(moment(at)) },
+		"spark": spark, "icon": icon, "tone": tone, "plural": plural, "took": took,
+		"filter": func(pairs ...string) string { return term(pairs...) },
+		"menu":   c.menu, "under": under, "short": short,
+		"tabs": func() []string { return []string{"json", "raw", "hex"} },
+		"inc":  func(i int) int { return i + 1 },
+	}
+}
+
+// link returns the address of a page with the named values.
+func (c *console) link(path string, pairs ...any) string {
+	values := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if value := fmt.Sprint(pairs[i+1]); value != "" {
+			values.Set(fmt.Sprint(pairs[i]), value)
+		}
+	}
+	if len(values) == 0 {
+		return c.Prefix + path
+	}
+	return c.Prefix + path + "?" + values.Encode()
+}
+
+// term returns the text of a filter that asks for a key and a value each.
+func term(pairs ...string) string {
+	var f nixie.Filter
+	for i := 0; i+1 < len(pairs); i += 2 {
+		value := pairs[i+1]
+		switch pairs[i] {
+		case "queue":
+			f.Queues = []string{value}
+		case "stream":
+			f.Streams = []string{value}
+		case "type":
+			f.Types = []string{value}
+		case "reason":
+			f.Reasons = []nixie.Reason{nixie.Reason(value)}
+		case "status":
+			f.Statuses = append(f.Statuses, nixie.Status(value))
+		case "fingerprint":
+			f.Fingerprint = value
+		case "operation":
+			f.Operation, _ = nixie.ParseID(value)
+		}
+	}
+	return office.FilterText(f)
+}
+
+// line returns a text on one line, cut.
+func line(text any) string {
+	s := strings.Join(strings.Fields(visible(fmt.Sprint(text))), " ")
+	if runes := []rune(s); len(runes) > maxLine {
+		return string(runes[:maxLine]) + "…"
+	}
+	return s
+}
+
+// visible makes control characters, and those that change the direction of a text, visible.
+func visible(s string) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(s, "\ufffd") {
+		bidi := r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || bidi) {
+			fmt.Fprintf(&b, "\\u%04x", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// number writes a count with a thin space between its thousands.
+func number(n any) string {
+	switch known := n.(type) {
+	case *int:
+		n = *known
+	case *int64:
+		n = *known
+	}
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+// plural writes a count with its noun.
+func plural(n any, noun string) string {
+	s := number(n)
+	if s != "1" {
+		noun += "s"
+	}
+	return s + " " + noun
+}
+
+func moment(at any) time.Time {
+	switch at := at.(type) {
+	case office.Timestamp:
+		return at.Time
+	case time.Time:
+		return at
+	}
+	return time.Time{}
+}
+
+// age writes how long ago a moment was, or in how long it will be, with the moment on hover.
+func (c *console) age(at time.Time) template.HTML {
+	if at.IsZero() {
+		return "–"
+	}
+	d := c.Clock().Sub(at)
+	text := lasted(d.Abs())
+	switch {
+	case d < -time.Second:
+		text = "in " + text
+	case d < time.Second:
+		text = "now"
+	}
+	return stamp(at, text)
+}
+
+// time writes a moment in the zone of the console, with its time in UTC on hover.
+func (c *console) time(at time.Time) template.HTML {
+	if at.IsZero() {
+		return "–"
+	}
+	return stamp(at, at.In(c.Zone).Format("2006-01-02 15:04:05"))
+}
+
+func stamp(at time.Time, text string) template.HTML {
+	utc := at.UTC().Format(time.RFC3339)
+	return template.HTML(`<time datetime="` + utc + `" title="` + utc + `">` + text + `</time>`) //nolint:gosec // digits and words
+}
+
+// lasted writes a duration by its largest unit, or two.
+func lasted(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return strconv.Itoa(int(d/time.Second)) + " s"
+	case d < time.Hour:
+		return strconv.Itoa(int(d/time.Minute)) + " min"
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %02d min", int(d/time.Hour), int(d%time.Hour/time.Minute))
+	}
+	return strconv.Itoa(int(d/(24*time.Hour))) + " days"
+}
+
+// took writes milliseconds.
+func took(ms float64) string {
+	return (time.Duration(ms * float64(time.Millisecond))).Round(time.Millisecond / 10).String()
+}
+
+// sparkHours is the number of hours that a sparkline shows.
+const sparkHours = 24
+
+// spark draws counts as bars. Their numbers are its label.
+func spark(counts []int64) template.HTML {
+	most, total := int64(1), int64(0)
+	for _, n := range counts {
+		most, total = max(most, n), total+n
+	}
+	var b strings.Builder
+	label := fmt.Sprintf("%d in the last %d hours, at most %d in one", total, len(counts), most)
+	fmt.Fprintf(&b, `<svg class="spark" viewBox="0 0 %d 20" role="img" aria-label="%s"><title>%[2]s</title>`, 4*len(counts), label)
+	for i, n := range counts {
+		height := int64(1)
+		if n > 0 {
+			height = 2 + 18*n/most
+		}
+		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="3" height="%d"/>`, 4*i, 20-height, height)
+	}
+	return template.HTML(b.String() + "</svg>") //nolint:gosec // numbers
+}
+
+// byHours returns the counts of the last hours, latest last, from counts by the name of their hour.
+func byHours(counts []office.Count, now time.Time) []int64 {
+	by := map[string]int64{}
+	for _, n := range counts {
+		by[n.Value] = n.Count
+	}
+	list := make([]int64, sparkHours)
+	for i := range list {
+		list[i] = by[now.Add(time.Duration(i+1-sparkHours)*time.Hour).UTC().Format("2006-01-02T15")]
+	}
+	return list
+}
+
+// entry is a page in the menu.
+type entry struct{ Path, Name, Icon string }
+
+func (c *console) menu() []entry {
+	var list []entry
+	for _, p := range c.pages {
+		if p.menu != "" {
+			list = append(list, entry{strings.TrimSuffix(p.path, "{$}"), p.title, p.menu})
+		}
+	}
+	return list
+}
+
+// under reports whether a page belongs to an entry of the menu: a letter to the letters.
+func under(at, entry string) bool {
+	first, _, _ := strings.Cut(at, "/")
+	return first == entry || first+"s" == entry || first == "redrive" && entry == "letters"
+}
+
+// short is the end of an ID, which tells it from others at a look.
+func short(id any) string {
+	s := fmt.Sprint(id)
+	return s[max(0, len(s)-8):]
+}
+
+// tone returns the meaning of a word of Nixie, as a class: bad, wait, good or none.
+func tone(word any) string {
+	switch fmt.Sprint(word) {
+	case "open", "quarantined", "dead", "bury", "halt", "blocked", "permanent", "owner-gone", "lease-over":
+		return "bad"
+	case "review", "redriving", "retry", "leased", "hold", "paused", "retry-storm", "long-lease", "transient":
+		return "wait"
+	case "resolved", "succeeded", "complete", "success":
+		return "good"
+	}
+	return ""
+}
+
+// icons are paths in a square of 16.
+var icons = map[string]string{
+	"office":     "M2 14V7l6-5 6 5v7h-4v-4H6v4z",
+	"groups":     "M1 3h14v3H1zM1 8h10v2H1zM1 12h6v2H1z",
+	"letters":    "M1 3h14v10H1zM1 4l7 5 7-5",
+	"operations": "M3 8a5 5 0 0 1 9-3M12 1v4H8M13 8a5 5 0 0 1-9 3M4 15v-4h4",
+	"queues":     "M1 4h4v8H1zM6 4h4v8H6zM11 4h4v8h-4z",
+	"audit":      "M3 1h10v14H3zM5 5h6M5 8h6M5 11h4",
+	"bad":        "M8 1l7 13H1zM8 6v4M8 12v.5",
+	"wait":       "M8 1a7 7 0 1 0 .01 0M8 4v4l3 2",
+	"good":       "M2 8l4 4 8-8",
+}
+
+func icon(name string) template.HTML {
+	const box = `<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">`
+	return template.HTML(box + `<path d="` + icons[name] + `"/></svg>`) //nolint:gosec // a table
+}

@@ -1,0 +1,151 @@
+package console
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+// groupsShown is the number of causes on one page.
+const groupsShown = 25
+
+func groupsPage() page {
+	return page{path: "groups", title: "Groups", menu: "groups", file: "groups", show: (*console).showGroups}
+}
+
+// groupsData is one page of the causes of the letters that match.
+type groupsData struct {
+	search
+	Groups   []groupRow
+	Letters  int64
+	Coverage *office.Coverage
+	span
+}
+
+type groupRow struct {
+	office.GroupView
+	LastHour int64
+	Hours    []int64
+}
+
+func (c *console) showGroups(r *http.Request) (answer, error) {
+	ctx := r.Context()
+	d := groupsData{search: c.search(r)}
+	if d.Fault != nil {
+		return answer{Data: d}, nil
+	}
+	f := waiting(d.filter)
+	groups, coverage, err := c.office.Groups(ctx, f)
+	if err != nil {
+		return answer{}, err
+	}
+	recent, err := c.recent(ctx, f)
+	if err != nil {
+		return answer{}, err
+	}
+	d.Coverage, d.span = coverage, spanOf(r, len(groups), groupsShown)
+	for _, g := range groups {
+		d.Letters += g.Count
+	}
+	for i, g := range groups[d.From:d.To] {
+		row := groupRow{GroupView: g, LastHour: recent[g.Fingerprint]}
+		if i < maxSparks {
+			if row.Hours, err = c.deaths(ctx, nixie.Filter{Fingerprint: g.Fingerprint}); err != nil {
+				return answer{}, err
+			}
+		}
+		d.Groups = append(d.Groups, row)
+	}
+	return answer{Data: d}, nil
+}
+
+func groupPage() page {
+	return page{path: "group", title: "Group", file: "group", show: (*console).showGroup}
+}
+
+// groupData is one cause: what it says, how it spreads, and its newest letters.
+type groupData struct {
+	office.GroupView
+	Hours   []int64
+	Sample  []piece // of the text of an example
+	Spreads []spread
+	Letters []nixie.Letter
+}
+
+// piece is a part of a text; in other letters of the group the variable ones differ.
+type piece struct {
+	Text     string
+	Variable bool
+}
+
+// spread counts the letters of a group by a property.
+type spread struct {
+	Name, Key string
+	Counts    []office.Count
+}
+
+func (c *console) showGroup(r *http.Request) (answer, error) {
+	ctx := r.Context()
+	f := waiting(nixie.Filter{Fingerprint: r.FormValue("fingerprint")})
+	groups, _, err := c.office.Groups(ctx, f)
+	switch {
+	case err != nil:
+		return answer{}, err
+	case f.Fingerprint == "" || len(groups) == 0:
+		return answer{}, nixie.Errorf(nixie.CodeNotFound, "no letter of this group waits for an operator")
+	}
+	if err := c.office.AddExamples(ctx, groups[:1]); err != nil {
+		return answer{}, err
+	}
+	d := groupData{GroupView: groups[0]}
+	d.Sample = pieces(c.Mask.Text(d.Text), d.Signature)
+	if d.Hours, err = c.deaths(ctx, f); err != nil {
+		return answer{}, err
+	}
+	counts, _, err := c.office.CountBy(ctx, f, office.ByQueue, office.ByType, office.ByStatus)
+	if err != nil {
+		return answer{}, err
+	}
+	d.Spreads = []spread{{"Queue", "queue", counts[0]}, {"Type", "type", counts[1]}, {"Status", "status", counts[2]}}
+	d.Letters, _, err = c.office.Letters(ctx, f, office.Page{Limit: maxAlerts})
+	return answer{Title: line(d.Signature), Data: d}, err
+}
+
+// variable is a part of a signature that stands for others.
+var variable = regexp.MustCompile(`<[a-z]+>`)
+
+// maxSample limits the bytes of a text whose variable parts are marked.
+const maxSample = 4 << 10
+
+// pieces marks the parts of a text that its signature leaves out. A text of another form than its
+// signature is one piece.
+func pieces(text, signature string) []piece {
+	whole := []piece{{visible(text), false}}
+	_, form, found := strings.Cut(signature, ": ")
+	if !found || len(text) > maxSample {
+		return whole
+	}
+	var pattern strings.Builder
+	at := 0
+	for _, v := range variable.FindAllStringIndex(form, -1) {
+		pattern.WriteString("(" + regexp.QuoteMeta(form[at:v[0]]) + ")(.+?)")
+		at = v[1]
+	}
+	pattern.WriteString("(" + regexp.QuoteMeta(form[at:]) + ")")
+	re, err := regexp.Compile("(?s)^" + pattern.String() + "$")
+	if err != nil {
+		return whole
+	}
+	parts := re.FindStringSubmatch(text)
+	if parts == nil {
+		return whole
+	}
+	var list []piece
+	for i, part := range parts[1:] {
+		list = append(list, piece{visible(part), i%2 == 1})
+	}
+	return list
+}

@@ -1,0 +1,166 @@
+package console
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+// maxPayload limits the bytes of a body that a page shows; the download has all.
+const maxPayload = 64 << 10
+
+func letterPage() page {
+	return page{path: "letter/{id}", title: "Letter", file: "letter", show: (*console).showLetter}
+}
+
+// letterData is one letter with all that is known of it.
+type letterData struct {
+	office.LetterDetail
+	Story    []step
+	Attempts []office.FailureView // newest first
+	A, B     int                  // numbers of the attempts that are compared, from 1; 0 is none
+	Compared []comparison
+	Body     body
+	Events   []office.LogEntry
+	Filter   string
+	Blocks   int64 // messages of its stream that wait for it
+}
+
+// step is a part of the story of a letter: what happened, how often in a row, and when first.
+type step struct {
+	What  string
+	Times int
+	At    office.Timestamp
+}
+
+// comparison is a property of two attempts.
+type comparison struct{ Name, A, B string }
+
+// Differs reports whether the two attempts differ in it.
+func (c comparison) Differs() bool { return c.A != c.B }
+
+// body is the payload as it is shown.
+type body struct {
+	As   string
+	Text string
+	Cut  bool
+}
+
+func (c *console) showLetter(r *http.Request) (answer, error) {
+	ctx := r.Context()
+	l, err := c.office.Letter(ctx, r.PathValue("id"))
+	if err != nil {
+		return answer{}, err
+	}
+	c.mask(&l)
+	d := letterData{LetterDetail: office.ViewLetterDetail(&l), Body: payload(l.Message.Body, r.FormValue("as"))}
+	d.Body.Text = c.Mask.Text(d.Body.Text)
+	d.Filter = term("fingerprint", d.Fingerprint)
+	if _, d.Events, err = c.office.Log(ctx, l.Message.ID.String()); err != nil {
+		return answer{}, err
+	}
+	for _, e := range d.Events {
+		if n := len(d.Story); n > 0 && d.Story[n-1].What == e.What {
+			d.Story[n-1].Times++
+			continue
+		}
+		d.Story = append(d.Story, step{e.What, 1, e.At})
+	}
+	d.A, d.B = pick(r, "a", len(d.History)), pick(r, "b", len(d.History))
+	if d.A > 0 && d.B > 0 {
+		d.Compared = compare(&d.History[d.A-1], &d.History[d.B-1])
+	}
+	d.Attempts = slices.Clone(d.History)
+	slices.Reverse(d.Attempts)
+	return answer{Title: line(firstOf(d.Key, d.ID.String())), Data: d}, nil
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// mask hides the secrets of a letter, except in its body.
+func (c *console) mask(l *nixie.Letter) {
+	l.Signature, l.Message.LastFailure = c.Mask.Text(l.Signature), c.Mask.Text(l.Message.LastFailure)
+	for i := range l.History {
+		c.Mask.Failure(&l.History[i])
+	}
+	l.Message.Headers = slices.Clone(l.Message.Headers)
+	for i, h := range l.Message.Headers {
+		l.Message.Headers[i].Value = c.Mask.Header(h.Name, h.Value)
+	}
+}
+
+// pick reads the number of an attempt; 0 is none.
+func pick(r *http.Request, name string, most int) int {
+	n, err := strconv.Atoi(r.FormValue(name))
+	if err != nil || n < 1 || n > most {
+		return 0
+	}
+	return n
+}
+
+func compare(a, b *office.FailureView) []comparison {
+	row := func(name string, of func(*office.FailureView) string) comparison {
+		return comparison{name, of(a), of(b)}
+	}
+	return []comparison{
+		row("text", func(f *office.FailureView) string { return f.Text }),
+		row("reason", func(f *office.FailureView) string { return string(f.Reason) }),
+		row("class", func(f *office.FailureView) string { return string(f.Class) }),
+		row("type", func(f *office.FailureView) string { return f.Type }),
+		row("step", func(f *office.FailureView) string { return f.Step }),
+		row("worker", func(f *office.FailureView) string { return f.Worker }),
+		row("node", func(f *office.FailureView) string { return f.Node }),
+		row("took", func(f *office.FailureView) string { return took(f.DurationMS) }),
+		row("decision", func(f *office.FailureView) string { return string(f.Decision) }),
+		row("stack", func(f *office.FailureView) string { return f.Stack }),
+	}
+}
+
+// payload returns a body as JSON with indents, as its text, or in hex.
+func payload(data []byte, as string) body {
+	b := body{As: as}
+	shown := data[:min(len(data), maxPayload)]
+	b.Cut = len(shown) < len(data)
+	var indented bytes.Buffer
+	isJSON := !b.Cut && json.Indent(&indented, data, "", "  ") == nil
+	if b.As != "raw" && b.As != "hex" {
+		b.As = "json"
+	}
+	if b.As == "json" && !isJSON {
+		b.As = "raw"
+	}
+	if b.As == "raw" && !b.Cut && !office.IsText(data) {
+		b.As = "hex"
+	}
+	switch b.As {
+	case "json":
+		b.Text = indented.String()
+	case "hex":
+		b.Text = hex.Dump(shown[:min(len(shown), maxPayload/4)])
+		b.Cut = len(data) > maxPayload/4
+	default:
+		b.Text = string(shown)
+	}
+	return b
+}
+
+func bodyPage() page {
+	return page{path: "letter/{id}/body", show: (*console).showBody}
+}
+
+// showBody answers with the body of a letter as it is.
+func (c *console) showBody(r *http.Request) (answer, error) {
+	l, err := c.office.Letter(r.Context(), r.PathValue("id"))
+	return answer{Title: l.ID.String() + ".bin", Data: l.Message.Body}, err
+}

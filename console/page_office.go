@@ -1,0 +1,144 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+// Bounds of the first page.
+const (
+	maxAlerts        = 8  // causes that need attention
+	maxSparks        = 20 // queues or causes with a sparkline
+	operationsLooked = 20 // newest operations, in which stopped ones are searched
+)
+
+func officePage() page {
+	return page{path: "{$}", title: "Office", menu: "office", file: "office", show: (*console).showOffice}
+}
+
+// officeData is the first page: what needs attention, then the queues.
+type officeData struct {
+	Waiting   int64 // letters for an operator
+	Died      int64 // in the last hour
+	Hours     []int64
+	Attention []alert
+	More      int // causes that are not among them
+	Queues    []queueRow
+	Rest      int // queues that are not among them
+}
+
+// alert is one thing that needs attention.
+type alert struct {
+	Tone        string
+	Title, Text string
+	To          string // the page to look at
+	Since       time.Time
+}
+
+// queueRow is a queue in a list.
+type queueRow struct {
+	office.QueueView
+	Hours []int64 // deaths of the last hours; nil beyond the first rows
+}
+
+func (c *console) showOffice(r *http.Request) (answer, error) {
+	ctx, now := r.Context(), c.Clock()
+	d := officeData{}
+	groups, _, err := c.office.Groups(ctx, waiting(nixie.Filter{}))
+	if err != nil {
+		return answer{}, err
+	}
+	for _, g := range groups {
+		d.Waiting += g.Count
+	}
+	if d.Hours, err = c.deaths(ctx, nixie.Filter{}); err != nil {
+		return answer{}, err
+	}
+	if err := c.addStops(ctx, &d); err != nil {
+		return answer{}, err
+	}
+	recent, err := c.recent(ctx, waiting(nixie.Filter{}))
+	if err != nil {
+		return answer{}, err
+	}
+	for _, g := range groups {
+		a := alert{Tone: "wait", Title: "growing", Since: g.FirstAt.Time, To: c.link("group", "fingerprint", g.Fingerprint)}
+		switch n := recent[g.Fingerprint]; {
+		case n > 0 && g.FirstAt.After(now.Add(-time.Hour)):
+			a.Tone, a.Title = "bad", "new"
+			a.Text = plural(g.Count, "letter") + ": " + g.Signature
+		case n > 0 && growing(n, g.Count, now.Sub(g.FirstAt.Time)):
+			a.Text = number(n) + " of " + plural(g.Count, "letter") + " died in the last hour: " + g.Signature
+		default:
+			continue
+		}
+		if len(d.Attention) >= maxAlerts {
+			d.More++
+			continue
+		}
+		d.Attention = append(d.Attention, a)
+	}
+	queues, err := c.office.Queues(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	for i := range queues {
+		d.Died += queues[i].Died
+	}
+	d.Rest = max(0, len(queues)-maxSparks)
+	d.Queues, err = c.queueRows(ctx, queues[:len(queues)-d.Rest])
+	return answer{Data: d}, err
+}
+
+// growing reports whether a cause kills at more than twice its average rate.
+func growing(lastHour, all int64, since time.Duration) bool {
+	return float64(lastHour)*since.Hours() > 2*float64(all)
+}
+
+// addStops adds what makes no progress: leases, queues, streams and operations.
+func (c *console) addStops(ctx context.Context, d *officeData) error {
+	stalls, err := c.office.Stalled(ctx, nil, 0)
+	if err != nil {
+		return err
+	}
+	for _, s := range stalls {
+		d.Attention = append(d.Attention, alert{
+			Tone: tone(s.What), Title: s.What, Text: s.Queue + ": " + s.Text, Since: s.Since.Time, To: c.link("queue", "name", s.Queue),
+		})
+	}
+	return c.addStopped(ctx, d)
+}
+
+// waiting narrows a filter to letters that wait for an operator, unless it names statuses.
+func waiting(f nixie.Filter) nixie.Filter {
+	if len(f.Statuses) == 0 {
+		f.Statuses = []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
+	}
+	return f
+}
+
+// deaths counts the letters that match by the last hours of their death.
+func (c *console) deaths(ctx context.Context, f nixie.Filter) ([]int64, error) {
+	now := c.Clock()
+	f.Died.After = now.Truncate(time.Hour).Add((1 - sparkHours) * time.Hour)
+	counts, _, err := c.office.CountBy(ctx, f, office.ByHour)
+	if err != nil {
+		return nil, err
+	}
+	return byHours(counts[0], now), nil
+}
+
+// recent counts the letters that match and died in the last hour, by their cause.
+func (c *console) recent(ctx context.Context, f nixie.Filter) (map[string]int64, error) {
+	f.Died.After = c.Clock().Add(-time.Hour)
+	groups, _, err := c.office.Groups(ctx, f)
+	by := map[string]int64{}
+	for _, g := range groups {
+		by[g.Fingerprint] = g.Count
+	}
+	return by, err
+}

@@ -1,0 +1,103 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+// operationsShown is the number of operations on one page.
+const operationsShown = 50
+
+func operationsPage() page {
+	return page{path: "operations", title: "Operations", menu: "operations", file: "operations", show: (*console).showOperations}
+}
+
+// operationsData is one page of the operations, newest first.
+type operationsData struct {
+	Operations []office.OperationView
+	Next       string
+	First      bool
+}
+
+func (c *console) showOperations(r *http.Request) (answer, error) {
+	cursor := r.FormValue("cursor")
+	list, next, err := c.office.Operations(r.Context(), office.Page{Limit: operationsShown, Cursor: cursor})
+	d := operationsData{Next: next, First: cursor == ""}
+	for i := range list {
+		d.Operations = append(d.Operations, office.ViewOperation(&list[i]))
+	}
+	return answer{Data: d}, err
+}
+
+func operationPage() page {
+	return page{path: "operation/{id}", title: "Operation", file: "operation", show: (*console).showOperation}
+}
+
+// operationData is an operation, and the outcomes of its letters if it is a redrive.
+type operationData struct {
+	office.OperationDetail
+	Bar    []part
+	Filter string // selects its letters
+	Again  int64  // letters that died again
+}
+
+// part is a part of a whole, in thousandths.
+type part struct {
+	Tone, Name string
+	At, Width  int64
+	Count      int64
+}
+
+func (c *console) showOperation(r *http.Request) (answer, error) {
+	id, err := nixie.ParseID(r.PathValue("id"))
+	if err != nil {
+		return answer{}, nixie.Errorf(nixie.CodeNotFound, "%q is no ID of an operation", r.PathValue("id"))
+	}
+	d := operationData{Filter: term("operation", id.String())}
+	if d.OperationDetail, err = c.office.OperationDetail(r.Context(), id); err != nil {
+		return answer{}, err
+	}
+	moved := d.Done
+	if o := d.Outcome; o != nil {
+		d.Again = o.DiedAgain()
+		d.add("good", "succeeded", o.Succeeded)
+		d.add("bad", "died again", d.Again)
+		d.add("wait", "under way", o.UnderWay)
+		moved = max(0, d.Done-o.Succeeded-d.Again-o.UnderWay)
+	}
+	d.add("", "done", moved)
+	d.add("soft", "skipped", d.Skipped)
+	d.add("bad", "failed", d.Failed)
+	d.add("none", "to go", d.Pending)
+	return answer{Data: d}, nil
+}
+
+// add adds a part to the bar.
+func (d *operationData) add(tone, name string, n int64) {
+	at := int64(0)
+	for _, p := range d.Bar {
+		at = max(at, p.At+p.Width)
+	}
+	if n > 0 {
+		d.Bar = append(d.Bar, part{tone, name, at, max(1, 1000*n/max(d.Selected, 1)), n})
+	}
+}
+
+// addStopped adds operations with letters to go, of the newest ones.
+func (c *console) addStopped(ctx context.Context, d *officeData) error {
+	list, _, err := c.office.Operations(ctx, office.Page{Limit: operationsLooked})
+	for _, op := range list {
+		if op.Pending > 0 {
+			d.Attention = append(d.Attention, alert{
+				Tone: "wait", Title: "stopped", Since: op.CreatedAt, To: c.link("operation/" + op.ID.String()),
+				Text: fmt.Sprintf("%s of %s to go: %s by %s, %s", number(op.Pending), plural(op.Selected, "letter"), op.Event, op.Actor,
+					op.Reason),
+			})
+		}
+	}
+	return err
+}

@@ -1,0 +1,80 @@
+package console
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+// queuesShown is the number of queues on one page.
+const queuesShown = 100
+
+func queuesPage() page {
+	return page{path: "queues", title: "Queues", menu: "queues", file: "queues", show: (*console).showQueues}
+}
+
+// queuesData is one page of all queues.
+type queuesData struct {
+	Queues []queueRow
+	span
+}
+
+func (c *console) showQueues(r *http.Request) (answer, error) {
+	queues, err := c.office.Queues(r.Context())
+	if err != nil {
+		return answer{}, err
+	}
+	d := queuesData{span: spanOf(r, len(queues), queuesShown)}
+	d.Queues, err = c.queueRows(r.Context(), queues[d.From:d.To])
+	return answer{Data: d}, err
+}
+
+// queueRows adds the sparklines of the first queues.
+func (c *console) queueRows(ctx context.Context, queues []office.QueueInfo) ([]queueRow, error) {
+	rows := make([]queueRow, len(queues))
+	for i := range queues {
+		rows[i].QueueView = c.office.ViewQueue(&queues[i])
+		if i >= maxSparks {
+			continue
+		}
+		var err error
+		if rows[i].Hours, err = c.deaths(ctx, nixie.Filter{Queues: []string{queues[i].Name}}); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+func queuePage() page {
+	return page{path: "queue", title: "Queue", file: "queue", show: (*console).showQueue}
+}
+
+// queueData is one queue with its settings and the causes of its letters.
+type queueData struct {
+	office.QueueView
+	Hours    []int64
+	Settings office.SettingsView
+	Groups   []office.GroupView
+	Filter   string
+}
+
+func (c *console) showQueue(r *http.Request) (answer, error) {
+	ctx, name := r.Context(), r.FormValue("name")
+	q, err := c.office.Queue(ctx, name)
+	if err != nil {
+		return answer{}, err
+	}
+	f := nixie.Filter{Queues: []string{name}}
+	d := queueData{QueueView: c.office.ViewQueue(&q), Filter: office.FilterText(f)}
+	if d.Hours, err = c.deaths(ctx, f); err != nil {
+		return answer{}, err
+	}
+	if d.Settings, err = c.office.Settings(ctx, name); err != nil {
+		return answer{}, err
+	}
+	d.Groups, _, err = c.office.Groups(ctx, waiting(f))
+	d.Groups = d.Groups[:min(len(d.Groups), maxAlerts)]
+	return answer{Title: line(name), Data: d}, err
+}

@@ -1,0 +1,42 @@
+package office
+
+import (
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
+	"github.com/nixie-go/nixie/redrive"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Words of the packages below that questions and answers of an office have. A face, such as package
+// console, names them here and imports office alone.
+type (
+	Page         = store.Page
+	Coverage     = store.Coverage
+	GroupBy      = store.GroupBy
+	QueueInfo    = store.QueueInfo
+	Operation    = store.Operation
+	AuditFilter  = store.AuditFilter
+	AuditEntry   = store.AuditEntry
+	Stop         = redrive.Stop
+	StoppedError = redrive.StoppedError
+	FilterError  = filter.Error
+)
+
+// Values of these words.
+const (
+	ByReason = store.ByReason
+	ByType   = store.ByType
+	ByQueue  = store.ByQueue
+	ByStatus = store.ByStatus
+	ByHour   = store.ByHour
+
+	OnRedrive = store.OnRedrive
+)
+
+// ParseFilter reads the text of a filter; see [filter.Parse]. Errors are a [FilterError].
+func ParseFilter(text string, now time.Time) (nixie.Filter, error) { return filter.Parse(text, now) }
+
+// FilterText writes a filter so that ParseFilter reads it again.
+func FilterText(f nixie.Filter) string { return filter.Text(f) }
