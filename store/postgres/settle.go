@@ -96,8 +96,8 @@ func (t *tx) openFollows(settlements []nixie.Settlement) {
 // enqueueFollows enqueues what follows the settlements that were not refused.
 func (t *tx) enqueueFollows(settlements []nixie.Settlement, errs []error) error {
 	var follows []nixie.Message
-	for i := range settlements {
-		if errs[i] == nil {
+	for i, refused := range errs {
+		if refused == nil {
 			follows = append(follows, settlements[i].Follows()...)
 		}
 	}

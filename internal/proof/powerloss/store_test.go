@@ -2,6 +2,7 @@ package powerloss_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -70,12 +71,17 @@ func isBad(d *nixie.Delivery) bool {
 	return d.Key == "bad" && d.Generation == 1 || d.Key == "worse"
 }
 
+// verdict returns the settlement of a delivery. The messages done and worse are followed by one.
 func verdict(d *nixie.Delivery) nixie.Settlement {
+	var then []nixie.Message
+	if d.Key == "done" || d.Key == "worse" {
+		then = []nixie.Message{{Queue: "then", Key: d.Key}}
+	}
 	if !isBad(d) {
-		return nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+		return nixie.Settlement{Delivery: d, Verb: nixie.Complete, Then: then}
 	}
 	return nixie.Settlement{
-		Delivery: d, Verb: nixie.Bury,
+		Delivery: d, Verb: nixie.Bury, Then: then,
 		Failure: &nixie.Failure{Text: "no", Reason: nixie.ReasonValidation, FailedAt: d.FirstReceivedAt},
 		Burial:  &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Fingerprint: "f", Redrivable: true},
 	}
@@ -138,6 +144,27 @@ func broken(s *sqlite.Store, promises []string) error {
 			return fmt.Errorf("%s: message is %s, %d deliveries, generation %d, %d failures", p, m.State, m.Deliveries, m.Generation,
 				len(m.History))
 		}
+	}
+	return errors.Join(followed(s, "done", nixie.Succeeded), followed(s, "worse", nixie.Dead))
+}
+
+// followed says what is wrong if a message has ended without the one that follows, or the reverse.
+func followed(s *sqlite.Store, key string, end nixie.State) error {
+	ms, _, err := s.Messages(context.Background(), nixie.Filter{Keys: []string{key}}, store.Page{})
+	if err != nil {
+		return err
+	}
+	ended, follow := 0, 0
+	for _, m := range ms {
+		switch {
+		case m.Queue == "then":
+			follow++
+		case m.State == end:
+			ended++
+		}
+	}
+	if ended != follow {
+		return fmt.Errorf("%d messages %s are %s, and %d follow", ended, key, end, follow)
 	}
 	return nil
 }
@@ -212,6 +239,9 @@ func goesOn(s *sqlite.Store) error {
 		}
 		for _, d := range ds {
 			st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+			if !isBad(d) {
+				st = verdict(d)
+			}
 			if d.Abandoned {
 				st = nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: &nixie.Failure{Text: "vanished"}}
 			}
