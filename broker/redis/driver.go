@@ -81,16 +81,16 @@ func open(ctx context.Context, c Config, p *Publisher) (*Driver, error) {
 	if err := durable(ctx, p.client, c); err != nil {
 		return nil, err
 	}
+	create := func() error { return m.create(ctx, c.Retention) }
+	look := func() error { _, err := m.stats(ctx); return err }
+	steps := []func() error{create, look}
 	if c.MustExist {
-		if _, err := m.stats(ctx); err != nil {
+		steps = []func() error{look, create}
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
 			return nil, err
 		}
-	}
-	if err := m.create(ctx, c.Retention); err != nil {
-		return nil, err
-	}
-	if _, err := m.stats(ctx); err != nil {
-		return nil, err
 	}
 	d := &Driver{Publisher: p, mailbox: m, holder: newHolder(), closing: make(chan struct{})}
 	d.waker = &waker{client: p.client, key: m.keys.wake()}

@@ -9,6 +9,7 @@ var (
 	answers   = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Many)$"} // a race that needs one end of each message would wait for ever
 	intake    = finder{"store/sqlite", "^TestStore$/^(Enqueue|Dedupe|Claim|Limits)$|^TestStore$/^Races$/^B06|^TestB06"}
 	moves     = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
+	deadSets  = finder{"broker/redis/foreign", "^TestForms$|^TestRefused$"}
 	follows   = finder{"store/sqlite", "^TestStore$/^Then$"}
 	crashes   = finder{"internal/proof/powerloss", "^TestR18_AMoveIsWholeAtEveryCrash$"}
 	source    = finder{"broker", ""}
@@ -439,4 +440,9 @@ var table = []mutant{
 		edits: []edit{{"worker/decide.go", "if st.Verb != nixie.Complete || len(d.Tracking.Then) == 0 {", "if len(d.Tracking.Then) == 0 {"},
 			{"worker/decide.go", "	return c.ask(d, f, ended)\n}\n\n// attempt",
 				"	return c.followed(c.ask(d, f, ended), started, ended)\n}\n\n// attempt"}}},
+	{number: 102, name: "a redriven job leaves no mark", breaks: "a redrive whose answer was lost sends a job twice", tests: deadSets,
+		edits: []edit{{"broker/redis/foreign/publish.go", "if answer == \"sent\" then", "if false then"}}},
+	{number: 103, name: "a job goes to any job queue", breaks: "the worker of another system gets a job that it cannot read",
+		tests: deadSets,
+		edits: []edit{{"broker/redis/foreign/publish.go", "h.Name == headerSystem && value != p.format", "false"}}},
 }
