@@ -105,6 +105,8 @@ type Session struct {
 	mu     sync.Mutex
 	tools  []string
 	tokens int
+	limit  int    // of tokens; 0 is none
+	end    func() // called over the limit
 }
 
 type sessionKey struct{}
@@ -125,14 +127,25 @@ func (s *Session) Call(tool string) {
 	s.tools = append(s.tools, tool)
 }
 
-// Spend records that tokens were used.
+// Spend records that tokens were used. Over the budget of the request the context of the attempt
+// ends.
 func (s *Session) Spend(tokens int) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.tokens += tokens
+	s.mu.Unlock()
+	if s.over() {
+		s.end()
+	}
+}
+
+// over reports whether more was used than the request allows.
+func (s *Session) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.limit > 0 && s.tokens > s.limit
 }
 
 // Tools returns the tools that were called, in their order.

@@ -84,7 +84,7 @@ func newMailbox[T, R any](name string, c Config, back backend) (*Mailbox[T, R], 
 	if c.Resolver == nil {
 		c.Resolver = &Resolver{Factory: func(name string) (Target, error) { return NewOutlet[R](back, name, out.codec) }}
 	}
-	desk, err := worker.NewDesk(worker.Config{Source: back, Policy: c.Policy, Queue: name, Clock: c.Clock, Logger: c.Logger})
+	desk, err := worker.NewDesk(worker.Config{Source: back.Source, Policy: c.Policy, Queue: name, Clock: c.Clock, Logger: c.Logger})
 	if err != nil {
 		return nil, explain(err)
 	}

@@ -138,3 +138,14 @@ func IDOf(d *nixie.Delivery) nixie.ID {
 func requestIDOf(d *nixie.Delivery) string {
 	return cmp.Or(d.Header(nixie.HeaderRequestID), IDOf(d).String())
 }
+
+// requestIDIn returns the request ID of a [Request] in the body, or "".
+func requestIDIn(codec Codec, d *nixie.Delivery) string {
+	var req struct {
+		RequestID string `json:"request_id"`
+	}
+	if codec.Decode(d.Body, &req) != nil {
+		return ""
+	}
+	return req.RequestID
+}

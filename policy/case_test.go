@@ -218,7 +218,7 @@ func TestMatchName(t *testing.T) {
 		{MatchCode(nixie.CodeLimit).Exact(), nixie.Errorf(nixie.CodeLimit, "x"), true},
 		{MatchCode(nixie.CodeLimit).Exact(), fmt.Errorf("x: %w", nixie.Errorf(nixie.CodeLimit, "x")), false},
 	} {
-		if got := c.m.match(&nixie.Failure{Err: c.err}); got != c.want {
+		if got := c.m.Holds(&nixie.Failure{Err: c.err}); got != c.want {
 			t.Errorf("%s of %v: got %t", c.m, c.err, got)
 		}
 	}

@@ -38,7 +38,7 @@ func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outco
 		known.reason = triageOf(marks.Reason).Reason
 	}
 	for _, r := range p.of(d.Type, "").ClassRules {
-		if r.When.match(f) {
+		if r.When.Holds(f) {
 			known = known.or(classification{r.Class, r.Reason})
 			break
 		}

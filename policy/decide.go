@@ -95,7 +95,7 @@ func (p *Policy) decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) (rul
 // Decide gives the message back and refunds its attempt; over max_deliveries the error becomes a
 // failure.
 func (p *Policy) Extends(d *nixie.Delivery, f *nixie.Failure) bool {
-	return f != nil && anyHolds(p.of(d.Type, f.Reason).ExtendOn, f)
+	return f != nil && AnyHolds(p.of(d.Type, f.Reason).ExtendOn, f)
 }
 
 // settle makes the settlement of an answer.
@@ -133,7 +133,7 @@ func (p *Policy) burial(q facts, f *nixie.Failure, a answer) *nixie.Burial {
 	b := nixie.Burial{Cause: a.cause, Status: nixie.StatusOpen}
 	b.Signature, b.Fingerprint = p.groups.of(f)
 	b.Redrivable, b.NeedsReview, b.Rule = triage(a.verb, a.cause, f.Reason)
-	if !b.NeedsReview && anyHolds(q.c.ReviewOn, q.f) {
+	if !b.NeedsReview && AnyHolds(q.c.ReviewOn, q.f) {
 		b.NeedsReview, b.Rule = true, "option:review_on"
 	}
 	switch {
@@ -186,14 +186,14 @@ func (p *Policy) extended(q facts) (answer, bool) {
 }
 
 func (p *Policy) neverDead(q facts) (answer, bool) {
-	return answer{verb: nixie.Retry}, anyHolds(q.c.NeverDead, q.f)
+	return answer{verb: nixie.Retry}, AnyHolds(q.c.NeverDead, q.f)
 }
 
 func (p *Policy) permanent(q facts) (answer, bool) {
 	if q.asked.Verb == nixie.Retry {
 		return answer{}, false
 	}
-	dead := q.f.Class == nixie.ClassPermanent || anyHolds(q.c.DeadAtOnce, q.f)
+	dead := q.f.Class == nixie.ClassPermanent || AnyHolds(q.c.DeadAtOnce, q.f)
 	return answer{cause: nixie.CausePermanent}, dead
 }
 

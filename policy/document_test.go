@@ -39,7 +39,7 @@ func TestDocument(t *testing.T) {
 	if c := p.ConfigFor("any", nixie.ReasonThrottled); c.MaxAttempts != 20 || c.Backoff.Base != 30*time.Second {
 		t.Errorf("throttled: %+v", c)
 	}
-	if f := (&nixie.Failure{Text: "no such user; maybe"}); !anyHolds(c.DeadAtOnce, f) {
+	if f := (&nixie.Failure{Text: "no such user; maybe"}); !AnyHolds(c.DeadAtOnce, f) {
 		t.Error("the pattern does not hold")
 	}
 	again, err := ParseDocument(d.String())

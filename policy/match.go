@@ -36,7 +36,8 @@ func (m Matcher) Exact() Matcher {
 	return m
 }
 
-func (m Matcher) match(f *nixie.Failure) (held bool) {
+// Holds reports whether m picks a failure.
+func (m Matcher) Holds(f *nixie.Failure) (held bool) {
 	defer func() {
 		if recover() != nil {
 			held = false
@@ -45,8 +46,9 @@ func (m Matcher) match(f *nixie.Failure) (held bool) {
 	return m.holds(f, m.exact)
 }
 
-func anyHolds(matchers []Matcher, f *nixie.Failure) bool {
-	return slices.ContainsFunc(matchers, func(m Matcher) bool { return m.match(f) })
+// AnyHolds reports whether one of the matchers picks a failure.
+func AnyHolds(matchers []Matcher, f *nixie.Failure) bool {
+	return slices.ContainsFunc(matchers, func(m Matcher) bool { return m.Holds(f) })
 }
 
 // MatchError picks failures whose error is target or wraps it, like errors.Is.

@@ -231,10 +231,10 @@ func TestMatchers(t *testing.T) {
 		{MatchExit(1, 3), true},
 		{MatchExit(4), false},
 	} {
-		if got := c.m.match(&f); got != c.want {
+		if got := c.m.Holds(&f); got != c.want {
 			t.Errorf("%s: got %t", c.m, got)
 		}
-		if c.m.match(&nixie.Failure{}) {
+		if c.m.Holds(&nixie.Failure{}) {
 			t.Errorf("%s holds for a failure without anything", c.m)
 		}
 	}

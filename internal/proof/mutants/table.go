@@ -445,4 +445,10 @@ var table = []mutant{
 	{number: 103, name: "a job goes to any job queue", breaks: "the worker of another system gets a job that it cannot read",
 		tests: deadSets,
 		edits: []edit{{"broker/redis/foreign/publish.go", "h.Name == headerSystem && value != p.format", "false"}}},
+	{number: 110, name: "a sender is told of each failure", breaks: "an error and a result both answer one request",
+		tests: finder{"loop", "^TestMainLoop"},
+		edits: []edit{{"loop/main_loop.go", "case st.Burial == nil:", "case st.Verb == nixie.Release:"}}},
+	{number: 111, name: "a handle is never finalized", breaks: "a message that is done is answered once more",
+		tests: finder{"loop", "^TestR4"},
+		edits: []edit{{"loop/message.go", "m.finalized = finalize && err == nil", "m.finalized = m.finalized && err == nil"}}},
 }

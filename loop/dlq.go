@@ -1,0 +1,168 @@
+package loop
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// DLQPolicy says which failed messages die. What it does not mention is retried after
+// min(60·n, 900) seconds, n being the number of the attempt. The first that holds decides:
+//
+//	Decide            its verb
+//	Exclude           the message is retried
+//	Reject            it is discarded
+//	Include           it dies; so does what the handler marked with [nixie.Permanent]
+//	MaxDeliveryCount  it dies at this attempt
+//
+// MaxDeliveries, MaxAge and the expiry of the message end all retries.
+type DLQPolicy struct {
+	MaxDeliveryCount int              // default [DefaultMaxDeliveryCount], −1 none: only the other rules
+	Include          []policy.Matcher //
+	Exclude          []policy.Matcher //
+	Reject           []policy.Matcher // no letter is left of it
+	MaxDeliveries    int              // default three times MaxDeliveryCount and 10; see [policy.Config]
+	MaxAge           time.Duration    // since it was sent; default none
+
+	// Mailbox takes a [DeadLetter] for each message that dies, in the transaction in which it dies;
+	// {source} stands for the mailbox of the message. Default [DefaultDLQ]; [NoMailbox] is none.
+	// Routes name other ones for some failures; the first that holds counts.
+	Mailbox string
+	Routes  []Route
+
+	// Decide may choose a verb for a failed attempt: Retry, Bury, Hold, Halt or Discard. It
+	// returns "" for what the other rules should decide. It has to be pure and safe for concurrent
+	// use.
+	Decide func(d *nixie.Delivery, f *nixie.Failure) nixie.Verb
+}
+
+// Route names the mailbox of dead letters for some failures.
+type Route struct {
+	When    policy.Matcher
+	Mailbox string // as in [DLQPolicy]
+}
+
+// NoMailbox sends no [DeadLetter]: then the letter in the dead letter office is all that there is.
+const NoMailbox = "-"
+
+// DefaultMaxDeliveryCount is the number of attempts before a message dies.
+const DefaultMaxDeliveryCount = 5
+
+const defaultMaxDeliveries = 3*DefaultMaxDeliveryCount + 10
+
+// DLQ decides by a [DLQPolicy]. Give it to a worker as Decider, and its Policy as Policy.
+type DLQ struct {
+	c       DLQPolicy
+	rules   *policy.Policy
+	patient *policy.Policy // retries until a hard cap
+}
+
+var _ policy.Decider = (*DLQ)(nil)
+
+// NewDLQ checks a policy. Errors are [ErrInvalidParameter].
+func NewDLQ(c DLQPolicy) (*DLQ, error) {
+	if c.MaxDeliveryCount == -1 {
+		c.MaxDeliveries = cmp.Or(c.MaxDeliveries, defaultMaxDeliveries)
+	}
+	base, err := policy.ProfileNamed(profile)
+	if err != nil {
+		return nil, err
+	}
+	rules := policy.Config{
+		MaxAttempts: cmp.Or(c.MaxDeliveryCount, DefaultMaxDeliveryCount), MaxDeliveries: c.MaxDeliveries, MaxAge: c.MaxAge,
+		NeverDead: c.Exclude, DeadAtOnce: c.Include, Backoff: base.Config.Backoff, ExtendOn: base.Config.ExtendOn,
+	}
+	for _, r := range base.Config.ClassRules {
+		if r.Class == nixie.ClassPermanent {
+			r.Class = nixie.ClassUnknown // Include says what dies at once
+		}
+		rules.ClassRules = append(rules.ClassRules, r)
+	}
+	q := &DLQ{c: c}
+	if q.rules, err = policy.New(rules); err != nil {
+		return nil, explain(err)
+	}
+	rules = q.rules.Config()
+	rules.MaxAttempts = -1
+	if q.patient, err = policy.New(rules); err != nil {
+		return nil, explain(err)
+	}
+	return q, q.c.check()
+}
+
+// check fills in the mailbox, and checks what no policy has.
+func (c *DLQPolicy) check() error {
+	c.Mailbox = cmp.Or(c.Mailbox, DefaultDLQ)
+	matchers, names := slices.Clone(c.Reject), []string{c.Mailbox}
+	for _, r := range c.Routes {
+		matchers, names = append(matchers, r.When), append(names, r.Mailbox)
+	}
+	if _, err := policy.New(policy.Config{DeadAtOnce: matchers}); err != nil {
+		return explain(err)
+	}
+	for _, name := range names {
+		if err := checkName("mailbox of dead letters", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Policy returns the policy that diagnoses failures, and says which messages may run.
+func (q *DLQ) Policy() *policy.Policy {
+	if q.c.Decide != nil {
+		return q.patient // Decide may retry beyond the count
+	}
+	return q.rules
+}
+
+// Decide implements [policy.Decider].
+func (q *DLQ) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
+	p, verb := q.rules, q.asked(d, f)
+	if verb == nixie.Retry {
+		p = q.patient
+	}
+	if verb != "" {
+		marked := *f
+		marked.Err = nixie.Verdict(verb, f.Err)
+		f = &marked
+	}
+	st := p.Decide(d, f, now)
+	if to := q.mailbox(d, st.Failure); st.Burial != nil && to != NoMailbox {
+		st.Then = append(st.Then, notice(d, st.Failure, to, now)...)
+	}
+	return st
+}
+
+// mailbox returns the name of the mailbox that hears of a death.
+func (q *DLQ) mailbox(d *nixie.Delivery, f *nixie.Failure) string {
+	name := q.c.Mailbox
+	for _, r := range q.c.Routes {
+		if f != nil && r.When.Holds(f) {
+			name = r.Mailbox
+			break
+		}
+	}
+	return broker.ChannelName(name, d.Queue)
+}
+
+// asked returns the verb that Decide or Reject choose. What the handler asked for itself, and what
+// did not run, is left to the policy.
+func (q *DLQ) asked(d *nixie.Delivery, f *nixie.Failure) nixie.Verb {
+	if f == nil || f.Err == nil || nixie.OutcomeOf(f.Err).Verb != "" {
+		return ""
+	}
+	if q.c.Decide != nil {
+		if verb := q.c.Decide(d, f); verb != "" {
+			return verb
+		}
+	}
+	if !policy.AnyHolds(q.c.Exclude, f) && policy.AnyHolds(q.c.Reject, f) {
+		return nixie.Discard
+	}
+	return ""
+}

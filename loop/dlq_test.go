@@ -1,0 +1,169 @@
+package loop_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/loop"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+	"github.com/nixie-go/nixie/worker"
+)
+
+// Errors of providers, as the tests' handlers return them.
+var (
+	errRate    = errors.New("rate limit")
+	errContent = errors.New("content policy")
+	errOther   = errors.New("no idea")
+)
+
+type validationError struct{ field string }
+
+func (e *validationError) Error() string   { return "bad " + e.field }
+func (*validationError) ErrorName() string { return "ValidationError" }
+
+// Attempts 1 to 4 are followed by waits of 60, 120, 180 and 240 seconds; the fifth is the last.
+func TestDLQBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New(memory.Options{})
+		dlq := must(loop.NewDLQ(loop.DLQPolicy{}))(t)
+		must(st.Enqueue(ctx, nixie.Message{Queue: "orders", Body: []byte(`{}`)}))(t)
+		begun := time.Now()
+		var at []time.Duration
+		run, stop := context.WithCancel(ctx)
+		w := must(worker.New(worker.Config{
+			Source: store.NewSource(st, "orders"), Policy: dlq.Policy(), Decider: dlq, Logger: slog.New(slog.DiscardHandler),
+			Handler: nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error {
+				if at = append(at, time.Since(begun).Round(time.Second)); len(at) == loop.DefaultMaxDeliveryCount {
+					stop()
+				}
+				return &validationError{"amount"}
+			}),
+		}))(t)
+		if err := w.Run(run); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(at); got != "[0s 1m0s 3m0s 6m0s 10m0s]" {
+			t.Errorf("attempts at %s", got)
+		}
+		letters, _, err := st.Letters(ctx, nixie.Filter{}, store.Page{})
+		if err != nil || len(letters) != 1 || letters[0].Cause != nixie.CauseExhausted || letters[0].Reason != nixie.ReasonValidation {
+			t.Errorf("letters: %+v, %v", letters, err)
+		}
+	})
+}
+
+// Exclude beats include, include beats the count, and hard caps beat all.
+func TestDLQRules(t *testing.T) {
+	sometimes := func(verb nixie.Verb) func(*nixie.Delivery, *nixie.Failure) nixie.Verb {
+		return func(_ *nixie.Delivery, f *nixie.Failure) nixie.Verb {
+			if errors.Is(f.Err, errOther) {
+				return ""
+			}
+			return verb
+		}
+	}
+	rate, content := policy.MatchError(errRate), policy.MatchError(errContent)
+	type dlq = loop.DLQPolicy
+	type list = []policy.Matcher
+	for _, c := range []struct {
+		name    string
+		p       dlq
+		err     error
+		attempt int
+		age     time.Duration
+		want    string // verb and cause
+	}{
+		{"first", dlq{}, errOther, 1, 0, "retry"},
+		{"fourth", dlq{}, errOther, 4, 0, "retry"},
+		{"fifth", dlq{}, errOther, 5, 0, "bury exhausted"},
+		{"first of one", dlq{MaxDeliveryCount: 1}, errOther, 1, 0, "bury exhausted"},
+		{"no count", dlq{MaxDeliveryCount: -1}, errOther, 9, 0, "retry"},
+		{"marked", dlq{}, nixie.Permanent(errOther), 1, 0, "bury permanent"},
+		{"include", dlq{Include: list{content}}, errContent, 1, 0, "bury permanent"},
+		{"include, wrapped", dlq{Include: list{content}}, fmt.Errorf("ask: %w", errContent), 1, 0, "bury permanent"},
+		{"include, exact", dlq{Include: list{content.Exact()}}, fmt.Errorf("ask: %w", errContent), 1, 0, "retry"},
+		{"include by type", dlq{Include: list{policy.MatchType[*validationError]()}}, &validationError{"a"}, 1, 0, "bury permanent"},
+		{"include by name", dlq{Include: list{policy.MatchName("ValidationError")}}, &validationError{"a"}, 1, 0, "bury permanent"},
+		{"include by code", dlq{Include: list{policy.MatchCode(nixie.CodeDenied)}}, nixie.Errorf(nixie.CodeDenied, "no"), 1, 0,
+			"bury permanent"},
+		{"include by pattern", dlq{Include: list{policy.MatchText(regexp.MustCompile(`no \w+`))}}, errOther, 1, 0, "bury permanent"},
+		{"not included", dlq{Include: list{content}}, errRate, 1, 0, "retry"},
+		{"exclude", dlq{Exclude: list{rate}}, errRate, 20, 0, "retry"},
+		{"exclude beats include", dlq{Exclude: list{rate}, Include: list{rate}}, errRate, 1, 0, "retry"},
+		{"exclude beats reject", dlq{Exclude: list{rate}, Reject: list{rate}}, errRate, 1, 0, "retry"},
+		{"deliveries beat exclude", dlq{Exclude: list{rate}, MaxDeliveries: 7}, errRate, 7, 0, "bury exhausted"},
+		{"age beats exclude", dlq{Exclude: list{rate}, MaxAge: time.Hour}, errRate, 1, time.Hour, "bury max-age"},
+		{"reject", dlq{Reject: list{content}}, errContent, 1, 0, "discard"},
+		{"reject beats include", dlq{Reject: list{content}, Include: list{content}}, errContent, 1, 0, "discard"},
+		{"decide: bury", dlq{Decide: sometimes(nixie.Bury)}, errRate, 1, 0, "bury permanent"},
+		{"decide: hold", dlq{Decide: sometimes(nixie.Hold)}, errRate, 1, 0, "hold permanent"},
+		{"decide: discard", dlq{Decide: sometimes(nixie.Discard)}, errRate, 1, 0, "discard"},
+		{"decide: retry", dlq{Decide: sometimes(nixie.Retry), Include: list{rate}}, errRate, 20, 0, "retry"},
+		{"deliveries beat decide", dlq{Decide: sometimes(nixie.Retry)}, errRate, 25, 0, "bury exhausted"},
+		{"decide: nothing", dlq{Decide: sometimes(nixie.Retry)}, errOther, 5, 0, "bury exhausted"},
+		{"more visibility", dlq{}, named("VisibilityExpansionRequired"), 1, 0, "release"},
+	} {
+		q := must(loop.NewDLQ(c.p))(t)
+		now := time.Unix(1e9, 0)
+		d := &nixie.Delivery{Message: nixie.Message{Generation: 1, Attempts: c.attempt, Deliveries: c.attempt, EnqueuedAt: now.Add(-c.age)}}
+		if q.Policy().Admit(d, now) != nil {
+			t.Errorf("%s: the message may not even run", c.name)
+		}
+		st := q.Decide(d, q.Policy().Diagnose(d, c.err, policy.Attempt{StartedAt: now, FailedAt: now}), now)
+		got := string(st.Verb)
+		if st.Burial != nil {
+			got += " " + string(st.Burial.Cause)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// named is an error of another language.
+type named string
+
+func (n named) Error() string     { return "an error" }
+func (n named) ErrorName() string { return string(n) }
+
+func TestBadDLQPolicies(t *testing.T) {
+	for name, p := range map[string]loop.DLQPolicy{
+		"count -2":         {MaxDeliveryCount: -2},
+		"count too large":  {MaxDeliveryCount: policy.MaxCount + 1},
+		"deliveries -2":    {MaxDeliveries: -2},
+		"fewer deliveries": {MaxDeliveries: 3},
+		"age -2":           {MaxAge: -2},
+		"no end":           {MaxDeliveryCount: -1, MaxDeliveries: -1},
+		"empty include":    {Include: make([]policy.Matcher, 1)},
+		"empty exclude":    {Exclude: make([]policy.Matcher, 1)},
+		"empty reject":     {Reject: make([]policy.Matcher, 1)},
+	} {
+		if _, err := loop.NewDLQ(p); !errors.Is(err, loop.ErrInvalidParameter) {
+			t.Errorf("%s: %v, want an invalid parameter", name, err)
+		}
+	}
+}
+
+// A dead letter whose body is no T keeps it as it was.
+func TestDeadLetterOfAnotherType(t *testing.T) {
+	var l loop.DeadLetter[int]
+	err := json.Unmarshal([]byte(`{"message_id":"01890a5d-ac96-774b-bcce-b302099a8057","body":{"a":1},"delivery_count":5}`), &l)
+	if err != nil || string(l.Raw) != `{"a":1}` || l.Body != 0 || l.DeliveryCount != 5 || l.MessageID.IsZero() {
+		t.Errorf("%+v, %v", l, err)
+	}
+	for _, text := range []string{`[]`, `{`, `{"body":1,"delivery_count":"five"}`} {
+		if json.Unmarshal([]byte(text), &l) == nil {
+			t.Errorf("%s is a dead letter: %+v", text, l)
+		}
+	}
+}
