@@ -168,10 +168,34 @@ func (r *Redis) answers(ctx context.Context) bool {
 
 // Kill ends the server without a goodbye, and starts it again.
 func (r *Redis) Kill(ctx context.Context) error {
-	if out, err := r.script(`cd "$1"; kill -9 $(cat pid); ` + runRedis).CombinedOutput(); err != nil {
+	if out, err := r.script(`kill -9 $(cat pid)`).CombinedOutput(); err != nil {
+		return fmt.Errorf("Redis was not killed: %w: %s", err, out)
+	}
+	if err := r.leaves(ctx); err != nil {
+		return err
+	}
+	if out, err := r.script(`cd "$1"; ` + runRedis).CombinedOutput(); err != nil {
 		return fmt.Errorf("Redis did not start again: %w: %s", err, out)
 	}
 	return r.listens(ctx)
+}
+
+// leaves waits until the port of a server that was killed is free: it dies some time after the
+// signal.
+func (r *Redis) leaves(ctx context.Context) error {
+	try := time.NewTicker(time.Millisecond)
+	defer try.Stop()
+	for {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.Addr)
+		if err == nil {
+			return l.Close()
+		}
+		select {
+		case <-try.C:
+		case <-ctx.Done():
+			return fmt.Errorf("Redis did not end in time: %w", err)
+		}
+	}
 }
 
 // Stop ends the server and removes what it wrote.
@@ -184,10 +208,6 @@ func (r *Redis) Stop() error {
 	_ = r.server.Wait() // what it says does not matter any more
 	ctx, stop := context.WithTimeout(context.Background(), redisPatience)
 	defer stop()
-	try := time.NewTicker(time.Millisecond)
-	defer try.Stop()
-	for r.answers(ctx) && ctx.Err() == nil { // the signal that ends it is still on its way
-		<-try.C
-	}
+	_ = r.leaves(ctx) // another program may have the port by now
 	return errors.Join(err, os.RemoveAll(r.folder))
 }
