@@ -1,6 +1,7 @@
-// Package console shows an office in a browser: what needs attention, why letters died, and the
-// story of each. Pages are rendered on the server, work without scripts, and have a URL for each of
-// their states. A page is one file, which says its path, title, entry in the menu and verbs.
+// Package console shows an office in a browser: what needs attention, why letters died, the story
+// of each, and the way back to their queues. Pages are rendered on the server, work without
+// scripts, and have a URL for each of their states. A page is one file, which says its path, title,
+// entry in the menu and verbs.
 //
 // It knows no logins: all who reach it may do what the office may. Mount it where only operators
 // come, such as on a loopback address or behind a proxy that knows them.
@@ -53,6 +54,7 @@ type console struct {
 	office *office.Office
 	pages  []page
 	assets map[string]asset
+	runs   runs
 }
 
 // page is one screen.
@@ -99,8 +101,8 @@ func Handler(o *office.Office, opts Options) http.Handler {
 		c.Run = func(do func(context.Context)) { go do(context.Background()) }
 	}
 	c.pages = []page{
-		officePage(), groupsPage(), groupPage(), lettersPage(), letterPage(), bodyPage(), operationsPage(),
-		operationPage(), queuesPage(), queuePage(), auditPage(),
+		officePage(), groupsPage(), groupPage(), lettersPage(), letterPage(), bodyPage(), redrivePage(),
+		operationsPage(), operationPage(), queuesPage(), queuePage(), auditPage(),
 	}
 	mux := http.NewServeMux()
 	base := template.Must(template.New("").Funcs(c.functions()).ParseFS(pageFiles, "pages/base.html"))

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/console"
@@ -128,17 +129,23 @@ func TestHostileTextsStayTexts(t *testing.T) {
 	l.Message.Headers = []nixie.Header{{Name: evil, Value: hostile}}
 	l.Message.Origin = &nixie.Origin{System: "kafka", Channel: evil, MessageID: evil}
 	l.Rule, l.Note, l.Notes = hostile, hostile, []nixie.Note{{At: noon, By: hostile, Text: hostile}}
-	s := open(t, console.Options{}, l)
+	other := l
+	other.ID, other.Message.ID, other.Message.Origin = id(21), id(20), nil
+	other.DiedAt = noon.Add(-time.Minute)
+	s := open(t, console.Options{Run: here}, l, other)
 	if _, err := s.office.Pause(t.Context(), []string{evil}, hostile); err != nil {
 		t.Fatal(err)
 	}
+	chosen := url.QueryEscape(office.FilterText(nixie.Filter{Queues: []string{evil}}))
+	operation := s.post("/redrive/run?filter="+chosen, url.Values{"reason": {hostile}, "max": {"1"}})
 	query := url.Values{
 		"filter": {"text:" + hostile}, "name": {evil}, "fingerprint": {l.Fingerprint}, "queue": {evil}, "actor": {evil},
 	}
 	pages := []string{
-		"/", "/letter/" + l.ID.String() + "?a=1&b=2", "/letter/" + url.PathEscape(hostile), "/" + url.PathEscape(hostile),
+		"/", operation, "/operations", "/redrive?id=" + l.ID.String(), "/letter/" + l.ID.String() + "?a=1&b=2",
+		"/letter/" + url.PathEscape(hostile), "/" + url.PathEscape(hostile),
 	}
-	for _, path := range []string{"/groups", "/group", "/letters", "/queues", "/queue", "/audit"} {
+	for _, path := range []string{"/groups", "/group", "/letters", "/queues", "/queue", "/audit", "/redrive"} {
 		pages = append(pages, path+"?"+query.Encode())
 	}
 	for _, path := range pages {

@@ -20,8 +20,8 @@ const maxLine = 200
 func (c *console) functions() template.FuncMap {
 	return template.FuncMap{
 		"link": c.link, "asset": func(name string) string { return c.Prefix + "assets/" + c.assets[name].name },
-		"visible": visible, "num": number, "line": func(text any) string { return c.Mask.Text(line(text)) },
-		"whole": func(text any) string { return c.Mask.Text(visible(fmt.Sprint(text))) },
+		"visible": visible, "num": number, "line": func(text any) string { return line(c.Mask.Text(fmt.Sprint(text))) },
+		"whole": func(text any) string { return visible(c.Mask.Text(fmt.Sprint(text))) },
 		"age":   func(at any) template.HTML { return c.age(moment(at)) },
 		"time":  func(at any) template.HTML { return c.time(moment(at)) },
 		"spark": spark, "icon": icon, "tone": tone, "plural": plural, "took": took,

@@ -60,7 +60,6 @@ func (c *console) showLetter(r *http.Request) (answer, error) {
 	}
 	c.mask(&l)
 	d := letterData{LetterDetail: office.ViewLetterDetail(&l), Body: payload(l.Message.Body, r.FormValue("as"))}
-	d.Body.Text = c.Mask.Text(d.Body.Text)
 	d.Filter = term("fingerprint", d.Fingerprint)
 	if _, d.Events, err = c.office.Log(ctx, l.Message.ID.String()); err != nil {
 		return answer{}, err
@@ -88,9 +87,9 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// mask hides the secrets of a letter, except in its body.
+// mask hides the secrets that a letter has in its failures and, by their names, in its headers. The
+// functions of templates hide those in other texts.
 func (c *console) mask(l *nixie.Letter) {
-	l.Signature, l.Message.LastFailure = c.Mask.Text(l.Signature), c.Mask.Text(l.Message.LastFailure)
 	for i := range l.History {
 		c.Mask.Failure(&l.History[i])
 	}

@@ -9,6 +9,9 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
+// operationRefresh is the time between two looks at an operation that moves, in seconds.
+const operationRefresh = 2
+
 // operationsShown is the number of operations on one page.
 const operationsShown = 50
 
@@ -34,7 +37,8 @@ func (c *console) showOperations(r *http.Request) (answer, error) {
 }
 
 func operationPage() page {
-	return page{path: "operation/{id}", title: "Operation", file: "operation", show: (*console).showOperation}
+	return page{path: "operation/{id}", title: "Operation", file: "operation", show: (*console).showOperation,
+		verbs: map[string]verb{"resume": (*console).resume, "repeat": (*console).repeat}}
 }
 
 // operationData is an operation, and the outcomes of its letters if it is a redrive.
@@ -43,6 +47,8 @@ type operationData struct {
 	Bar    []part
 	Filter string // selects its letters
 	Again  int64  // letters that died again
+	Going  bool   // this console runs it
+	Ended  string // why it ended before its end
 }
 
 // part is a part of a whole, in thousandths.
@@ -73,7 +79,13 @@ func (c *console) showOperation(r *http.Request) (answer, error) {
 	d.add("soft", "skipped", d.Skipped)
 	d.add("bad", "failed", d.Failed)
 	d.add("none", "to go", d.Pending)
-	return answer{Data: d}, nil
+	state := c.runs.of(id)
+	d.Going, d.Ended = state.going, state.ended
+	a := answer{Data: d}
+	if d.Going || d.Outcome != nil && d.Outcome.UnderWay > 0 {
+		a.Refresh = operationRefresh
+	}
+	return a, nil
 }
 
 // add adds a part to the bar.

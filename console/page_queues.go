@@ -48,7 +48,8 @@ func (c *console) queueRows(ctx context.Context, queues []office.QueueInfo) ([]q
 }
 
 func queuePage() page {
-	return page{path: "queue", title: "Queue", file: "queue", show: (*console).showQueue}
+	return page{path: "queue", title: "Queue", file: "queue", show: (*console).showQueue,
+		verbs: map[string]verb{"pause": (*console).pause, "resume": (*console).unpause}}
 }
 
 // queueData is one queue with its settings and the causes of its letters.
@@ -77,4 +78,16 @@ func (c *console) showQueue(r *http.Request) (answer, error) {
 	d.Groups, _, err = c.office.Groups(ctx, waiting(f))
 	d.Groups = d.Groups[:min(len(d.Groups), maxAlerts)]
 	return answer{Title: line(name), Data: d}, err
+}
+
+// pause stops the claims of a queue.
+func (c *console) pause(r *http.Request) (string, error) {
+	_, err := c.office.Pause(r.Context(), []string{r.FormValue("name")}, r.FormValue("reason"))
+	return c.link("queue", "name", r.FormValue("name")), err
+}
+
+// unpause ends the pause, the halt and the closing of a queue.
+func (c *console) unpause(r *http.Request) (string, error) {
+	_, err := c.office.Resume(r.Context(), []string{r.FormValue("name")}, r.FormValue("reason"))
+	return c.link("queue", "name", r.FormValue("name")), err
 }

@@ -5,23 +5,18 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/filter"
-	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/store"
 )
 
 // Words of the packages below that questions and answers of an office have. A face, such as package
 // console, names them here and imports office alone.
 type (
-	Page         = store.Page
-	Coverage     = store.Coverage
-	GroupBy      = store.GroupBy
-	QueueInfo    = store.QueueInfo
-	Operation    = store.Operation
-	AuditFilter  = store.AuditFilter
-	AuditEntry   = store.AuditEntry
-	Stop         = redrive.Stop
-	StoppedError = redrive.StoppedError
-	FilterError  = filter.Error
+	Page        = store.Page
+	Coverage    = store.Coverage
+	QueueInfo   = store.QueueInfo
+	Operation   = store.Operation
+	AuditFilter = store.AuditFilter
+	FilterError = filter.Error
 )
 
 // Values of these words.
