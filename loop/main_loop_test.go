@@ -26,8 +26,8 @@ type (
 	execute = func(context.Context, request) (float64, error)
 )
 
-// office is a main loop in a store in memory, with the mailboxes that hear of it.
-type office struct {
+// bureau is a main loop in a store in memory, with the mailboxes that hear of it.
+type bureau struct {
 	st       *memory.Store
 	requests *loop.Mailbox[request, result]
 	answers  *loop.Mailbox[result, struct{}]
@@ -37,9 +37,9 @@ type office struct {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-func newOffice(t fataler, dlq loop.DLQPolicy, do execute) *office {
+func newBureau(t fataler, dlq loop.DLQPolicy, do execute) *bureau {
 	t.Helper()
-	o := &office{st: memory.New(memory.Options{})}
+	o := &bureau{st: memory.New(memory.Options{})}
 	o.requests = must(loop.In[request, result](o.st, "requests", loop.Config{Logger: quiet}))(t)
 	o.answers = must(loop.In[result, struct{}](o.st, "answers", loop.Config{}))(t)
 	o.dead = must(loop.In[loop.DeadLetter[request], struct{}](o.st, "requests-dlq", loop.Config{}))(t)
@@ -50,7 +50,7 @@ func newOffice(t fataler, dlq loop.DLQPolicy, do execute) *office {
 }
 
 // until runs the loop until a number of requests are over. It returns the answers.
-func (o *office) until(t fataler, ended int) (answers []result) {
+func (o *bureau) until(t fataler, ended int) (answers []result) {
 	t.Helper()
 	run, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -78,7 +78,7 @@ func (o *office) until(t fataler, ended int) (answers []result) {
 }
 
 // letters returns the letters, whole.
-func (o *office) letters(t fataler) []nixie.Letter {
+func (o *bureau) letters(t fataler) []nixie.Letter {
 	t.Helper()
 	all, _, err := o.st.Letters(ctx, nixie.Filter{}, store.Page{Whole: true})
 	if err != nil {
@@ -92,7 +92,7 @@ func (o *office) letters(t fataler) []nixie.Letter {
 func TestMainLoopRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := map[string][]loop.RunContext{}
-		o := newOffice(t, loop.DLQPolicy{}, func(ctx context.Context, req request) (float64, error) {
+		o := newBureau(t, loop.DLQPolicy{}, func(ctx context.Context, req request) (float64, error) {
 			runs[req.Request] = append(runs[req.Request], loop.RunOf(ctx))
 			if req.Request == "good" && len(runs["good"]) == 3 {
 				return 42, nil
@@ -153,7 +153,7 @@ func TestMainLoopEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			panics := policy.MatchReason(nixie.ReasonPanic)
-			o := newOffice(t, loop.DLQPolicy{Reject: []policy.Matcher{reject}, Include: []policy.Matcher{panics}},
+			o := newBureau(t, loop.DLQPolicy{Reject: []policy.Matcher{reject}, Include: []policy.Matcher{panics}},
 				func(ctx context.Context, _ request) (float64, error) {
 					loop.SessionOf(ctx).Spend(10)
 					if c.err == errPanic {
@@ -196,7 +196,7 @@ func TestMainLoopEnds(t *testing.T) {
 func TestMainLoopTargetGone(t *testing.T) {
 	for _, closed := range [][]string{{"answers"}, {"answers", "answers-dlq"}} {
 		runs := 0
-		o := newOffice(t, loop.DLQPolicy{}, func(context.Context, request) (float64, error) { runs++; return 42, nil })
+		o := newBureau(t, loop.DLQPolicy{}, func(context.Context, request) (float64, error) { runs++; return 42, nil })
 		for _, name := range closed {
 			if err := store.Configure(ctx, o.st, name, nixie.QueueSettings{Closed: true}, "ada", "moved"); err != nil {
 				t.Fatal(err)
@@ -222,7 +222,7 @@ var errPanic = errors.New("panic")
 // A deadline ends the context of an attempt, and the request with it.
 func TestMainLoopDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t, loop.DLQPolicy{}, func(ctx context.Context, _ request) (float64, error) {
+		o := newBureau(t, loop.DLQPolicy{}, func(ctx context.Context, _ request) (float64, error) {
 			<-ctx.Done()
 			return 0, ctx.Err()
 		})
@@ -239,7 +239,7 @@ func TestMainLoopDeadline(t *testing.T) {
 // The dead letter of a request, in the form that other programs read.
 func TestGoldenDeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t, loop.DLQPolicy{MaxDeliveryCount: 2, Mailbox: "dead.{source}", Routes: []loop.Route{
+		o := newBureau(t, loop.DLQPolicy{MaxDeliveryCount: 2, Mailbox: "dead.{source}", Routes: []loop.Route{
 			{When: policy.MatchError(errRate), Mailbox: "throttled"},
 		}}, func(_ context.Context, req request) (float64, error) {
 			if req.Request == "rate" {
@@ -283,7 +283,7 @@ func TestGoldenDeadLetter(t *testing.T) {
 // Without a mailbox there is one attempt, and its error is in the result.
 func TestExecute(t *testing.T) {
 	var failure error
-	o := newOffice(t, loop.DLQPolicy{}, func(ctx context.Context, req request) (float64, error) {
+	o := newBureau(t, loop.DLQPolicy{}, func(ctx context.Context, req request) (float64, error) {
 		if req.Request == "panic" {
 			panic("no")
 		}
@@ -305,7 +305,7 @@ func TestExecute(t *testing.T) {
 
 func TestBadMainLoops(t *testing.T) {
 	zero := func(context.Context, request) (float64, error) { return 0, nil }
-	o := newOffice(t, loop.DLQPolicy{}, zero)
+	o := newBureau(t, loop.DLQPolicy{}, zero)
 	good := loop.MainConfig[string, float64]{Requests: o.requests, Execute: zero}
 	for name, spoil := range map[string]func(c *loop.MainConfig[string, float64]){
 		"no mailbox":       func(c *loop.MainConfig[string, float64]) { c.Requests = nil },

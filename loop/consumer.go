@@ -1,0 +1,121 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/worker"
+)
+
+// ConsumerConfig configures a [DeadLetterConsumer]. Zero fields mean their default.
+type ConsumerConfig[T any] struct {
+	Mailbox *Mailbox[DeadLetter[T], struct{}]          // required
+	Handle  func(context.Context, DeadLetter[T]) error // required
+
+	// OnFailure says what becomes of a dead letter whose handler failed: Retry, the default, hands
+	// it out again after RetryAfter, and Discard drops it.
+	OnFailure  nixie.Verb
+	RetryAfter time.Duration // default [DefaultRetryAfter]
+	MaxLetters int           // Run ends after this many; default none
+	Worker     worker.Config // without Source, Handler, Policy and Decider; default one handler at once, and a lease of 5 min
+}
+
+// Defaults of a consumer.
+const (
+	DefaultRetryAfter    = time.Hour
+	defaultConsumerLease = 5 * time.Minute
+)
+
+// DeadLetterConsumer hands the messages of a mailbox of dead letters to a handler. They never die
+// themselves, however often the handler fails or its process vanishes: they only wait.
+type DeadLetterConsumer[T any] struct {
+	c      ConsumerConfig[T]
+	worker *worker.Worker
+	begun  atomic.Int64
+	end    context.CancelFunc
+}
+
+// NewConsumer checks a config and makes a consumer of it. Errors are [ErrInvalidParameter].
+func NewConsumer[T any](c ConsumerConfig[T]) (*DeadLetterConsumer[T], error) {
+	c.OnFailure, c.RetryAfter = cmp.Or(c.OnFailure, nixie.Retry), cmp.Or(c.RetryAfter, DefaultRetryAfter)
+	w := c.Worker
+	switch {
+	case c.Mailbox == nil || c.Handle == nil:
+		return nil, invalid("consumer has no mailbox or no handler: set Mailbox and Handle")
+	case w.Source != nil || w.Handler != nil || w.Policy != nil || w.Decider != nil:
+		return nil, invalid("worker of the consumer has a source, handler, policy or decider: set Mailbox and Handle instead")
+	case c.OnFailure != nixie.Retry && c.OnFailure != nixie.Discard:
+		return nil, invalid("on failure is %q: choose retry or discard", c.OnFailure)
+	case c.RetryAfter < 0 || c.RetryAfter > MaxVisibility:
+		return nil, invalid("retry after is %s: give a positive one up to %s, or 0 for %s", c.RetryAfter, MaxVisibility, DefaultRetryAfter)
+	case c.MaxLetters < 0:
+		return nil, invalid("max letters is %d: give a positive one, or 0 for none", c.MaxLetters)
+	}
+	// Only the consumer decides, so no message may be refused before it runs.
+	endless, err := policy.New(policy.Config{MaxAttempts: -1, MaxDeliveries: policy.MaxCount, MaxCrashes: policy.MaxCount})
+	if err != nil {
+		return nil, err
+	}
+	k := &DeadLetterConsumer[T]{c: c}
+	w.Source, w.Policy, w.Decider, w.Handler = c.Mailbox.back.Source, endless, k, nixie.HandlerFunc(k.handle)
+	w.Concurrency, w.Lease = cmp.Or(w.Concurrency, 1), cmp.Or(w.Lease, defaultConsumerLease)
+	if k.worker, err = worker.New(w); err != nil {
+		return nil, explain(err)
+	}
+	return k, nil
+}
+
+// Run works until ctx ends, or MaxLetters are handled, and nothing is left in hand; see
+// [worker.Worker]. It may be called once.
+func (k *DeadLetterConsumer[T]) Run(ctx context.Context) error {
+	ctx, k.end = context.WithCancel(ctx)
+	defer k.end()
+	return k.worker.Run(ctx)
+}
+
+func (k *DeadLetterConsumer[T]) handle(ctx context.Context, d *nixie.Delivery) error {
+	if most := int64(k.c.MaxLetters); most > 0 {
+		n := k.begun.Add(1)
+		if n >= most {
+			defer k.end()
+		}
+		if n > most {
+			return nixie.Verdict(nixie.Release, nil)
+		}
+	}
+	var l DeadLetter[T]
+	if err := decode(k.c.Mailbox.codec, d, &l); err != nil {
+		return err
+	}
+	return k.c.Handle(ctx, l)
+}
+
+// Decide implements [policy.Decider]. A handler may ask for Release or Discard itself.
+func (k *DeadLetterConsumer[T]) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
+	st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+	if f == nil {
+		return st
+	}
+	asked := nixie.OutcomeOf(f.Err)
+	failure := *f
+	st.Verb, st.Failure = k.c.OnFailure, &failure
+	switch {
+	case asked.Verb == nixie.Release:
+		return nixie.Settlement{Delivery: d, Verb: nixie.Release, Delay: asked.After}
+	case asked.Verb == nixie.Discard:
+		st.Verb = nixie.Discard
+	case d.Abandoned:
+		st.Verb = nixie.Retry // the handler did not fail
+	}
+	if failure.Decision = st.Verb; st.Verb == nixie.Discard {
+		st.Note = f.Text
+		return st
+	}
+	st.Delay = k.c.RetryAfter
+	failure.NextAt = now.Add(st.Delay)
+	return st
+}

@@ -1,0 +1,115 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/loop"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+	"github.com/nixie-go/nixie/worker"
+)
+
+var all = store.QueueQuery{}
+
+type deadOrder = loop.DeadLetter[string]
+
+// consumed runs a consumer over dead letters of these bodies for 25 minutes. It returns what its
+// handler got, with the tens of minutes, and the store.
+func consumed(t *testing.T, c loop.ConsumerConfig[string], bodies ...string) (got []string, st *memory.Store) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		st = memory.New(memory.Options{})
+		begun := time.Now()
+		c.Mailbox = must(loop.In[deadOrder, struct{}](st, "orders-dlq", loop.Config{}))(t)
+		c.Worker.Logger, c.RetryAfter = quiet, 10*time.Minute
+		handle := c.Handle
+		c.Handle = func(ctx context.Context, l deadOrder) error {
+			got = append(got, fmt.Sprintf("%d:%s", time.Since(begun)/(10*time.Minute), l.Body))
+			return handle(ctx, l)
+		}
+		for _, body := range bodies {
+			must(c.Mailbox.Send(ctx, deadOrder{Body: body}))(t)
+		}
+		must(st.Enqueue(ctx, nixie.Message{Queue: "orders-dlq", Body: []byte("no dead letter")}))(t)
+		run, stop := context.WithTimeout(ctx, 25*time.Minute)
+		defer stop()
+		if err := must(loop.NewConsumer(c))(t).Run(run); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return got, st
+}
+
+// A dead letter whose handler fails comes again after a while, for ever, and does not die itself.
+func TestConsumer(t *testing.T) {
+	failed := 0
+	handle := func(_ context.Context, l deadOrder) error {
+		switch {
+		case l.Body == "never":
+			panic("never")
+		case l.Body == "later" && failed < 2:
+			failed++
+			return nixie.Permanent(errOther)
+		case l.Body == "drop":
+			return nixie.Verdict(nixie.Discard, errOther)
+		}
+		return nil
+	}
+	got, st := consumed(t, loop.ConsumerConfig[string]{Handle: handle}, "now", "later", "never", "drop")
+	if text := strings.Join(got, " "); text != "0:now 0:later 0:never 0:drop 1:later 1:never 2:later 2:never" {
+		t.Errorf("handled %s", text)
+	}
+	queues := must(st.Queues(ctx, all))(t)
+	if q := queues[0]; q.Dead != 0 || q.Succeeded != 2 || q.Discarded != 1 || q.Unfinished() != 2 {
+		t.Errorf("the mailbox has %+v", q)
+	}
+
+	got, st = consumed(t, loop.ConsumerConfig[string]{Handle: handle, OnFailure: nixie.Discard}, "never", "now")
+	if q := must(st.Queues(ctx, all))(t)[0]; strings.Join(got, " ") != "0:never 0:now" || q.Discarded != 2 || q.Dead != 0 {
+		t.Errorf("with discard: handled %v, the mailbox has %+v", got, q)
+	}
+
+	got, st = consumed(t, loop.ConsumerConfig[string]{Handle: handle, MaxLetters: 2}, "now", "now", "now")
+	if q := must(st.Queues(ctx, all))(t)[0]; len(got) != 2 || q.Unfinished() != 2 {
+		t.Errorf("with at most two: handled %v, the mailbox has %+v", got, q)
+	}
+}
+
+// A notice whose consumers vanish again and again stays, too.
+func TestConsumerThatVanishes(t *testing.T) {
+	box := must(loop.In[deadOrder, struct{}](memory.New(memory.Options{}), "orders-dlq", loop.Config{}))(t)
+	k := must(loop.NewConsumer(loop.ConsumerConfig[string]{Mailbox: box, Handle: func(context.Context, deadOrder) error { return nil },
+		OnFailure: nixie.Discard}))(t)
+	d := &nixie.Delivery{Message: nixie.Message{Deliveries: 200, Crashes: 100}, Abandoned: true, AbandonedAlone: true}
+	st := k.Decide(d, must(policy.New(policy.Config{}))(t).Abandoned(d, time.Now()), time.Now())
+	if st.Verb != nixie.Retry || st.Delay != time.Hour {
+		t.Errorf("after a hundred crashes: %s after %s", st.Verb, st.Delay)
+	}
+}
+
+func TestBadConsumers(t *testing.T) {
+	box := must(loop.In[deadOrder, struct{}](memory.New(memory.Options{}), "orders-dlq", loop.Config{}))(t)
+	handle := func(context.Context, deadOrder) error { return nil }
+	for name, c := range map[string]loop.ConsumerConfig[string]{
+		"no mailbox":     {Handle: handle},
+		"no handler":     {Mailbox: box},
+		"its own policy": {Mailbox: box, Handle: handle, Worker: worker.Config{Policy: &policy.Policy{}}},
+		"bury":           {Mailbox: box, Handle: handle, OnFailure: nixie.Bury},
+		"after -1":       {Mailbox: box, Handle: handle, RetryAfter: -1},
+		"after a day":    {Mailbox: box, Handle: handle, RetryAfter: 24 * time.Hour},
+		"letters -1":     {Mailbox: box, Handle: handle, MaxLetters: -1},
+		"lease 1":        {Mailbox: box, Handle: handle, Worker: worker.Config{Lease: 1}},
+	} {
+		if _, err := loop.NewConsumer(c); !errors.Is(err, loop.ErrInvalidParameter) {
+			t.Errorf("%s: %v, want an invalid parameter", name, err)
+		}
+	}
+}
