@@ -34,6 +34,9 @@ func (c *console) answer(w http.ResponseWriter, r *http.Request, p page, shown, 
 	case err != nil:
 		c.fail(w, r, trouble, err)
 		return
+	case a.To != "":
+		http.Redirect(w, r, a.To, http.StatusSeeOther)
+		return
 	case shown == nil:
 		c.download(w, a)
 		return

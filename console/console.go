@@ -74,6 +74,7 @@ type verb func(*console, *http.Request) (to string, err error)
 type answer struct {
 	Title   string // default the title of the page
 	Refresh int    // seconds until the browser asks again; 0 is never
+	To      string // the address of another page that has the answer; "" is none
 	Data    any
 }
 

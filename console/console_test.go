@@ -181,6 +181,24 @@ func TestBadInput(t *testing.T) {
 	s.page(http.StatusBadRequest, "/letters?cursor=none")
 }
 
+func TestIDsAndKeysAreFound(t *testing.T) {
+	t.Parallel()
+	again := letter(7, "mail", "timeout: smtp is slow", "smtp is slow", 0)
+	again.Message.Key = "order-3"
+	s := open(t, console.Options{}, append(healthy(), again)...)
+	for _, text := range []string{id(3).String(), id(2).String(), "order-1"} { // of letter and message, and a key
+		answer, body := s.ask(http.MethodGet, "/letters?filter="+text, nil, nil)
+		if to := answer.Header.Get("Location"); to != "/letter/"+id(3).String() {
+			t.Errorf("%s leads to %q:\n%s", text, to, body)
+		}
+	}
+	body := s.page(http.StatusConflict, "/letters?filter=order-3")
+	if !strings.Contains(body, id(7).String()) || !strings.Contains(body, id(15).String()) {
+		t.Errorf("it does not name both letters:\n%s", body)
+	}
+	s.has("/letters?filter=order-99", "^</pre>")
+}
+
 func TestPurgedLetterIsGone(t *testing.T) {
 	t.Parallel()
 	s := open(t, console.Options{}, healthy()...)

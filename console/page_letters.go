@@ -63,7 +63,7 @@ func (c *console) showLetters(r *http.Request) (answer, error) {
 	ctx := r.Context()
 	d := lettersData{search: c.search(r), First: r.FormValue("cursor") == ""}
 	if d.Fault != nil {
-		return answer{Data: d}, nil
+		return c.find(r, &d)
 	}
 	f := office.Unresolved(d.filter)
 	counts, coverage, err := c.office.CountBy(ctx, f, office.ByStatus, office.ByReason, office.ByQueue, office.ByType)
@@ -90,6 +90,19 @@ func (c *console) showLetters(r *http.Request) (answer, error) {
 		}
 	}
 	return answer{Data: d}, nil
+}
+
+// find leads to the letter whose ID or key was written instead of a filter. If there is none, the
+// page shows the fault of the filter.
+func (c *console) find(r *http.Request, d *lettersData) (answer, error) {
+	l, err := c.office.Letter(r.Context(), d.Filter)
+	switch nixie.CodeOf(err) {
+	case "":
+		return answer{To: c.link("letter/" + l.ID.String())}, nil
+	case nixie.CodeNotFound:
+		return answer{Data: *d}, nil
+	}
+	return answer{}, err
 }
 
 // With returns the filter with one more term.
