@@ -110,7 +110,7 @@ func (c *console) addStops(ctx context.Context, d *officeData) error {
 			Tone: tone(s.What), Title: s.What, Text: s.Queue + ": " + s.Text, Since: s.Since.Time, To: c.link("queue", "name", s.Queue),
 		})
 	}
-	return c.addStopped(ctx, d)
+	return c.addUnfinished(ctx, d)
 }
 
 // waiting narrows a filter to letters that wait for an operator, unless it names statuses.

@@ -99,13 +99,14 @@ func (d *operationData) add(tone, name string, n int64) {
 	}
 }
 
-// addStopped adds operations with letters to go, of the newest ones.
-func (c *console) addStopped(ctx context.Context, d *officeData) error {
+// addUnfinished adds operations with letters to go, of the newest ones, unless this console runs
+// them. Another program may run them.
+func (c *console) addUnfinished(ctx context.Context, d *officeData) error {
 	list, _, err := c.office.Operations(ctx, office.Page{Limit: operationsLooked})
 	for _, op := range list {
-		if op.Pending > 0 {
+		if op.Pending > 0 && !c.runs.of(op.ID).going {
 			d.Attention = append(d.Attention, alert{
-				Tone: "wait", Title: "stopped", Since: op.CreatedAt, To: c.link("operation/" + op.ID.String()),
+				Tone: "wait", Title: "unfinished", Since: op.CreatedAt, To: c.link("operation/" + op.ID.String()),
 				Text: fmt.Sprintf("%s of %s to go: %s by %s, %s", number(op.Pending), plural(op.Selected, "letter"), op.Event, op.Actor,
 					op.Reason),
 			})

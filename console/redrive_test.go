@@ -99,7 +99,7 @@ func TestRedriveThatStopsIsResumed(t *testing.T) {
 		do(context.Background())
 	}}, healthy()...)
 	operation := s.post("/redrive/run", url.Values{"id": {id(3).String(), id(5).String()}, "reason": {"two of them"}})
-	s.has("/", "2 of 2 letters to go: redrive by ann, two of them")
+	s.has("/", "unfinished", "2 of 2 letters to go: redrive by ann, two of them")
 	s.has(operation, "Resume: 2 letters to go")
 	stopped = false
 	s.post(operation+"/resume", url.Values{})
@@ -157,4 +157,18 @@ func TestSecretsAreHidden(t *testing.T) {
 		}
 	}
 	s.has(path, "token *** is old")
+}
+
+func TestOperationThatRunsIsNotUnfinished(t *testing.T) {
+	t.Parallel()
+	var held func(context.Context)
+	s := open(t, console.Options{Run: func(do func(context.Context)) { held = do }}, healthy()...)
+	operation := s.post("/redrive/run", url.Values{"reason": {"all"}})
+	s.has(operation, "It runs.", `http-equiv="refresh"`)
+	if body := s.page(http.StatusOK, "/"); strings.Contains(body, "unfinished") {
+		t.Errorf("it needs attention while it runs:\n%s", body)
+	}
+	s.post(operation+"/resume", url.Values{}) // does not run it twice
+	held(t.Context())
+	s.has(operation, `<dt>under way</dt><dd>3</dd>`)
 }
