@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"errors"
 	"flag"
 	"net/http"
 	"net/url"
@@ -227,4 +228,28 @@ func TestStoreThatIsAwayComesBack(t *testing.T) {
 			t.Errorf("%s does not ask again:\n%s", path, body)
 		}
 	}
+}
+
+func TestLetterThatBlocksItsStream(t *testing.T) {
+	t.Parallel()
+	s := open(t, console.Options{})
+	strict, err := office.ParseSettings([]string{"order=strict"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.office.Set(t.Context(), "orders", strict, "in order"); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"first", "second", "third"} {
+		if _, err := s.store.Enqueue(t.Context(), nixie.Message{Queue: "orders", Stream: "north", Key: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.work("orders", nixie.Permanent(errors.New("refused")))
+	l, err := s.office.Letter(t.Context(), "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.has("/letter/"+l.ID.String(), "blocked: 2 messages behind this letter")
+	s.has("/", "orders: 1 stream blocked by a dead message, 2 messages waiting")
 }

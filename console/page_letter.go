@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
@@ -29,7 +30,7 @@ type letterData struct {
 	Body     body
 	Events   []office.LogEntry
 	Filter   string
-	Blocks   int64 // messages of its stream that wait for it
+	Stream   *office.StreamView // nil: it is in no ordered stream
 }
 
 // step is a part of the story of a letter: what happened, how often in a row, and when first.
@@ -64,6 +65,9 @@ func (c *console) showLetter(r *http.Request) (answer, error) {
 	if _, d.Events, err = c.office.Log(ctx, l.Message.ID.String()); err != nil {
 		return answer{}, err
 	}
+	if d.Stream, err = c.stream(ctx, &l.Message); err != nil {
+		return answer{}, err
+	}
 	for _, e := range d.Events {
 		if n := len(d.Story); n > 0 && d.Story[n-1].What == e.What {
 			d.Story[n-1].Times++
@@ -78,6 +82,20 @@ func (c *console) showLetter(r *http.Request) (answer, error) {
 	d.Attempts = slices.Clone(d.History)
 	slices.Reverse(d.Attempts)
 	return answer{Title: line(firstOf(d.Key, d.ID.String())), Data: d}, nil
+}
+
+// stream returns the ordered stream of a message, or nil.
+func (c *console) stream(ctx context.Context, m *nixie.Message) (*office.StreamView, error) {
+	settings, err := c.office.Settings(ctx, m.Queue)
+	if err != nil || m.Stream == "" || settings.Order == nixie.OrderNone {
+		return nil, err
+	}
+	s, err := c.office.Stream(ctx, m.Queue, m.Stream)
+	if nixie.CodeOf(err) == nixie.CodeNotFound {
+		return nil, nil // it has no message any more
+	}
+	view := office.ViewStream(&s)
+	return &view, err
 }
 
 func firstOf(a, b string) string {
