@@ -64,7 +64,7 @@ func specialOf(name string) (special, int) {
 func runTests(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
 	count := flags.String("count", "", "how often each test runs, never from the cache")
-	timeout := flags.String("timeout", "20m", "the most that the tests of one package may take")
+	timeout := flags.String("timeout", "30m", "the most that the tests of one package may take")
 	listed := flags.Bool("rows", false, "print the rows of the acceptance list with their tests, and fail when one has none")
 	fuzzFor := flags.String("fuzz", "5s", "how long each fuzz target of this commit runs")
 	tierName := flags.String("tier", "quick", "short, quick or long")
