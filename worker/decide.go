@@ -91,8 +91,11 @@ func (c *Config) refused(st *nixie.Settlement, err error) nixie.Settlement {
 
 // refusesThen reports whether a source refused a settlement for the messages that follow it.
 func refusesThen(st *nixie.Settlement, err error) bool {
-	code := nixie.CodeOf(err)
-	return len(st.Then) > 0 && (code == nixie.CodeConflict || code == nixie.CodeInvalid)
+	switch nixie.CodeOf(err) {
+	case nixie.CodeConflict, nixie.CodeInvalid, nixie.CodeNotFound: // closed, of no use there, or no such channel
+		return len(st.Then) > 0
+	}
+	return false
 }
 
 func (c *Config) ask(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {

@@ -150,6 +150,35 @@ func TestThenOfManyIsSplit(t *testing.T) {
 	}
 }
 
+// nowhere is a source that has no channel for what follows.
+type nowhere struct{ nixie.Source }
+
+func (s nowhere) Settle(ctx context.Context, sts []nixie.Settlement) []error {
+	for i := range sts {
+		if len(sts[i].Then) > 0 {
+			return []error{nixie.Errorf(nixie.CodeNotFound, "there is no channel %s", sts[i].Then[0].Queue)}
+		}
+	}
+	return s.Source.Settle(ctx, sts)
+}
+
+func TestThenToAMissingChannel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New(memory.Options{})
+		fill(t, st, "a")
+		g := start(t, worker.Config{
+			Source:  nowhere{store.NewSource(st, "q")},
+			Handler: handler(func(_ context.Context, d *nixie.Delivery) error { return d.Then(to("missing", d)) }),
+		})
+		time.Sleep(time.Second)
+		g.end()
+		list, _, err := st.Messages(t.Context(), nixie.Filter{}, store.Page{})
+		if err != nil || len(list) != 1 || !strings.Contains(list[0].LastFailure, "there is no channel missing") {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}
+
 func TestDeskThen(t *testing.T) {
 	clock := &hands{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	st := memory.New(memory.Options{Clock: clock.Now})
