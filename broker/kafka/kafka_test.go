@@ -97,7 +97,8 @@ func onBoth(t *testing.T, test func(t *testing.T, make func(testing.TB) *fixture
 
 func newFixture(t testing.TB, seeds []string) *fixture {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytes(16<<20))
+	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytes(16<<20),
+		kgo.MetadataMinAge(findInterval/2)) // so that find asks again
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +118,11 @@ func (b *fixture) create(t testing.TB, parts int32, configs map[string]*string, 
 	}
 	if err != nil || made.Error() != nil {
 		t.Fatal(err, made.Error())
+	}
+	for _, name := range topics { // a broker learns of a new topic a moment later
+		if _, err := find(ctx, kadm.NewClient(b.client), name); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

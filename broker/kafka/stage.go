@@ -98,6 +98,11 @@ func Create(ctx context.Context, c Config, like string, topics ...string) ([]str
 			return made, nixie.Errorf(createCode(err), "create topic %s: %w", name, err)
 		}
 	}
+	for _, name := range made { // so that who checks next finds it
+		if _, err := find(ctx, admin, name); err != nil {
+			return made, err
+		}
+	}
 	return made, nil
 }
 
