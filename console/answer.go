@@ -22,6 +22,7 @@ type frame struct {
 	*console
 	Name string // of what the console shows
 	At   string // the path of the page, without the prefix
+	Told string // what a verb did that led here
 	Time time.Time
 }
 
@@ -99,7 +100,7 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, trouble *template
 // write renders a page whole before it sends anything, so that half a page is never seen.
 func (c *console) write(w http.ResponseWriter, r *http.Request, t *template.Template, status int, a answer) {
 	var page bytes.Buffer
-	f := frame{a, c, c.Title, strings.TrimPrefix(r.URL.Path, c.Prefix), c.Clock()}
+	f := frame{a, c, c.Title, strings.TrimPrefix(r.URL.Path, c.Prefix), outcome(r), c.Clock()}
 	if err := t.ExecuteTemplate(&page, "base.html", f); err != nil {
 		http.Error(w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)
 		return

@@ -103,7 +103,8 @@ func Handler(o *office.Office, opts Options) http.Handler {
 	}
 	c.pages = []page{
 		officePage(), groupsPage(), groupPage(), lettersPage(), letterPage(), bodyPage(), redrivePage(),
-		operationsPage(), operationPage(), queuesPage(), queuePage(), auditPage(),
+		streamsPage(), streamPage(), retriesPage(), operationsPage(), operationPage(), queuesPage(), queuePage(),
+		policiesPage(), auditPage(), settingsPage(),
 	}
 	mux := http.NewServeMux()
 	base := template.Must(template.New("").Funcs(c.functions()).ParseFS(pageFiles, "pages/base.html"))

@@ -25,8 +25,15 @@ func (c *console) functions() template.FuncMap {
 		"age":   func(at any) template.HTML { return c.age(moment(at)) },
 		"time":  func(at any) template.HTML { return c.time(moment(at)) },
 		"spark": spark, "icon": icon, "tone": tone, "plural": plural, "took": took,
-		"filter": func(pairs ...string) string { return term(pairs...) },
-		"menu":   c.menu, "under": under, "short": short,
+		"due": c.due, "bytes": size, "rule": office.RuleMeaning,
+		"filter": func(pairs ...any) string {
+			texts := make([]string, len(pairs))
+			for i := range pairs {
+				texts[i] = fmt.Sprint(pairs[i])
+			}
+			return term(texts...)
+		},
+		"menu": c.menu, "under": under, "short": short,
 		"tabs": func() []string { return []string{"json", "raw", "hex"} },
 		"inc":  func(i int) int { return i + 1 },
 	}
@@ -144,6 +151,31 @@ func (c *console) age(at time.Time) template.HTML {
 	return stamp(at, text)
 }
 
+// due writes in how long a moment will be, or since when it has been.
+func (c *console) due(of office.Timestamp) template.HTML {
+	if late := c.Clock().Sub(of.Time); late > time.Second {
+		return stamp(of.Time, "due since "+lasted(late))
+	}
+	return c.age(of.Time)
+}
+
+// size writes a number of bytes by its largest unit of 1024.
+func size(n any) string {
+	if known, ok := n.(*int64); ok {
+		n = *known
+	}
+	value, _ := n.(int64)
+	units := [...]string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	at, whole := 0, float64(value)
+	for whole >= 1024 && at < len(units)-1 {
+		at, whole = at+1, whole/1024
+	}
+	if at == 0 {
+		return plural(value, "byte")
+	}
+	return strconv.FormatFloat(whole, 'f', 1, 64) + " " + units[at]
+}
+
 // time writes a moment in the zone of the console, with its time in UTC on hover.
 func (c *console) time(at time.Time) template.HTML {
 	if at.IsZero() {
@@ -187,14 +219,15 @@ func spark(counts []int64) template.HTML {
 	var b strings.Builder
 	label := fmt.Sprintf("%d in the last %d hours, at most %d in one", total, len(counts), most)
 	fmt.Fprintf(&b, `<svg class="spark" viewBox="0 0 %d 20" role="img" aria-label="%s"><title>%[2]s</title>`, 4*len(counts), label)
+	b.WriteString(`<path d="`)
 	for i, n := range counts {
 		height := int64(1)
 		if n > 0 {
 			height = 2 + 18*n/most
 		}
-		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="3" height="%d"/>`, 4*i, 20-height, height)
+		fmt.Fprintf(&b, "M%d 20v-%d", 4*i+2, height)
 	}
-	return template.HTML(b.String() + "</svg>") //nolint:gosec // numbers
+	return template.HTML(b.String() + `"/></svg>`) //nolint:gosec // numbers
 }
 
 // byHours returns the counts of the last hours, latest last, from counts by the name of their hour.
@@ -238,11 +271,12 @@ func short(id any) string {
 // tone returns the meaning of a word of Nixie, as a class: bad, wait, good or none.
 func tone(word any) string {
 	switch fmt.Sprint(word) {
-	case "open", "quarantined", "dead", "bury", "halt", "blocked", "permanent", "owner-gone", "lease-over":
+	case "open", "quarantined", "dead", "bury", "halt", "blocked", "discard", "permanent", "owner-gone", "lease-over":
 		return "bad"
-	case "review", "redriving", "retry", "leased", "hold", "paused", "retry-storm", "long-lease", "transient":
+	case "review", "redriving", "retry", "leased", "waiting", "release", "extend", "run again",
+		"hold", "paused", "retry-storm", "long-lease", "transient":
 		return "wait"
-	case "resolved", "succeeded", "complete", "success":
+	case "resolved", "succeeded", "complete", "success", "ready", "alive":
 		return "good"
 	}
 	return ""
@@ -253,6 +287,10 @@ var icons = map[string]string{
 	"office":     "M2 14V7l6-5 6 5v7h-4v-4H6v4z",
 	"groups":     "M1 3h14v3H1zM1 8h10v2H1zM1 12h6v2H1z",
 	"letters":    "M1 3h14v10H1zM1 4l7 5 7-5",
+	"streams":    "M1 4c5 0 9 4 14 4M1 8h14M1 12c5 0 9-4 14-4",
+	"retries":    "M13 5a6 6 0 1 0 1 4M14 1v4h-4M8 5v4l2 1",
+	"policies":   "M8 1v14M3 15h10M2 4h12M2 4l-1 5h4L4 4M12 4l-1 5h4l-1-5",
+	"settings":   "M1 4h6M11 4h4M7 2h4v4H7zM1 11h2M7 11h8M3 9h4v4H3z",
 	"operations": "M3 8a5 5 0 0 1 9-3M12 1v4H8M13 8a5 5 0 0 1-9 3M4 15v-4h4",
 	"queues":     "M1 4h4v8H1zM6 4h4v8H6zM11 4h4v8h-4z",
 	"audit":      "M3 1h10v14H3zM5 5h6M5 8h6M5 11h4",

@@ -130,5 +130,6 @@ func pages() []string {
 	return []string{
 		"/", "/groups", "/group?" + group, "/letters", "/letters?filter=queue%3Aorders", "/letter/" + id(3).String(),
 		"/letter/" + id(3).String() + "?a=1&b=2&as=hex", "/queues", "/queue?name=orders", "/audit",
+		"/streams", "/retries", "/policies?text=refused", "/settings",
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/filter"
+	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -17,6 +18,7 @@ type (
 	Operation   = store.Operation
 	AuditFilter = store.AuditFilter
 	FilterError = filter.Error
+	PolicyRow   = policy.Row
 )
 
 // Values of these words.
@@ -28,6 +30,13 @@ const (
 	ByHour   = store.ByHour
 
 	OnRedrive = store.OnRedrive
+
+	Cancel      = store.Cancel
+	HoldMessage = store.Hold
+	RetryNow    = store.RetryNow
+
+	StreamBlocked = store.StreamBlocked
+	StreamWaiting = store.StreamWaiting
 )
 
 // ParseFilter reads the text of a filter; see [filter.Parse]. Errors are a [FilterError].

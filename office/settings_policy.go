@@ -66,11 +66,7 @@ func policyLines(q nixie.QueueSettings) []string {
 
 // Policy returns the policy of a queue's workers that have no policy of their own.
 func (o *Office) Policy(ctx context.Context, queue string) (*policy.Policy, error) {
-	q, err := o.Queue(ctx, queue)
-	if err != nil {
-		return nil, err
-	}
-	d, err := policy.ParseDocument(q.Settings.Policy)
+	d, err := o.PolicyDocument(ctx, queue)
 	if err != nil {
 		return nil, err
 	}

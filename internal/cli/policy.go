@@ -40,9 +40,9 @@ func (g *globals) showPolicy(p *policy.Policy, err error) error {
 	if err != nil {
 		return err
 	}
-	known, err := viewProfile(p.Config().Profile)
+	known, err := office.ViewProfile(p.Config().Profile)
 	return listed(g, "", []column[policy.Row]{{name: "name"}, {name: "value"}, {name: "meaning", kind: flex}})(
-		slices.Concat(p.Table(), known.settings(), limits()), err)
+		slices.Concat(p.Table(), known.Table(), limits()), err)
 }
 
 // limits lists the limits that no policy changes.
@@ -68,68 +68,18 @@ func limits() []policy.Row {
 
 func newPolicyProfiles(g *globals) *cobra.Command {
 	return g.command(g.described("policy profiles"), func(context.Context, []string) error {
-		return rows(g, "", []column[profileView]{
+		return rows(g, "", []column[office.ProfileView]{
 			{name: "name"}, {name: "max_attempts"}, {name: "max_deliveries", show: asWide}, {name: "max_redrives", show: asWide},
 			{name: "on_exhausted", show: asWide}, {name: "backoff"},
-			{name: "in_claim", show: asWide, cell: func(v *profileView) string { return v.InClaim }},
+			{name: "in_claim", show: asWide, cell: func(v *office.ProfileView) string { return v.InClaim }},
 			{name: "on_duplicate", show: asWide},
 			{name: "breaker", show: asWide}, {name: "about", kind: flex},
-		}, func(yield func(profileView, error) bool) {
+		}, func(yield func(office.ProfileView, error) bool) {
 			for _, name := range policy.Profiles() {
-				if !yield(viewProfile(name)) {
+				if !yield(office.ViewProfile(name)) {
 					return
 				}
 			}
 		})
 	})
-}
-
-// profileView is the JSON of a profile.
-type profileView struct {
-	Name          string `json:"name"`
-	MaxAttempts   int    `json:"max_attempts"`
-	MaxDeliveries int    `json:"max_deliveries"`
-	MaxRedrives   int    `json:"max_redrives"`
-	OnExhausted   string `json:"on_exhausted"`
-	Backoff       string `json:"backoff"`
-	InClaim       string `json:"in_place"`
-	OnDuplicate   string `json:"on_duplicate"`
-	Breaker       string `json:"breaker"`
-	About         string `json:"about"`
-}
-
-func viewProfile(name string) (profileView, error) {
-	profile, err := policy.ProfileNamed(name)
-	if err != nil {
-		return profileView{}, err
-	}
-	p, err := policy.New(policy.Config{Profile: name})
-	if err != nil {
-		return profileView{}, err
-	}
-	c := p.Config()
-	return profileView{
-		Name: profile.Name, MaxAttempts: c.MaxAttempts, MaxDeliveries: c.MaxDeliveries, MaxRedrives: c.MaxRedrives,
-		OnExhausted: string(c.OnExhausted), Backoff: c.Backoff.String(), InClaim: profile.InClaim.String(),
-		OnDuplicate: duplicateWords(profile.OnConflict), Breaker: profile.Breaker.String(), About: profile.About,
-	}, nil
-}
-
-// settings lists the values of a profile that its policy does not have.
-func (v *profileView) settings() []policy.Row {
-	return []policy.Row{
-		{Name: "in_place", Value: v.InClaim, Meaning: "runs under one claim before a failure counts"},
-		{Name: "on_duplicate", Value: v.OnDuplicate, Meaning: "what a producer gets for a taken dedupe key; nixie run always goes on"},
-		{Name: "breaker", Value: v.Breaker, Meaning: "when failures in a row pause what fails; nixie run --breaker"},
-	}
-}
-
-func duplicateWords(c nixie.Conflict) string {
-	switch c {
-	case nixie.FailOnConflict:
-		return "error"
-	case nixie.ReplaceExisting:
-		return "replace"
-	}
-	return "existing"
 }

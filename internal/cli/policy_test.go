@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/policy"
 )
 
@@ -105,7 +106,7 @@ func TestSimulateThrowsTheDiceOfAnID(t *testing.T) {
 	args := []string{"policy", "simulate", "--id", "01920000-0000-7000-8000-000000000001", "-o", "json", "--exit", "75"}
 	_, first, _ := policyCommand(t, args...)
 	_, again, _ := policyCommand(t, args...)
-	var steps []stepView
+	var steps []office.SimulatedView
 	if err := json.Unmarshal([]byte(first), &steps); err != nil || len(steps) != 5 {
 		t.Fatalf("%v in %s", err, first)
 	}
@@ -126,7 +127,7 @@ func TestSimulateThrowsTheDiceOfAnID(t *testing.T) {
 
 func TestProfilesListsThemAll(t *testing.T) {
 	code, out, errs := policyCommand(t, "policy", "profiles", "-o", "json")
-	var views []profileView
+	var views []office.ProfileView
 	if err := json.Unmarshal([]byte(out), &views); code != ExitOK || err != nil {
 		t.Fatalf("exit %d, %v, %s", code, err, errs)
 	}
