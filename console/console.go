@@ -101,11 +101,7 @@ func Handler(o *office.Office, opts Options) http.Handler {
 	if c.Run == nil {
 		c.Run = func(do func(context.Context)) { go do(context.Background()) }
 	}
-	c.pages = []page{
-		officePage(), groupsPage(), groupPage(), lettersPage(), letterPage(), bodyPage(), redrivePage(),
-		streamsPage(), streamPage(), retriesPage(), operationsPage(), operationPage(), queuesPage(), queuePage(),
-		policiesPage(), auditPage(), settingsPage(),
-	}
+	c.pages = screens()
 	mux := http.NewServeMux()
 	base := template.Must(template.New("").Funcs(c.functions()).ParseFS(pageFiles, "pages/base.html"))
 	trouble := c.read(base, page{file: "error"})
@@ -121,6 +117,15 @@ func Handler(o *office.Office, opts Options) http.Handler {
 		c.fail(w, r, trouble, nixie.Errorf(nixie.CodeNotFound, "there is no page %q", r.URL.Path))
 	})
 	return c.guard(http.NewCrossOriginProtection().Handler(mux))
+}
+
+// screens returns all pages, in the order of the menu.
+func screens() []page {
+	return []page{
+		officePage(), groupsPage(), groupPage(), lettersPage(), letterPage(), bodyPage(), redrivePage(),
+		streamsPage(), streamPage(), retriesPage(), operationsPage(), operationPage(), queuesPage(), queuePage(),
+		policiesPage(), auditPage(), settingsPage(),
+	}
 }
 
 func (c *console) read(base *template.Template, p page) *template.Template {

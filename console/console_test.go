@@ -118,36 +118,36 @@ func TestForeignRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// hostile has markup that leaves attributes, elements and addresses.
-const hostile = `"'><nixie-canary onload=x>&{{.}}javascript:\u202e` + "\u202e\x1b[2J"
+// markup leaves attributes, elements and addresses.
+const markup = `"'><nixie-canary onload=x>&{{.}}javascript:\u202e` + "\u202e\x1b[2J"
 
 func TestHostileTextsStayTexts(t *testing.T) {
 	t.Parallel()
-	evil := strings.ReplaceAll(hostile, "\x1b", "") // names have no control characters
-	l := letter(1, evil, "timeout: "+hostile, hostile, 0)
+	evil := strings.ReplaceAll(markup, "\x1b", "") // names have no control characters
+	l := letter(1, evil, "timeout: "+markup, markup, 0)
 	f := &l.History[0]
-	f.Type, f.Worker, f.Node, f.Step, f.LogLocation, f.Stack = hostile, hostile, hostile, hostile, hostile, hostile
-	f.Context, f.Attachments = []string{hostile}, []nixie.Attachment{{Name: hostile, Data: []byte(hostile)}}
+	f.Type, f.Worker, f.Node, f.Step, f.LogLocation, f.Stack = markup, markup, markup, markup, markup, markup
+	f.Context, f.Attachments = []string{markup}, []nixie.Attachment{{Name: markup, Data: []byte(markup)}}
 	l.History = append(l.History, *f)
-	l.Message.Type, l.Message.Key, l.Message.Stream, l.Message.Body = evil, evil, evil, []byte(hostile)
-	l.Message.Headers = []nixie.Header{{Name: evil, Value: hostile}}
+	l.Message.Type, l.Message.Key, l.Message.Stream, l.Message.Body = evil, evil, evil, []byte(markup)
+	l.Message.Headers = []nixie.Header{{Name: evil, Value: markup}}
 	l.Message.Origin = &nixie.Origin{System: "kafka", Channel: evil, MessageID: evil}
-	l.Rule, l.Note, l.Notes = hostile, hostile, []nixie.Note{{At: noon, By: hostile, Text: hostile}}
+	l.Rule, l.Note, l.Notes = markup, markup, []nixie.Note{{At: noon, By: markup, Text: markup}}
 	other := l
 	other.ID, other.Message.ID, other.Message.Origin = id(21), id(20), nil
 	other.DiedAt = noon.Add(-time.Minute)
 	s := open(t, console.Options{Run: here}, l, other)
-	if _, err := s.office.Pause(t.Context(), []string{evil}, hostile); err != nil {
+	if _, err := s.office.Pause(t.Context(), []string{evil}, markup); err != nil {
 		t.Fatal(err)
 	}
 	chosen := url.QueryEscape(office.FilterText(nixie.Filter{Queues: []string{evil}}))
-	operation := s.post("/redrive/run?filter="+chosen, url.Values{"reason": {hostile}, "max": {"1"}})
+	operation := s.post("/redrive/run?filter="+chosen, url.Values{"reason": {markup}, "max": {"1"}})
 	query := url.Values{
-		"filter": {"text:" + hostile}, "name": {evil}, "fingerprint": {l.Fingerprint}, "queue": {evil}, "actor": {evil},
+		"filter": {"text:" + markup}, "name": {evil}, "fingerprint": {l.Fingerprint}, "queue": {evil}, "actor": {evil},
 	}
 	pages := []string{
 		"/", operation, "/operations", "/redrive?id=" + l.ID.String(), "/letter/" + l.ID.String() + "?a=1&b=2",
-		"/letter/" + url.PathEscape(hostile), "/" + url.PathEscape(hostile),
+		"/letter/" + url.PathEscape(markup), "/" + url.PathEscape(markup),
 	}
 	for _, path := range []string{"/groups", "/group", "/letters", "/queues", "/queue", "/audit", "/redrive", "/policies", "/streams",
 		"/retries"} {
@@ -209,15 +209,7 @@ func TestPurgedLetterIsGone(t *testing.T) {
 	s := open(t, console.Options{}, healthy()...)
 	path := "/letter/" + id(3).String()
 	s.page(http.StatusOK, path)
-	open := nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}
-	work := &office.OperationRequest{Event: "purge", IDs: []nixie.ID{id(3)}, Filter: open, Reason: "asked"}
-	op, err := s.office.Begin(t.Context(), work)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if done, err := s.office.Run(t.Context(), op.Operation, work); err != nil || done.Done() != 1 {
-		t.Fatal(done, err)
-	}
+	s.purge(id(3))
 	s.page(http.StatusNotFound, path)
 }
 

@@ -89,13 +89,21 @@ type spread struct {
 
 func (c *console) showGroup(r *http.Request) (answer, error) {
 	ctx := r.Context()
-	f := waiting(nixie.Filter{Fingerprint: r.FormValue("fingerprint")})
+	all := nixie.Filter{Fingerprint: r.FormValue("fingerprint")}
+	f := waiting(all)
 	groups, _, err := c.office.Groups(ctx, f)
+	if err == nil && len(groups) == 0 { // they are redriven, resolved or discarded
+		f = all
+		groups, _, err = c.office.Groups(ctx, f)
+		for i := range groups {
+			groups[i].Count = 0
+		}
+	}
 	switch {
 	case err != nil:
 		return answer{}, err
 	case f.Fingerprint == "" || len(groups) == 0:
-		return answer{}, nixie.Errorf(nixie.CodeNotFound, "no letter of this group waits for an operator")
+		return answer{}, nixie.Errorf(nixie.CodeNotFound, "there is no letter of this group")
 	}
 	if err := c.office.AddExamples(ctx, groups[:1]); err != nil {
 		return answer{}, err

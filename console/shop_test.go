@@ -124,6 +124,20 @@ func (s *shop) page(status int, path string) string {
 	return body
 }
 
+// purge removes a letter for good.
+func (s *shop) purge(letter nixie.ID) {
+	s.t.Helper()
+	open := nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}
+	work := &office.OperationRequest{Event: "purge", IDs: []nixie.ID{letter}, Filter: open, Reason: "asked"}
+	op, err := s.office.Begin(s.t.Context(), work)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if done, err := s.office.Run(s.t.Context(), op.Operation, work); err != nil || done.Done() != 1 {
+		s.t.Fatal(done, err)
+	}
+}
+
 // pages are the addresses of all pages over the letters of healthy.
 func pages() []string {
 	group := url.Values{"fingerprint": {"v2-timeout: order <n>: no answer"}}.Encode()

@@ -32,7 +32,7 @@ var groups = []group{
 	{name: "engines: worker, redrive", in: []string{"worker", "redrive"}},
 	{name: "office, mapreduce", in: []string{"office", "mapreduce/..."}},
 	{name: "loop", in: []string{"loop/..."}},
-	{name: "console", in: []string{"console"}},
+	{name: "console", in: []string{"console/..."}},
 	{name: "store/memory, store/itemdir", in: []string{"store/memory", "store/itemdir"}},
 	{name: "store/sqlite", in: []string{"store/sqlite"}},
 	{name: "store/postgres", in: []string{"store/postgres"}},

@@ -77,6 +77,7 @@ var plan = []room{
 		job: "what every store passes; the memory store is its model"},
 	{path: "broker/brokertest", floor: 4, kind: proof, only: []string{".", "lease", "policy", "broker", "store", "store/memory", "worker"},
 		job: "what every driver passes, with a worker on top"},
+	{path: "console/browser", floor: 6, kind: proof, job: "looks at pages in a Chromium"},
 	{path: "loop/looptest", floor: 4, kind: proof, only: []string{".", "loop", "store", "store/memory"}, job: "doubles of mailboxes"},
 	{path: "internal/proof/...", floor: 6, kind: proof, job: "proofs and what they are made with"},
 	{path: "bench/...", floor: 6, kind: proof, job: "benchmarks"},

@@ -1,6 +1,6 @@
 // Package testservers finds the servers that tests can use on this machine:
-// PostgreSQL, Redis, RabbitMQ and Kafka, and the C compiler that the race
-// detector needs. NATS is a library and needs no finding.
+// PostgreSQL, Redis, RabbitMQ and Kafka, the browser Chromium with axe-core, and the C compiler
+// that the race detector needs. NATS is a library and needs no finding.
 //
 // Of PostgreSQL and Kafka it starts one for the tests of a process, private and gone with it. A
 // server of your own is named by its variable, NIXIE_TEST_POSTGRES and so on, and then nothing is

@@ -84,17 +84,24 @@ var servers = []wanted{
 		name: "promtool", programs: []string{"promtool"}, asks: "--version",
 		without: "alerts and metrics are read by our own parsers only",
 	},
+	{name: Chromium, programs: []string{"chromium", "google-chrome"}, asks: "--version", without: "console is not looked at in a browser"},
+	{
+		name: Axe, archives: []string{".m2/repository/org/webjars/npm/axe-core/*/axe-core-*.jar"},
+		without: "pages of console are not searched for barriers",
+	},
 	{
 		name: "C compiler", programs: []string{"gcc", "clang"}, asks: "--version",
 		without: "tests run without the race detector",
 	},
 }
 
-// PythonClient is the name of a client library, which is used as a server is.
-const PythonClient = "Redis client of Python"
-
-// Compiler is the name of the server that the race detector needs.
-const Compiler = "C compiler"
+// Names of what tests ask for as they do for a server.
+const (
+	PythonClient = "Redis client of Python"
+	Chromium     = "Chromium"
+	Axe          = "axe-core"   // a library in JavaScript, which finds barriers in a page
+	Compiler     = "C compiler" // for the race detector
+)
 
 // versionTimeout bounds the question for a version.
 const versionTimeout = 5 * time.Second

@@ -1,0 +1,10 @@
+package console
+
+// Patterns returns the paths of all pages below the prefix, as in patterns of net/http.
+func Patterns() []string {
+	var list []string
+	for _, p := range screens() {
+		list = append(list, p.path)
+	}
+	return list
+}
