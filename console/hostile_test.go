@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -184,6 +185,16 @@ func besieged(t *testing.T, letters []nixie.Letter) *shop {
 			t.Fatal(err)
 		}
 	}
+	s.order("ordered")
+	for _, l := range letters {
+		m := nixie.Message{Queue: "ordered", Stream: "s" + l.Message.Stream[:min(len(l.Message.Stream), 200)], Type: l.Message.Type}
+		m.Stream = name(m.Stream)
+		if _, err := s.store.Enqueue(t.Context(), m, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.work("ordered", nixie.Permanent(errors.New(letters[0].Note)))
+	s.work("ordered", errors.New(letters[1].Note))
 	for i := 0; i < len(letters); i += 5 {
 		if reason := name(letters[i].Note); strings.TrimSpace(reason) != "" {
 			s.post("/redrive/run?filter="+url.QueryEscape(office.FilterText(nixie.Filter{Queues: []string{letters[i].Message.Queue}})),

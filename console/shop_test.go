@@ -124,6 +124,18 @@ func (s *shop) page(status int, path string) string {
 	return body
 }
 
+// order puts the streams of a queue in strict order.
+func (s *shop) order(queue string) {
+	s.t.Helper()
+	strict, err := office.ParseSettings([]string{"order=strict"})
+	if err == nil {
+		_, err = s.office.Set(s.t.Context(), queue, strict, "in order")
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // purge removes a letter for good.
 func (s *shop) purge(letter nixie.ID) {
 	s.t.Helper()

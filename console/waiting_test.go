@@ -16,13 +16,7 @@ import (
 // blocked makes a strict queue in which a dead message blocks two others.
 func (s *shop) blocked() nixie.Letter {
 	s.t.Helper()
-	strict, err := office.ParseSettings([]string{"order=strict"})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if _, err := s.office.Set(s.t.Context(), "orders", strict, "in order"); err != nil {
-		s.t.Fatal(err)
-	}
+	s.order("orders")
 	for _, key := range []string{"first", "second", "third"} {
 		if _, err := s.store.Enqueue(s.t.Context(), nixie.Message{Queue: "orders", Stream: "north", Key: key}); err != nil {
 			s.t.Fatal(err)
