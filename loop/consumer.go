@@ -33,10 +33,10 @@ const (
 // DeadLetterConsumer hands the messages of a mailbox of dead letters to a handler. They never die
 // themselves, however often the handler fails or its process vanishes: they only wait.
 type DeadLetterConsumer[T any] struct {
-	c      ConsumerConfig[T]
-	worker *worker.Worker
-	begun  atomic.Int64
-	end    context.CancelFunc
+	engine
+	c     ConsumerConfig[T]
+	begun atomic.Int64
+	end   context.CancelFunc
 }
 
 // NewConsumer checks a config and makes a consumer of it. Errors are [ErrInvalidParameter].
@@ -63,8 +63,8 @@ func NewConsumer[T any](c ConsumerConfig[T]) (*DeadLetterConsumer[T], error) {
 	k := &DeadLetterConsumer[T]{c: c}
 	w.Source, w.Policy, w.Decider, w.Handler = c.Mailbox.back.Source, endless, k, nixie.HandlerFunc(k.handle)
 	w.Concurrency, w.Lease = cmp.Or(w.Concurrency, 1), cmp.Or(w.Lease, defaultConsumerLease)
-	if k.worker, err = worker.New(w); err != nil {
-		return nil, explain(err)
+	if k.engine, err = newEngine(c.Mailbox.name, w); err != nil {
+		return nil, err
 	}
 	return k, nil
 }
@@ -74,7 +74,7 @@ func NewConsumer[T any](c ConsumerConfig[T]) (*DeadLetterConsumer[T], error) {
 func (k *DeadLetterConsumer[T]) Run(ctx context.Context) error {
 	ctx, k.end = context.WithCancel(ctx)
 	defer k.end()
-	return k.worker.Run(ctx)
+	return k.engine.Run(ctx)
 }
 
 func (k *DeadLetterConsumer[T]) handle(ctx context.Context, d *nixie.Delivery) error {

@@ -36,13 +36,13 @@ type MainConfig[Req, Res any] struct {
 //     If the mailbox is closed the answer dies and not the request, whose work is done: a
 //     [DeadLetter] with the answer as body goes to the [DefaultDLQ] of that mailbox.
 type MainLoop[Req, Res any] struct {
-	c      MainConfig[Req, Res]
-	clock  func() time.Time
-	log    *slog.Logger
-	dlq    *DLQ
-	worker *worker.Worker
-	name   string
-	ids    store.IDs
+	engine
+	c     MainConfig[Req, Res]
+	clock func() time.Time
+	log   *slog.Logger
+	dlq   *DLQ
+	name  string // of the worker
+	ids   store.IDs
 }
 
 // NewMainLoop checks a config and makes a loop of it. Errors are [ErrInvalidParameter].
@@ -70,8 +70,8 @@ func NewMainLoop[Req, Res any](c MainConfig[Req, Res]) (*MainLoop[Req, Res], err
 	if err != nil {
 		return nil, explain(err)
 	}
-	if l.worker, err = worker.New(w); err != nil {
-		return nil, explain(err)
+	if l.engine, err = newEngine(c.Requests.name, w); err != nil {
+		return nil, err
 	}
 	return l, nil
 }
@@ -80,7 +80,7 @@ func NewMainLoop[Req, Res any](c MainConfig[Req, Res]) (*MainLoop[Req, Res], err
 const maxExtensions = 10
 
 // Run works until ctx ends and nothing is left in hand; see [worker.Worker]. It may be called once.
-func (l *MainLoop[Req, Res]) Run(ctx context.Context) error { return l.worker.Run(ctx) }
+func (l *MainLoop[Req, Res]) Run(ctx context.Context) error { return l.engine.Run(ctx) }
 
 // Execute executes a request at once, without a mailbox and without another attempt.
 func (l *MainLoop[Req, Res]) Execute(ctx context.Context, req Request[Req]) Result[Res] {

@@ -15,6 +15,7 @@ import (
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/brokertest"
 	"github.com/nixie-go/nixie/broker/redis"
+	"github.com/nixie-go/nixie/internal/proof/child"
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 	"github.com/nixie-go/nixie/loop"
 	"github.com/nixie-go/nixie/store/memory"
@@ -25,6 +26,9 @@ import (
 var server testservers.Redis
 
 func TestMain(m *testing.M) {
+	if args, is := child.Main(); is {
+		os.Exit(child.Code(groupMember(args[1], args[2])))
+	}
 	os.Exit(testservers.WithRedis(func() int {
 		before := goleak.IgnoreCurrent() // what reads the output of the server
 		code := m.Run()

@@ -34,6 +34,15 @@ type Config struct {
 	Timeout     time.Duration // of one attempt; default none
 	Drain       time.Duration // handlers may go on this long after Run's context has ended; default 30 s, −1 not at all
 
+	// Renewal changes how leases are renewed. The zero value renews each for Lease, after a third
+	// of that.
+	Renewal Renewal
+
+	// Beat is called by the goroutine that receives, whenever it goes on: while no handler runs, at
+	// the latest after [Worker.Wait] and a call of the source. So a watchdog hears that the worker
+	// is well. It must not block, or call the worker. Default none.
+	Beat func()
+
 	// Breaker configures circuit breakers: one for each message type and reason of failure.
 	// While one is open the worker runs nothing of that type and uses no attempt; see
 	// docs/policy.md. The zero value is none. A Desk has none.
@@ -69,6 +78,16 @@ type Config struct {
 	policies *policies
 }
 
+// Renewal says how leases are renewed.
+type Renewal struct {
+	Every time.Duration // default a third of For
+	For   time.Duration // what a lease has left at least after a renewal; default and at most Lease
+
+	// While is asked about deliveries whose handlers run: those that it refuses are not renewed,
+	// and the contexts of their handlers end before their leases do. Default all are renewed.
+	While func(*nixie.Delivery) bool
+}
+
 // Limits of the loop.
 const (
 	defaultPrefetch = 1000
@@ -86,7 +105,7 @@ const (
 	watchMost       = 250 * time.Millisecond // and at least this often
 	gatherTime      = 50 * time.Millisecond  // the settler gathers logged successes this long
 	loggedAhead     = 200 * time.Millisecond // with a ProgressLog the worker holds no more than it runs in this time
-	renewParts      = 3                      // the worker renews a lease after each third of it
+	renewParts      = 3                      // the worker renews a lease after each third of it, or more often
 	margin          = 5                      // the context of a handler ends a fifth of a lease before the lease can
 )
 
@@ -102,6 +121,12 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Lease == 0 {
 		c.Lease = nixie.DefaultLease
+	}
+	if c.Renewal.For == 0 {
+		c.Renewal.For = c.Lease
+	}
+	if c.Renewal.Every == 0 {
+		c.Renewal.Every = c.Renewal.For / renewParts
 	}
 	if c.Drain == 0 {
 		c.Drain = defaultDrain
@@ -153,6 +178,12 @@ func (c *Config) check() error {
 		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", c.Lease, nixie.MinLease, nixie.MaxLease)
 	case c.longestLease() > 0 && c.Lease > c.longestLease():
 		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: its source allows %s at most; give a shorter one", c.Lease, c.longestLease())
+	case c.Renewal.For < nixie.MinLease || c.Renewal.For > c.Lease:
+		return nixie.Errorf(nixie.CodeInvalid, "renewal is for %s: give a time from %s to the lease, %s",
+			c.Renewal.For, nixie.MinLease, c.Lease)
+	case c.Renewal.Every < 0 || c.Renewal.Every > c.Renewal.For/renewParts:
+		return nixie.Errorf(nixie.CodeInvalid, "renewal is every %s: give a positive time up to %s, a third of what a renewal is for",
+			c.Renewal.Every, c.Renewal.For/renewParts)
 	case c.ProgressLog != nil && !c.SettleEach:
 		return nixie.Errorf(nixie.CodeInvalid, "recorder is set and SettleEach is not: set both or none")
 	case c.Timeout < 0 && c.Timeout != -1:

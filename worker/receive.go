@@ -62,12 +62,14 @@ func (n *connection) is(up bool) {
 }
 
 // want waits until enough deliveries are settled, and returns how many to ask for. While suspects
-// are in hand it asks for nothing, and while others are it asks for no suspects. A receive waits
-// only for a small part of the lease that it brings.
+// are in hand it asks for nothing, and while others are it asks for no suspects.
 func (w *Worker) want(ctx context.Context) nixie.Want {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
+		if w.c.Beat != nil {
+			w.c.Beat()
+		}
 		limit := w.prefetch.limit()
 		allowed, wait := w.breakers.room(w.c.Clock())
 		if allowed >= 0 {
@@ -81,7 +83,7 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 		if room >= max(1, min(limit/2, limit-w.c.Concurrency)) || ctx.Err() != nil {
 			return nixie.Want{
 				Max:         max(1, room),
-				Wait:        min(pollWait, w.c.Lease/pauseParts),
+				Wait:        w.Wait(),
 				Lease:       w.c.Lease,
 				LogProgress: w.c.ProgressLog != nil,
 				NoSuspects:  w.inHand > 0,
@@ -93,9 +95,16 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 	}
 }
 
+// Wait returns the longest time for which a receive waits for work. A receive waits only for a
+// small part of the lease that it brings.
+func (w *Worker) Wait() time.Duration { return min(pollWait, w.c.Lease/pauseParts) }
+
 // awaitChange waits for a change of the deliveries in hand, at most for the time that the breakers
-// gave; 0 is for ever. The caller holds the worker's mutex.
+// gave; 0 is for ever. With Beat it ends after Wait too. The caller holds the worker's mutex.
 func (w *Worker) awaitChange(most time.Duration) {
+	if w.c.Beat != nil && (most <= 0 || most > w.Wait()) {
+		most = w.Wait()
+	}
 	if most > 0 {
 		timer := time.AfterFunc(most, w.notifyChange)
 		defer timer.Stop()

@@ -19,12 +19,12 @@ func (w *Worker) now() time.Duration { return w.since(w.c.Clock()) }
 
 // safe reports whether work under the lease may begin or go on.
 func (w *Worker) safe(r *run, now time.Duration) bool {
-	return now < time.Duration(r.leaseEnd.Load())-w.c.Lease/margin
+	return now < time.Duration(r.leaseEnd.Load())-w.c.Renewal.For/margin
 }
 
 // renewLoop extends the leases of all deliveries in hand.
 func (w *Worker) renewLoop(ctx context.Context) {
-	tick := time.NewTicker(w.c.Lease / renewParts)
+	tick := time.NewTicker(w.c.Renewal.Every)
 	defer tick.Stop()
 	alarm := w.alarm()
 	for {
@@ -77,6 +77,8 @@ func (w *Worker) renewSource(ctx context.Context) {
 //	                                    or its outcome cannot be settled
 //	the handler completed it            leaves it: its transaction may be open, and Extend would
 //	                                    wait for that, with all leases of the same call
+//	it lasts longer than a renewal      leaves it for now
+//	its handler does not beat           leaves it to its lease; see [Renewal]
 func (w *Worker) renewable(now time.Duration) []*run {
 	var runs []*run
 	for _, b := range w.openBatches() {
@@ -92,7 +94,7 @@ func (w *Worker) renewable(now time.Duration) []*run {
 				w.abandon(r)
 				continue
 			}
-			if !r.d.Completed() {
+			if !r.d.Completed() && w.renews(r, now) {
 				runs = append(runs, r)
 			}
 		}
@@ -100,9 +102,18 @@ func (w *Worker) renewable(now time.Duration) []*run {
 	return runs
 }
 
+// renews reports whether the rules for renewals allow one now.
+func (w *Worker) renews(r *run, now time.Duration) bool {
+	rules := &w.c.Renewal
+	if rules.For < w.c.Lease && time.Duration(r.leaseEnd.Load()) > now+rules.For {
+		return false
+	}
+	return rules.While == nil || r.state.Load() != running || rules.While(r.d)
+}
+
 // extend renews leases. The new end counts from a moment before the call.
 func (w *Worker) extend(ctx context.Context, runs []*run, now time.Duration) {
-	call, cancel := context.WithTimeout(ctx, min(w.c.Lease/renewParts, callLimit))
+	call, cancel := context.WithTimeout(ctx, min(w.c.Renewal.Every, callLimit))
 	defer cancel()
 	claims := make([]*nixie.Delivery, len(runs))
 	for i, r := range runs {
@@ -110,12 +121,12 @@ func (w *Worker) extend(ctx context.Context, runs []*run, now time.Duration) {
 	}
 	var trouble error
 	failed := 0
-	errs := answers(w.c.Source.Extend(call, claims, w.c.Lease), len(runs))
+	errs := answers(w.c.Source.Extend(call, claims, w.c.Renewal.For), len(runs))
 	w.c.Observer.Extended(w.c.Queue, claims, errs)
 	for i, err := range errs {
 		switch {
 		case err == nil:
-			runs[i].leaseEnd.Store(int64(now + w.c.Lease))
+			runs[i].leaseEnd.Store(int64(now + w.c.Renewal.For))
 		case nixie.CodeOf(err) == nixie.CodeLeaseLost:
 			w.lose(runs[i])
 		default:

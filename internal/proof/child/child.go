@@ -126,6 +126,15 @@ func (p *Process) Wait() {
 	must(p.t, p.cmd.Wait())
 }
 
+// Died waits until the child has ended by itself, however it did, and returns how.
+func (p *Process) Died() string {
+	p.ended = true
+	for range p.Lines { //nolint:revive // until it is closed
+	}
+	_ = p.cmd.Wait() // its state tells the same
+	return p.cmd.ProcessState.String()
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -260,7 +260,7 @@ var table = []mutant{
 	{
 		number: 51, name: "renewed lease counted from the answer",
 		breaks: "a worker that renews slowly goes on with a message that another worker holds by then",
-		edits:  []edit{{"worker/renew.go", "int64(now + w.c.Lease)", "int64(w.since(w.c.Clock()) + w.c.Lease)"}},
+		edits:  []edit{{"worker/renew.go", "int64(now + w.c.Renewal.For)", "int64(w.since(w.c.Clock()) + w.c.Lease)"}},
 		tests:  engine,
 	},
 	{
@@ -445,6 +445,16 @@ var table = []mutant{
 	{number: 103, name: "a job goes to any job queue", breaks: "the worker of another system gets a job that it cannot read",
 		tests: deadSets,
 		edits: []edit{{"broker/redis/foreign/publish.go", "h.Name == headerSystem && value != p.format", "false"}}},
+	{number: 104, name: "a watchdog that beats itself", breaks: "a process that is stuck is never ended",
+		tests: finder{"loop", "^TestR50_Health"},
+		edits: []edit{{"loop/watchdog.go", "	now := g.c.Clock()\n", `	for _, m := range g.members {
+		m.own.beat()
+		for _, s := range m.handlers {
+			s.beat()
+		}
+	}
+	now := g.c.Clock()
+`}}},
 	{number: 110, name: "a sender is told of each failure", breaks: "an error and a result both answer one request",
 		tests: finder{"loop", "^TestMainLoop"},
 		edits: []edit{{"loop/main_loop.go", "case st.Burial == nil:", "case st.Verb == nixie.Release:"}}},

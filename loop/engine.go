@@ -1,0 +1,58 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/worker"
+)
+
+// engine is the worker of a loop. A group makes it anew, so that it beats.
+type engine struct {
+	mailbox string
+	config  worker.Config
+	worker  *worker.Worker
+	joined  bool
+}
+
+func newEngine(mailbox string, c worker.Config) (engine, error) {
+	if r := c.Renewal; c.Beat != nil || r.Every != 0 || r.For != 0 || r.While != nil {
+		return engine{}, invalid("worker of the loop on %s has a beat or a renewal: a group sets them", mailbox)
+	}
+	w, err := worker.New(c)
+	return engine{mailbox: mailbox, config: c, worker: w}, explain(err)
+}
+
+// Name returns the name of the mailbox.
+func (e *engine) Name() string { return e.mailbox }
+
+// Abort ends the handlers that run, once the context of Run has ended; see [worker.Worker].
+func (e *engine) Abort() { e.worker.Abort() }
+
+// lease returns the visibility of what the loop has in hand.
+func (e *engine) lease() time.Duration { return cmp.Or(e.config.Lease, DefaultVisibility) }
+
+// wait returns how long the loop waits for work without a beat.
+func (e *engine) wait() time.Duration { return e.worker.Wait() }
+
+// join makes the worker beat, and renew leases as the group wants.
+func (e *engine) join(c *GroupConfig, p *pulse) (err error) {
+	if e.joined {
+		return invalid("loop %s is in a group already: make another one", e.mailbox)
+	}
+	w := e.config
+	w.Handler, w.Beat = p.around(w.Handler), p.own.beat
+	w.Drain = cmp.Or(w.Drain, c.Grace)
+	w.Renewal.While = func(d *nixie.Delivery) bool { return p.alive(d, c.Longest) }
+	if e.lease() > c.ExtendFor { // a shorter one is renewed after each third of it
+		w.Renewal.Every, w.Renewal.For = c.ExtendEvery, c.ExtendFor
+	}
+	e.worker, err = worker.New(w)
+	e.joined = err == nil
+	return explain(err)
+}
+
+// Run works until ctx ends and nothing is left in hand; see [worker.Worker]. It may be called once.
+func (e *engine) Run(ctx context.Context) error { return e.worker.Run(ctx) }

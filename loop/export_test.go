@@ -1,0 +1,4 @@
+package loop
+
+// OnKill makes the watchdog call a function instead of ending the process.
+func (g *Group) OnKill(kill func()) { g.kill = kill }
