@@ -23,6 +23,7 @@ type frame struct {
 	Name string // of what the console shows
 	At   string // the path of the page, without the prefix
 	Told string // what a verb did that led here
+	Live bool   // the page is kept up to date
 	Time time.Time
 }
 
@@ -30,7 +31,12 @@ type frame struct {
 func (c *console) answer(w http.ResponseWriter, r *http.Request, p page, shown, trouble *template.Template) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerLimit)
 	defer cancel()
-	a, err := p.show(c, r.WithContext(ctx))
+	r = r.WithContext(ctx)
+	if p.live && r.Header.Get(liveHeader) != "" {
+		c.watch(w, r, p, shown, trouble)
+		return
+	}
+	a, err := p.show(c, r)
 	switch {
 	case err != nil:
 		c.fail(w, r, trouble, err)
@@ -42,10 +48,12 @@ func (c *console) answer(w http.ResponseWriter, r *http.Request, p page, shown, 
 		c.download(w, a)
 		return
 	}
-	if a.Title == "" {
-		a.Title = p.title
+	body, err := c.render(r, p, shown, a)
+	if err != nil {
+		c.fail(w, r, trouble, err)
+		return
 	}
-	c.write(w, r, shown, http.StatusOK, a)
+	send(w, http.StatusOK, body)
 }
 
 // act does a verb and leads the browser to the page that shows the outcome.
@@ -94,20 +102,28 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, trouble *template
 	if r.Method != http.MethodGet {
 		refresh = 0
 	}
-	c.write(w, r, trouble, f.Status, answer{Title: f.What, Refresh: refresh, Data: f})
-}
-
-// write renders a page whole before it sends anything, so that half a page is never seen.
-func (c *console) write(w http.ResponseWriter, r *http.Request, t *template.Template, status int, a answer) {
-	var page bytes.Buffer
-	f := frame{a, c, c.Title, strings.TrimPrefix(r.URL.Path, c.Prefix), outcome(r), c.Clock()}
-	if err := t.ExecuteTemplate(&page, "base.html", f); err != nil {
+	body, err := c.render(r, page{}, trouble, answer{Title: f.What, Refresh: refresh, Data: f})
+	if err != nil {
 		http.Error(w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
+	send(w, f.Status, body)
+}
+
+// render makes a page whole before anything of it is sent, so that half a page is never seen.
+func (c *console) render(r *http.Request, p page, t *template.Template, a answer) (*bytes.Buffer, error) {
+	if a.Title == "" {
+		a.Title = p.title
+	}
+	var body bytes.Buffer
+	f := frame{a, c, c.Title, strings.TrimPrefix(r.URL.Path, c.Prefix), outcome(r), p.live, c.Clock()}
+	return &body, t.ExecuteTemplate(&body, "base.html", f)
+}
+
+func send(w http.ResponseWriter, status int, body *bytes.Buffer) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = page.WriteTo(w) // the client may be gone
+	_, _ = body.WriteTo(w) // the client may be gone
 }
 
 // download sends bytes as a file, so that no browser shows what they hold.

@@ -55,6 +55,7 @@ type console struct {
 	pages  []page
 	assets map[string]asset
 	runs   runs
+	live   *live
 }
 
 // page is one screen.
@@ -63,6 +64,7 @@ type page struct {
 	title string
 	menu  string // the icon of its entry in the menu; "" is no entry
 	file  string // its template
+	live  bool   // it is kept up to date while it is open
 	show  func(*console, *http.Request) (answer, error)
 	verbs map[string]verb // by the last element of their path
 }
@@ -81,7 +83,7 @@ type answer struct {
 // Handler returns a handler that shows an office. It panics if a page cannot be read, which only a
 // change of this package can cause.
 func Handler(o *office.Office, opts Options) http.Handler {
-	c := &console{Options: opts, office: o, assets: readAssets()}
+	c := &console{Options: opts, office: o.Worded(office.ForPages), assets: readAssets(), live: newLive()}
 	c.Prefix = "/" + strings.Trim(c.Prefix, "/")
 	if c.Prefix != "/" {
 		c.Prefix += "/"
@@ -154,8 +156,8 @@ func (c *console) guard(next http.Handler) http.Handler {
 
 // headers are the headers of every answer.
 var headers = map[string]string{
-	"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; " +
-		"base-uri 'none'; frame-ancestors 'none'",
+	"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 	"X-Content-Type-Options":       "nosniff",
 	"X-Frame-Options":              "DENY",
 	"Referrer-Policy":              "same-origin",

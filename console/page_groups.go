@@ -13,7 +13,7 @@ import (
 const groupsShown = 25
 
 func groupsPage() page {
-	return page{path: "groups", title: "Groups", menu: "groups", file: "groups", show: (*console).showGroups}
+	return page{path: "groups", title: "Groups", menu: "groups", file: "groups", live: true, show: (*console).showGroups}
 }
 
 // groupsData is one page of the causes of the letters that match.
@@ -63,7 +63,7 @@ func (c *console) showGroups(r *http.Request) (answer, error) {
 }
 
 func groupPage() page {
-	return page{path: "group", title: "Group", file: "group", show: (*console).showGroup}
+	return page{path: "group", title: "Group", file: "group", live: true, show: (*console).showGroup}
 }
 
 // groupData is one cause: what it says, how it spreads, and its newest letters.

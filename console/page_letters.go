@@ -17,7 +17,7 @@ const (
 )
 
 func lettersPage() page {
-	return page{path: "letters", title: "Letters", menu: "letters", file: "letters", show: (*console).showLetters}
+	return page{path: "letters", title: "Letters", menu: "letters", file: "letters", live: true, show: (*console).showLetters}
 }
 
 // search is the filter that an operator wrote.

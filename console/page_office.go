@@ -17,7 +17,7 @@ const (
 )
 
 func officePage() page {
-	return page{path: "{$}", title: "Office", menu: "office", file: "office", show: (*console).showOffice}
+	return page{path: "{$}", title: "Office", menu: "office", file: "office", live: true, show: (*console).showOffice}
 }
 
 // officeData is the first page: what needs attention, then the queues.

@@ -16,7 +16,8 @@ const operationRefresh = 2
 const operationsShown = 50
 
 func operationsPage() page {
-	return page{path: "operations", title: "Operations", menu: "operations", file: "operations", show: (*console).showOperations}
+	return page{path: "operations", title: "Operations", menu: "operations", file: "operations", live: true,
+		show: (*console).showOperations}
 }
 
 // operationsData is one page of the operations, newest first.
@@ -37,7 +38,7 @@ func (c *console) showOperations(r *http.Request) (answer, error) {
 }
 
 func operationPage() page {
-	return page{path: "operation/{id}", title: "Operation", file: "operation", show: (*console).showOperation,
+	return page{path: "operation/{id}", title: "Operation", file: "operation", live: true, show: (*console).showOperation,
 		verbs: map[string]verb{"resume": (*console).resume, "repeat": (*console).repeat}}
 }
 

@@ -12,7 +12,7 @@ import (
 const queuesShown = 100
 
 func queuesPage() page {
-	return page{path: "queues", title: "Queues", menu: "queues", file: "queues", show: (*console).showQueues}
+	return page{path: "queues", title: "Queues", menu: "queues", file: "queues", live: true, show: (*console).showQueues}
 }
 
 // queuesData is one page of all queues.
@@ -48,7 +48,7 @@ func (c *console) queueRows(ctx context.Context, queues []office.QueueInfo) ([]q
 }
 
 func queuePage() page {
-	return page{path: "queue", title: "Queue", file: "queue", show: (*console).showQueue,
+	return page{path: "queue", title: "Queue", file: "queue", live: true, show: (*console).showQueue,
 		verbs: map[string]verb{"pause": (*console).pause, "resume": (*console).unpause}}
 }
 

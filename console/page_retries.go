@@ -11,7 +11,7 @@ import (
 const retriesShown = 100
 
 func retriesPage() page {
-	return page{path: "retries", title: "Retries", menu: "retries", file: "retries", show: (*console).showRetries,
+	return page{path: "retries", title: "Retries", menu: "retries", file: "retries", live: true, show: (*console).showRetries,
 		verbs: map[string]verb{"now": (*console).retryNow, "cancel": (*console).cancelRetries, "hold": (*console).holdRetries}}
 }
 

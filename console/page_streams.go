@@ -16,7 +16,7 @@ const (
 )
 
 func streamsPage() page {
-	return page{path: "streams", title: "Streams", menu: "streams", file: "streams", show: (*console).showStreams}
+	return page{path: "streams", title: "Streams", menu: "streams", file: "streams", live: true, show: (*console).showStreams}
 }
 
 // streamsData is the blocked streams of all queues, or one page of the streams of a queue.
@@ -116,7 +116,7 @@ func (c *console) addLetters(ctx context.Context, streams []streamRow) error {
 }
 
 func streamPage() page {
-	return page{path: "stream", title: "Stream", file: "stream", show: (*console).showStream,
+	return page{path: "stream", title: "Stream", file: "stream", live: true, show: (*console).showStream,
 		verbs: map[string]verb{"pass": (*console).passStream, "unblock": (*console).unblockStream}}
 }
 

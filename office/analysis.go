@@ -85,7 +85,7 @@ func (o *Office) groups(ctx context.Context, f nixie.Filter, scan store.Scan) ([
 		groups = append(groups, GroupView{
 			Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason,
 			FirstAt: Timestamp{g.FirstAt}, LastAt: Timestamp{g.LastAt}, Examples: orEmpty(g.Examples),
-			Advice: Advice(g.Reason), NeedsForce: NeedsForce(g.Reason), Filter: filter.Text(nixie.Filter{Fingerprint: g.Key}),
+			Advice: o.wording.advice(g.Reason), NeedsForce: NeedsForce(g.Reason), Filter: filter.Text(nixie.Filter{Fingerprint: g.Key}),
 		})
 	}
 	return groups, partialCoverage(coverage), nil
@@ -157,35 +157,4 @@ func NeedsForce(r nixie.Reason) bool {
 	return slices.ContainsFunc(policy.Triages(), func(t policy.Triage) bool {
 		return t.Reason == r && (!t.Redrivable || t.NeedsReview)
 	})
-}
-
-// Advice returns the fix that usually helps against a reason.
-func Advice(r nixie.Reason) string {
-	switch r {
-	case nixie.ReasonTransportUnavailable, nixie.ReasonDependency:
-		return "see that what it depends on is up again, then redrive"
-	case nixie.ReasonTimeout:
-		return "find what is slow or raise the timeout, then redrive"
-	case nixie.ReasonThrottled:
-		return "redrive slowly, with --rate"
-	case nixie.ReasonResource:
-		return "give it memory, disk or run fewer at once, then redrive"
-	case nixie.ReasonValidation, nixie.ReasonSerialization:
-		return "fix the producer or the handler; the same bytes fail again, so discard or redrive with --force after a fix"
-	case nixie.ReasonPoison, nixie.ReasonPanic:
-		return "fix the handler: this input ends it; then redrive one letter first (poison needs --force)"
-	case nixie.ReasonAuth:
-		return "renew credentials or permissions, then redrive with --force"
-	case nixie.ReasonPolicy:
-		return "look at the rule that refused it, then redrive with --force or discard"
-	case nixie.ReasonMaxAge:
-		return "too old to be of use: look, then discard or redrive with --force"
-	case nixie.ReasonWorktree, nixie.ReasonMergeConflict, nixie.ReasonNoCommit:
-		return "look at the worktree that was kept, then redrive"
-	case nixie.ReasonLeaseExpired, nixie.ReasonCanceled:
-		return "the worker went away: redrive"
-	case nixie.ReasonUnknown, nixie.ReasonHandler, nixie.ReasonCommandFailed:
-		return "read one example's output, fix the cause, then redrive"
-	}
-	return "look at the examples: they died of different reasons"
 }

@@ -49,6 +49,6 @@ func (b blocked) String() string {
 		countText(b.messages, "message"))
 }
 
-func (b blocked) fix() string {
-	return fmt.Sprintf("see nixie stream show %s %s; redrive or discard the letter, or nixie stream unblock", b.queue, b.example.Name)
+func (b blocked) fix(w Wording) string {
+	return w.say("see {stream}; redrive or discard the letter, or {unblock}", b.queue, b.example.Name)
 }

@@ -55,7 +55,7 @@ func (o *Office) Letter(ctx context.Context, arg string) (nixie.Letter, error) {
 		return nixie.Letter{}, err
 	case id.IsZero():
 		return nixie.Letter{}, nixie.Errorf(nixie.CodeNotFound,
-			"no letter has the ID, message ID or key %q: nixie dlq list shows what there is", arg)
+			o.wording.say("no letter has the ID, message ID or key %q: {letters} shows what there is"), arg)
 	}
 	return readWhole(ctx, "letter", id, o.store.Letters)
 }
@@ -73,7 +73,7 @@ func (o *Office) Message(ctx context.Context, arg string) (store.Record, error) 
 	switch {
 	case nixie.CodeOf(err) == nixie.CodeNotFound:
 		return store.Record{}, nixie.Errorf(nixie.CodeNotFound,
-			"no message has the ID, letter ID or key %q: nixie message list shows what there is", arg)
+			o.wording.say("no message has the ID, letter ID or key %q: {messages} shows what there is"), arg)
 	case err != nil:
 		return store.Record{}, err
 	}

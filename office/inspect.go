@@ -74,7 +74,7 @@ func (o *Office) Inspect(ctx context.Context) (HealthView, error) {
 			return HealthView{}, err
 		}
 		if b.messages > 0 {
-			e.report("queue %s has %s", b.fix(), b.queue, b)
+			e.report("queue %s has %s", b.fix(o.wording), b.queue, b)
 		}
 	}
 	return e, nil

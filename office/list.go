@@ -105,8 +105,8 @@ func (o *Office) Queue(ctx context.Context, name string) (store.QueueInfo, error
 	return list[0], nil
 }
 
-func noQueue(name string) error {
-	return nixie.Errorf(nixie.CodeNotFound, "no queue is called %q: nixie queue list shows what there is", name)
+func (o *Office) noQueue(name string) error {
+	return nixie.Errorf(nixie.CodeNotFound, o.wording.say("no queue is called %q: {queues} shows what there is"), name)
 }
 
 // Verify reads the whole store and reports broken invariants.

@@ -26,6 +26,8 @@ type Office struct {
 	store store.Store
 	actor string
 	clock func() time.Time
+
+	wording Wording
 }
 
 // New opens an office over a store. Errors are of [nixie.CodeInvalid].
@@ -39,5 +41,5 @@ func New(c Config) (*Office, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now //nolint:forbidigo // the default
 	}
-	return &Office{c.Store, c.Actor, c.Clock}, nil
+	return &Office{store: c.Store, actor: c.Actor, clock: c.Clock}, nil
 }

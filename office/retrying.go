@@ -100,7 +100,7 @@ func (o *Office) Reasons(ctx context.Context, queues []string) ([]ReasonView, er
 	row := func(key string) *ReasonView {
 		reason := nixie.Reason(key)
 		if rows[reason] == nil {
-			rows[reason] = &ReasonView{Reason: reason, Advice: Advice(reason)}
+			rows[reason] = &ReasonView{Reason: reason, Advice: o.wording.advice(reason)}
 		}
 		return rows[reason]
 	}
@@ -184,7 +184,7 @@ func (o *Office) queues(ctx context.Context, names []string) ([]store.QueueInfo,
 	for _, name := range names {
 		i := slices.IndexFunc(found, func(q store.QueueInfo) bool { return q.Name == name })
 		if i < 0 {
-			return nil, noQueue(name)
+			return nil, o.noQueue(name)
 		}
 		list = append(list, found[i])
 	}

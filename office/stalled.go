@@ -64,7 +64,7 @@ func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]St
 		if waiting := q.Unfinished() - q.Leased; q.Settings.Paused && waiting > 0 {
 			list = append(list, StallView{
 				What: "paused", Queue: q.Name, Count: waiting, Since: Timestamp{q.OldestAt},
-				Text: "paused: " + q.Settings.PausedNote, Fix: "see why, then nixie queue resume",
+				Text: "paused: " + q.Settings.PausedNote, Fix: o.wording.say("see why, then {resume}"),
 			})
 		}
 		b, err := o.blocked(ctx, q)
@@ -74,14 +74,14 @@ func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]St
 		if b.messages > 0 {
 			list = append(list, StallView{
 				What: "blocked", Queue: q.Name, Count: b.messages, Example: b.example.Head.String(), Since: Timestamp{q.BlockedAt},
-				Text: b.String() + ", one of them by " + b.example.Failure, Fix: b.fix(),
+				Text: b.String() + ", one of them by " + b.example.Failure, Fix: b.fix(o.wording),
 			})
 		}
 		if n := again[q.Name]; q.Retried >= stormAtLeast && q.Retried >= stormEach*max(n, 1) {
 			list = append(list, StallView{
 				What: "retry-storm", Queue: q.Name, Count: q.Retried,
 				Text: fmt.Sprintf("%d retries in the last hour, %d messages retry now", q.Retried, n),
-				Fix:  "see nixie stats reasons; pause the queue, or give it a longer backoff",
+				Fix:  o.wording.say("see {reasons}; pause the queue, or give it a longer backoff"),
 			})
 		}
 	}
@@ -133,7 +133,7 @@ func (o *Office) stalledLeases(ctx context.Context, infos []store.QueueInfo, que
 				"run a worker on the queue: the next claim takes them back")
 		case now.Sub(r.LeasedAt) > long[r.Queue]:
 			s.add("long-lease", r, fmt.Sprintf("held by %s for longer than %d leases", r.LeaseOwner, leases),
-				"look at what the worker does; nixie message cancel makes its lease void")
+				o.wording.say("look at what the worker does; {cancel} makes its lease void"))
 		}
 	}
 	return values(s.list), nil

@@ -1,13 +1,14 @@
 // Keys for those who prefer them. Every page works without this file.
 "use strict";
-const rows = [...document.querySelectorAll("tbody tr, .alerts li")];
-let at = -1;
+const rows = () => [...document.querySelectorAll("main tbody tr, .alerts li")];
+const at = () => document.querySelector("main .at");
 
 function move(by) {
-  rows[at]?.classList.remove("at");
-  at = Math.min(Math.max(at + by, 0), rows.length - 1);
-  rows[at]?.classList.add("at");
-  rows[at]?.scrollIntoView({ block: "nearest" });
+  const all = rows();
+  const next = Math.min(Math.max(all.indexOf(at()) + by, 0), all.length - 1);
+  at()?.classList.remove("at");
+  all[next]?.classList.add("at");
+  all[next]?.scrollIntoView({ block: "nearest" });
 }
 
 // redrive takes the selected letters, or what the page offers.
@@ -21,9 +22,10 @@ const keys = {
   "/": () => document.querySelector("main input[type=search], input[type=search]").focus(),
   j: () => move(1),
   k: () => move(-1),
-  x: () => rows[at]?.querySelector("input[type=checkbox]")?.click(),
-  o: () => rows[at]?.querySelector("a")?.click(),
+  x: () => at()?.querySelector("input[type=checkbox]")?.click(),
+  o: () => at()?.querySelector("a")?.click(),
   r: redrive,
+  Escape: () => at()?.classList.remove("at"),
   "?": () => document.getElementById("keys").toggleAttribute("open"),
 };
 
