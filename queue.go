@@ -20,6 +20,12 @@ type QueueSettings struct {
 	DeadHead    DeadHead      `json:"dead_head,omitempty"`    // with [OrderStrict]; empty is [DeadBlocks]
 	PriorityAge time.Duration `json:"priority_age,omitempty"` // wait that equals one step of priority; 0: [DefaultPriorityAge], −1: none
 
+	// DeadLetterTo names a queue that hears of each message that dies here: a notice, of type
+	// [TypeDeadLetter], is enqueued with the letter, all or nothing. Handling it leaves the letter
+	// as it is. A way of notices from queue to queue has an end, and none of its queues is closed:
+	// the store refuses other settings with [CodeConflict]. Empty is none.
+	DeadLetterTo string `json:"dead_letter_to,omitempty"`
+
 	// Policy applies to workers of the queue that have no policy of their own. Its text is read by
 	// policy.ParseDocument; empty is the profile nixie. The store keeps the text and checks only
 	// that it has at most [MaxPolicyText] bytes.
@@ -91,6 +97,11 @@ func (q QueueSettings) Check() error {
 	}
 	if err := q.checkRetentions(); err != nil {
 		return err
+	}
+	if q.DeadLetterTo != "" {
+		if err := CheckName("queue of dead letters", q.DeadLetterTo); err != nil {
+			return err
+		}
 	}
 	if len(q.Policy) > MaxPolicyText {
 		return Errorf(CodeLimit, "policy has %d bytes, the limit is %d: shorten it", len(q.Policy), MaxPolicyText)

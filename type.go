@@ -48,6 +48,10 @@ func (t Type[T]) Enqueue(ctx context.Context, to Enqueuer, body T, opts ...Optio
 	return receipts[0], nil
 }
 
+// TypeDeadLetter is the type of a notice of a death; see [QueueSettings].DeadLetterTo. Policies cap
+// neither its attempts nor its deliveries.
+const TypeDeadLetter = "nixie.dead-letter"
+
 // Job is a delivery with its decoded body.
 type Job[T any] struct {
 	*Delivery

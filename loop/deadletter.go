@@ -3,10 +3,10 @@ package loop
 import (
 	"cmp"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // DeadLetter tells a mailbox of a message that died. The letter itself is in the dead letter
@@ -27,37 +27,13 @@ type DeadLetter[T any] struct {
 	TraceID         string    `json:"trace_id,omitempty"`
 }
 
-// newDeadLetter describes a message that dies of a failure.
-func newDeadLetter(d *nixie.Delivery, f *nixie.Failure, now time.Time) DeadLetter[json.RawMessage] {
-	l := DeadLetter[json.RawMessage]{
-		MessageID: IDOf(d), SourceMailbox: d.Queue, DeliveryCount: attemptsOf(d),
-		LastError: f.Text, LastErrorType: f.Type, DeadLetteredAt: now.UTC(), FirstReceivedAt: d.FirstReceivedAt.UTC(),
-		EnqueuedAt: d.EnqueuedAt.UTC(), RequestID: cmp.Or(requestIDIn(JSON{}, d), requestIDOf(d)),
-		ReplyTo: d.Header(HeaderReplyTo), TraceID: traceOf(d),
-	}
-	if json.Valid(d.Body) {
-		l.Body = d.Body
-	} else {
-		l.Raw = d.Body
-	}
-	return l
-}
-
-// notice makes the message of a dead letter. A body that is too large for it is left to the letter
-// in the office.
-func notice(d *nixie.Delivery, f *nixie.Failure, to string, now time.Time) []nixie.Message {
-	out := Outlet[DeadLetter[json.RawMessage]]{name: to, codec: JSON{}}
-	l := newDeadLetter(d, f, now)
-	for {
-		m, err := out.Message(l, nixie.WithHeader(nixie.HeaderRequestID, l.RequestID))
-		if err == nil && nixie.CheckThen([]nixie.Message{m}) == nil {
-			return []nixie.Message{m}
-		}
-		if l.Body == nil && l.Raw == nil {
-			return nil // a queue with too long a name
-		}
-		l.Body, l.Raw = nil, nil
-	}
+// notice makes the message of a dead letter.
+func notice(d *nixie.Delivery, f *nixie.Failure, to string, now time.Time) nixie.Message {
+	n := store.NewNotice(&d.Message, f, now)
+	n.MessageID, n.RequestID = IDOf(d), cmp.Or(requestIDIn(JSON{}, d), requestIDOf(d))
+	m := n.Message(to)
+	m.DedupeKey = "" // what follows a settlement has a key of its own
+	return m
 }
 
 // UnmarshalJSON puts a body that is no T into Raw.
@@ -86,12 +62,5 @@ func (l *DeadLetter[T]) UnmarshalJSON(data []byte) error {
 // attemptsOf counts the attempts of a message in this generation.
 func attemptsOf(d *nixie.Delivery) int { return d.Attempts + d.Crashes }
 
-// traceOf returns the trace ID of the header traceparent, or "".
-func traceOf(d *nixie.Delivery) string {
-	parts := strings.Split(d.Header(nixie.HeaderTraceParent), "-")
-	const length = 32
-	if len(parts) < 4 || len(parts[1]) != length {
-		return ""
-	}
-	return parts[1]
-}
+// traceOf returns the trace ID of a message, or "".
+func traceOf(d *nixie.Delivery) string { return store.TraceOf(d.Header(nixie.HeaderTraceParent)) }

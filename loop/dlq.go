@@ -133,7 +133,7 @@ func (q *DLQ) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.S
 	}
 	st := p.Decide(d, f, now)
 	if to := q.mailbox(d, st.Failure); st.Burial != nil && to != NoMailbox {
-		st.Then = append(st.Then, notice(d, st.Failure, to, now)...)
+		st.Then = append(st.Then, notice(d, st.Failure, to, now))
 	}
 	return st
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"regexp"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,5 +167,20 @@ func TestDeadLetterOfAnotherType(t *testing.T) {
 		if json.Unmarshal([]byte(text), &l) == nil {
 			t.Errorf("%s is a dead letter: %+v", text, l)
 		}
+	}
+}
+
+// A notice that a store makes and a DeadLetter have the same members.
+func TestNoticeIsADeadLetter(t *testing.T) {
+	members := func(of any) (names []string) {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
+			if f.IsExported() {
+				names = append(names, f.Name+" "+f.Tag.Get("json"))
+			}
+		}
+		return names
+	}
+	if a, b := members(store.Notice{}), members(loop.DeadLetter[string]{}); !slices.Equal(a, b) {
+		t.Errorf("a notice has %q\na dead letter has %q", a, b)
 	}
 }

@@ -195,7 +195,7 @@ func (l *MainLoop[Req, Res]) unanswered(d *nixie.Delivery, f *nixie.Failure, now
 		l.log.Error("an answer is lost: its mailbox and that of dead letters are closed", "id", IDOf(d).String(), "error", f.Text)
 		return st
 	}
-	st.Then = notice(answer, f, dead, now)
+	st.Then = []nixie.Message{notice(answer, f, dead, now)}
 	return st
 }
 

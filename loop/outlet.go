@@ -6,10 +6,11 @@ import (
 	"reflect"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // HeaderReplyTo names the mailbox for the replies to a message.
-const HeaderReplyTo = "reply-to"
+const HeaderReplyTo = store.HeaderReplyTo
 
 // ReplyTo asks for replies in the named mailbox.
 func ReplyTo(mailbox string) nixie.Option { return nixie.WithHeader(HeaderReplyTo, mailbox) }

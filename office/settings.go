@@ -39,6 +39,13 @@ func settings() []setting {
 			q.DeadHead = nixie.DeadHead(v)
 			return nil
 		}},
+		{"dead-letter-to", "a queue, or none", func(q *nixie.QueueSettings, v string) error {
+			q.DeadLetterTo = v
+			if v == "none" {
+				q.DeadLetterTo = ""
+			}
+			return nil
+		}},
 		{"priority-age", "a duration such as 1h, or none", func(q *nixie.QueueSettings, v string) (err error) {
 			if v == "none" {
 				q.PriorityAge = -1
@@ -158,6 +165,8 @@ type SettingsView struct {
 	DeadHead    nixie.DeadHead    `json:"dead_head"`
 	PriorityAge string            `json:"priority_age"`
 
+	DeadLetterTo string `json:"dead_letter_to"` // the queue that hears of deaths; empty is none
+
 	Retention       string `json:"retention"`        // of ended messages without a letter
 	LetterRetention string `json:"letter_retention"` // of resolved and discarded letters
 	AuditRetention  string `json:"audit_retention"`
@@ -180,7 +189,7 @@ func viewSettings(queue string, q nixie.QueueSettings) SettingsView {
 	v := SettingsView{
 		Queue: queue, Paused: q.Paused, PausedNote: q.PausedNote, Closed: q.Closed, ClosedNote: q.ClosedNote,
 		Lease: q.LeaseOrDefault().String(), Dedupe: q.DedupeScope, Order: q.Order, DeadHead: q.DeadHead,
-		PriorityAge: q.PriorityAge.String(), Policy: policyLines(q), Defaults: []string{},
+		DeadLetterTo: q.DeadLetterTo, PriorityAge: q.PriorityAge.String(), Policy: policyLines(q), Defaults: []string{},
 	}
 	missing := func(is bool, name string, fill func()) {
 		if is {
@@ -192,6 +201,7 @@ func viewSettings(queue string, q nixie.QueueSettings) SettingsView {
 	missing(q.DedupeScope == "", "dedupe", func() { v.Dedupe = nixie.DedupeActive })
 	missing(q.Order == "", "order", func() { v.Order = nixie.OrderNone })
 	missing(q.DeadHead == "", "dead-head", func() { v.DeadHead = nixie.DeadBlocks })
+	missing(q.DeadLetterTo == "", "dead-letter-to", func() {})
 	missing(q.PriorityAge == 0, "priority-age", func() { v.PriorityAge = nixie.DefaultPriorityAge.String() })
 	if q.PriorityAge < 0 {
 		v.PriorityAge = "none"

@@ -137,12 +137,23 @@ func inherited(base Config, given map[caseKey]Config, key caseKey) (Config, erro
 	return config, nil
 }
 
+// uncapped returns the values for notices of deaths. A notice that died of a cap of its attempts
+// would make a letter about a letter.
+func (c Config) uncapped() Config {
+	c.MaxAttempts, c.MaxDeliveries, c.RetryBudget = none, none, none
+	return c
+}
+
 // of returns the values for a message type and a reason.
 func (p *Policy) of(messageType string, reason nixie.Reason) *Config {
+	_, named := p.byType[messageType]
+	if messageType == nixie.TypeDeadLetter && !named {
+		return &p.notice
+	}
 	if p.cases == nil {
 		return &p.config
 	}
-	if _, named := p.byType[messageType]; !named {
+	if !named {
 		messageType = ""
 	}
 	if c, ok := p.cases[caseKey{messageType, reason}]; ok {
@@ -154,11 +165,14 @@ func (p *Policy) of(messageType string, reason nixie.Reason) *Config {
 // inEveryCase reports whether holds is true of the values for every reason that a failure of this
 // delivery can have.
 func (p *Policy) inEveryCase(d *nixie.Delivery, holds func(*Config) bool) bool {
-	if p.cases == nil {
-		return holds(&p.config)
-	}
 	configs, named := p.byType[d.Type]
-	if !named {
+	switch {
+	case named:
+	case d.Type == nixie.TypeDeadLetter:
+		return holds(&p.notice)
+	case p.cases == nil:
+		return holds(&p.config)
+	default:
 		configs = p.byType[""]
 	}
 	return !slices.ContainsFunc(configs, func(c *Config) bool { return !holds(c) })

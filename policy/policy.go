@@ -20,6 +20,7 @@ var _ Decider = (*Policy)(nil)
 // Policy decides about deliveries. Make one with [New].
 type Policy struct {
 	config Config // complete: it has the values that follow from others
+	notice Config // for notices of deaths, without a case of their own
 	cases  map[caseKey]*Config
 	byType map[string][]*Config // the values of all cases by message type
 	groups *groups
@@ -42,6 +43,7 @@ func New(c Config) (*Policy, error) {
 	if p.config, err = base.complete(); err != nil {
 		return nil, err
 	}
+	p.notice = p.config.uncapped()
 	if err := p.addCases(base, c.Cases); err != nil {
 		return nil, err
 	}

@@ -174,7 +174,7 @@ func (s *SimulatedRun) settle(p *Policy, d *nixie.Delivery, settled nixie.Settle
 // withoutJitter copies a policy and takes the jitter from all its waits.
 func (p *Policy) withoutJitter() *Policy {
 	exact := *p
-	exact.config.Backoff.Jitter = JitterNone
+	exact.config.Backoff.Jitter, exact.notice.Backoff.Jitter = JitterNone, JitterNone
 	exact.cases = maps.Clone(p.cases)
 	for key, c := range exact.cases {
 		config := *c

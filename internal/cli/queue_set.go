@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -70,7 +71,7 @@ func printSettings(w io.Writer, v *office.SettingsView) {
 	f.add("queue", v.Queue, "paused", yesNo(v.Paused)+note(v.PausedNote), "closed", yesNo(v.Closed)+note(v.ClosedNote))
 	for _, s := range [...]struct{ name, value string }{
 		{"lease", v.Lease}, {"dedupe", string(v.Dedupe)}, {"order", string(v.Order)}, {"dead-head", string(v.DeadHead)},
-		{"priority-age", v.PriorityAge},
+		{"dead-letter-to", cmp.Or(v.DeadLetterTo, "none")}, {"priority-age", v.PriorityAge},
 		{"retention", v.Retention}, {"letter-retention", v.LetterRetention}, {"audit-retention", v.AuditRetention},
 	} {
 		f.add(s.name, s.value+note(either(slices.Contains(v.Defaults, s.name), "default", "set")))

@@ -8,6 +8,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Adjust changes settings of a queue.
@@ -34,6 +35,15 @@ func (s *Store) Adjust(ctx context.Context, name, actor, reason string, edit fun
 	}
 	if known != nil && known.settings == settings {
 		return settings, nil
+	}
+	others := map[string]nixie.QueueSettings{}
+	for other, q := range s.queues {
+		if other != name {
+			others[other] = q.settings
+		}
+	}
+	if err := lifecycle.RefuseNotices(name, &settings, others); err != nil {
+		return settings, err
 	}
 	q := s.queue(name)
 	if err := q.reorder(settings); err != nil {

@@ -2,10 +2,12 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -47,7 +49,7 @@ func (l *letter) decide(change func(*lifecycle.Letter) error) error {
 func (s *Store) bury(m *message, st *nixie.Settlement, e lifecycle.End, now time.Time) error {
 	q := s.queue(m.Queue)
 	q.release(m, false)
-	l := m.letter
+	l, to := m.letter, q.settings.DeadLetterTo
 	if l == nil {
 		l = &letter{Letter: nixie.Letter{ID: s.ids.New(now)}, message: m, born: s.births}
 		s.births++
@@ -65,6 +67,10 @@ func (s *Store) bury(m *message, st *nixie.Settlement, e lifecycle.End, now time
 		return err
 	}
 	q.record(now, e.Actor, e.Event, l.ID, e.Reason)
+	if to != "" {
+		n := store.NewNotice(&m.Message, cmp.Or(st.Second, st.Failure), now).Message(to)
+		s.accept(&n, now)
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Adjust implements store.Overview.
@@ -35,6 +36,9 @@ func (t *tx) adjust(queue, actor, reason string, edit func(*nixie.QueueSettings)
 	if err := settings.Check(); err != nil || !made && q.settings == settings {
 		return settings, err
 	}
+	if err := t.refuseNotices(q, &settings); err != nil {
+		return settings, err
+	}
 	if err := t.reorder(q, &settings); err != nil {
 		return settings, err
 	}
@@ -45,6 +49,30 @@ func (t *tx) adjust(queue, actor, reason string, edit func(*nixie.QueueSettings)
 		t.wake(q.name)
 	}
 	return settings, nil
+}
+
+// refuseNotices asks [lifecycle.RefuseNotices]. Of two calls that change the ways of notices the
+// second waits for the first.
+func (t *tx) refuseNotices(q *queueRow, set *nixie.QueueSettings) error {
+	if set.DeadLetterTo == "" && !set.Closed {
+		return nil
+	}
+	t.run("select pg_advisory_xact_lock(hashtext('" + t.store.opts.Schema + "'), -1)")
+	others := map[string]nixie.QueueSettings{}
+	t.read(func(r row) error {
+		var name, text string
+		if err := r.Scan(&name, &text); err != nil {
+			return err
+		}
+		var settings nixie.QueueSettings
+		err := fromJSON(text, &settings)
+		others[name] = settings
+		return err
+	}, "select name, settings::text from @.queue where n <> $1", q.n)
+	if err := t.send(); err != nil {
+		return err
+	}
+	return lifecycle.RefuseNotices(q.name, set, others)
 }
 
 // lockQueue locks and reads a queue for its settings to be changed, and makes it if it does not

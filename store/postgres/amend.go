@@ -28,7 +28,7 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 			errs[i] = t.amend(t.byID[id], id, &change)
 		}
 		t.dropUnused()
-		return nil
+		return t.enqueueFollows(nil, nil)
 	})
 	if err != nil {
 		return all(errs, err)

@@ -101,12 +101,55 @@ func (t *tx) enqueueFollows(settlements []nixie.Settlement, errs []error) error 
 			follows = append(follows, settlements[i].Follows()...)
 		}
 	}
-	if len(follows) == 0 {
-		return nil
+	notices, err := t.notices()
+	if follows = append(follows, notices...); err != nil || len(follows) == 0 {
+		return err
 	}
 	t.flush() // the settlements come first
-	_, err := t.enqueue(follows)
+	_, err = t.enqueue(follows)
 	return err
+}
+
+// noticed is a message that died in a queue whose deaths another queue hears of.
+type noticed struct {
+	m  *message
+	st *nixie.Settlement
+	to string
+}
+
+// notices makes the notices of the deaths in this transaction, if queues want them.
+func (t *tx) notices() ([]nixie.Message, error) {
+	if len(t.noticed) == 0 {
+		return nil, nil
+	}
+	positions := make([]int64, len(t.noticed))
+	for i := range t.noticed {
+		positions[i] = t.noticed[i].m.pos
+	}
+	given := map[int64]nixie.Message{}
+	t.read(func(r row) error {
+		var pos, enqueued int64
+		var headers string
+		var m nixie.Message
+		if err := r.Scan(&pos, &m.Body, &headers, &enqueued); err != nil {
+			return err
+		}
+		_ = fromJSON(headers, &m.Headers) // a notice has no damage: the letter shows it
+		m.EnqueuedAt = lifecycle.Moment(enqueued)
+		given[pos] = m
+		return nil
+	}, "select pos, body, coalesce(headers, ''), enqueued from @.message where pos = any($1)", positions)
+	if err := t.send(); err != nil {
+		return nil, err
+	}
+	list := make([]nixie.Message, len(t.noticed))
+	for i, n := range t.noticed {
+		m := given[n.m.pos]
+		m.Queue = n.m.q.name
+		list[i] = n.m.Notice(m, n.st, n.to, t.now)
+	}
+	t.noticed = nil
+	return list, nil
 }
 
 // settle applies one settlement. It answers before it changes anything.

@@ -37,6 +37,9 @@ func (s *Store) Adjust(
 		if known != nil && known.settings == settings {
 			return nil
 		}
+		if err := t.refuseNotices(queue, &settings); err != nil {
+			return err
+		}
 		q, err := t.openQueue(queue)
 		if err != nil {
 			return err
@@ -52,6 +55,26 @@ func (s *Store) Adjust(
 		return t.audit(q.n, actor, store.OnConfigure, nixie.ID{}, reason)
 	})
 	return settings, err
+}
+
+// refuseNotices asks [lifecycle.RefuseNotices].
+func (t *tx) refuseNotices(name string, set *nixie.QueueSettings) error {
+	if set.DeadLetterTo == "" && !set.Closed {
+		return nil
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	others := map[string]nixie.QueueSettings{}
+	if err := t.each("select name, settings from queue where name <> ?", func(row rows) error {
+		var q nixie.QueueSettings
+		err := fromJSON(row.ColumnText(1), &q)
+		others[row.ColumnText(0)] = q
+		return err
+	}, name); err != nil {
+		return err
+	}
+	return lifecycle.RefuseNotices(name, set, others)
 }
 
 // Purge implements store.Overview.

@@ -71,7 +71,27 @@ func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 	if err != nil {
 		return err
 	}
-	return t.audit(h.queue, e.Actor, e.Event, l.ID, e.Reason)
+	if err := t.audit(h.queue, e.Actor, e.Event, l.ID, e.Reason); err != nil || h.q.settings.DeadLetterTo == "" {
+		return err
+	}
+	return t.notify(h, st)
+}
+
+// notify enqueues the notice of a death.
+func (t *tx) notify(h *held, st *nixie.Settlement) error {
+	var died nixie.Delivery
+	if err := t.each(sqlText("read_message"), func(row rows) error {
+		scanMessage(row, &died, &bodyPool{})
+		return nil
+	}, h.pos); err != nil {
+		return err
+	}
+	h.ID, died.Queue = died.ID, h.q.name
+	n := h.Notice(died.Message, st, h.q.settings.DeadLetterTo, t.now)
+	if _, err := t.enqueue(&n, nixie.HashBody(n.Body)); err != nil {
+		return nixie.Errorf(nixie.CodeUnavailable, "enqueue the notice of a death: %w", err) // no answer: it is half done
+	}
+	return nil
 }
 
 // insertLetter adds a letter, with the name of its message's stream.

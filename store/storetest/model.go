@@ -149,6 +149,11 @@ func (m *machine) begin() {
 	m.order = map[string]nixie.QueueSettings{}
 	for _, q := range modelQueues {
 		m.order[q] = m.ordering(m.T)
+		if other := modelQueues[len(modelQueues)-1]; q != other && rapid.Bool().Draw(m.T, "notices") {
+			set := m.order[q]
+			set.DeadLetterTo = other
+			m.order[q] = set
+		}
 		m.configure(q, false)
 	}
 }
@@ -285,7 +290,7 @@ func (m *machine) seeMessage(side int, r *store.Record) string {
 	if r.State != nixie.Queued || !notBefore.After(m.clock.Now()) {
 		notBefore = time.Time{}
 	}
-	return fmt.Sprint(m.name(side, r.ID), r.Queue, r.Stream, r.MayPass, r.OrderGap, m.seeKey(side, r.DedupeKey), string(r.Body),
+	return fmt.Sprint(m.name(side, r.ID), r.Queue, r.Stream, r.MayPass, r.OrderGap, m.seeKey(side, r.DedupeKey), m.seeBody(side, r.Body),
 		" says ", r.Type, r.Key, r.Headers, r.Priority, r.State, " attempts ", r.Attempts, r.Deliveries, r.Crashes,
 		" generations ", r.Generation, r.Redrives, r.Steps, " last ", r.LastFailure, texts, r.HistoryDropped, " lease ", r.LeaseOwner,
 		at(r.LeaseExpiresAt),
@@ -329,8 +334,10 @@ func (m *machine) seeLetters(side int, ls []nixie.Letter) []string {
 		seen = append(seen, fmt.Sprint("\nletter of ", m.name(side, l.Message.ID), l.Status, l.Cause, l.Class, l.Reason, l.Signature,
 			l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule,
 			len(l.History), l.HistoryDropped, at(l.FirstFailedAt), at(l.LastFailedAt), at(l.DiedAt), at(l.ResolvedAt),
-			l.Operation.IsZero(), " revision ", l.Revision, l.Note, seeNotes(l.Notes), l.Message.Hash, l.Message.Headers,
-			seeOriginal(l.Original)))
+			l.Operation.IsZero(), " revision ", l.Revision, l.Note, seeNotes(l.Notes), l.Message.Headers))
+		if l.Message.Type != nixie.TypeDeadLetter { // a notice names the ID of a message, which differs
+			seen = append(seen, fmt.Sprint(seen[len(seen)-1], l.Message.Hash, seeOriginal(l.Original)))
+		}
 	}
 	slices.Sort(seen)
 	return seen

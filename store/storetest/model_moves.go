@@ -103,7 +103,7 @@ func (m *machine) claimFrom(p *process, queue string, want nixie.Want) {
 func (m *machine) seeDeliveries(side int, ds []*nixie.Delivery) []string {
 	var seen []string
 	for _, d := range ds {
-		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), d.LastFailure, d.LastReason, string(d.Body),
+		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), d.LastFailure, d.LastReason, m.seeBody(side, d.Body),
 			d.Hash == nixie.HashBody(d.Body), " attempts ", d.Attempts, d.Deliveries, d.Crashes,
 			" generations ", d.Generation, d.Redrives, d.Steps, " lease ", d.Lease.Number, d.Lease.Owner, at(d.Lease.ExpiresAt),
 			d.Abandoned, d.AbandonedBy, d.AbandonedAlone, d.OrderGap, d.MayPass, at(d.FirstReceivedAt)))
@@ -138,7 +138,7 @@ func (m *machine) settleBoth(p *process, what string, sut, ref []nixie.Settlemen
 	m.followed()
 }
 
-// followed numbers the messages that followed settlements.
+// followed numbers the messages that followed settlements, and the notices of deaths.
 func (m *machine) followed() {
 	m.Helper()
 	sut, ref := m.unnamed(0, m.processes[0].sut), m.unnamed(1, m.processes[0].ref)
@@ -169,18 +169,34 @@ func (m *machine) unnamed(side int, st store.Store) map[string]nixie.ID {
 	return by
 }
 
-// seeKey prints a dedupe key. That of a message that follows another has the number of that one.
+// seeKey prints a dedupe key. That of a message that follows another, or tells of its death, has
+// the number of that one.
 func (m *machine) seeKey(side int, key string) string {
-	rest, follows := strings.CutPrefix(key, "then:")
-	if !follows {
+	of, cause, _ := strings.Cut(key, ":")
+	if of != "then" && of != "dead" {
 		return key
 	}
-	cause, rest, _ := strings.Cut(rest, ":")
-	id, err := nixie.ParseID(cause)
+	cause, rest, _ := strings.Cut(cause, ":")
+	return fmt.Sprint(of, " ", m.nameOf(side, cause), " ", rest)
+}
+
+// seeBody prints a body. That of a notice has the number of the message that died.
+func (m *machine) seeBody(side int, body []byte) string {
+	const before = `{"message_id":"`
+	rest, notice := strings.CutPrefix(string(body), before)
+	if !notice {
+		return string(body)
+	}
+	id, rest, _ := strings.Cut(rest, `"`)
+	return fmt.Sprint(before, m.nameOf(side, id), rest)
+}
+
+func (m *machine) nameOf(side int, text string) int {
+	id, err := nixie.ParseID(text)
 	if err != nil {
 		m.Fatal(err)
 	}
-	return fmt.Sprint("follows ", m.name(side, id), " ", rest)
+	return m.name(side, id)
 }
 
 // record logs the progress of deliveries that a process holds or held, if both stores can.
@@ -314,6 +330,7 @@ func (m *machine) amend(r *rapid.T) {
 		}
 	}
 	m.sameCodes("amend", p.sut.Amend(m.ctx, sut, change), p.ref.Amend(m.ctx, ref, change))
+	m.followed()
 }
 
 func (m *machine) change(r *rapid.T) store.Change {

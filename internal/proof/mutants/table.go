@@ -455,6 +455,13 @@ var table = []mutant{
 	}
 	now := g.c.Clock()
 `}}},
+	{number: 107, name: "a way of notices is looked at for one step", breaks: "notices of deaths go round for ever",
+		tests: finder{"store/memory", "^TestStore$/Notice"},
+		edits: []edit{{"store/lifecycle/notice.go", "len(way) <= len(others)+1; at", "len(way) <= 1; at"}}},
+	{number: 108, name: "a notice of a death has a cap of attempts", breaks: "a notice dies of the handler that it waits for",
+		tests: finder{"policy", "Notice"},
+		edits: []edit{{"policy/case.go", "c.MaxAttempts, c.MaxDeliveries, c.RetryBudget = none, none, none",
+			"c.MaxDeliveries, c.RetryBudget = none, none"}}},
 	{number: 110, name: "a sender is told of each failure", breaks: "an error and a result both answer one request",
 		tests: finder{"loop", "^TestMainLoop"},
 		edits: []edit{{"loop/main_loop.go", "case st.Burial == nil:", "case st.Verb == nixie.Release:"}}},
