@@ -41,8 +41,9 @@ type Settlement struct {
 }
 
 // Follows returns the messages of Then as they are enqueued. Each has a dedupe key of its own, made
-// of the ID and the generation of the settled message, and its index. So a broker that delivers a
-// message twice does not follow it up twice. The key of a retry also has the attempt.
+// of the ID and the generation of the settled message, and its index among those to the same queue.
+// So a broker that delivers a message twice does not follow it up twice, whichever of its attempts
+// ended it. The key of a retry also has the attempt.
 func (s *Settlement) Follows() []Message {
 	if len(s.Then) == 0 {
 		return nil
@@ -52,8 +53,11 @@ func (s *Settlement) Follows() []Message {
 	if s.Verb == Retry {
 		cause = fmt.Sprintf("%s.%d", cause, d.Attempts)
 	}
+	before := map[string]int{} // by queue
 	for i := range list {
-		list[i].DedupeKey = fmt.Sprintf("%s:%d", cause, i)
+		m := &list[i]
+		m.DedupeKey = fmt.Sprintf("%s:%d", cause, before[m.Queue])
+		before[m.Queue]++
 	}
 	return list
 }

@@ -219,6 +219,10 @@ type Publication struct {
 	Value   []byte // nil differs from empty
 	Headers []RecordHeader
 	Delay   time.Duration // before the broker hands it out; at most MaxPublishDelay of [Features]
+
+	// Once is a key of the record, or empty. A broker that can remember keys does not add a record
+	// whose key the channel had within the last 24 hours, and answers as if it did. Others add it.
+	Once string
 }
 
 // Channel holds what a driver knows about one channel. Facts that the broker does not tell are

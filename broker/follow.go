@@ -6,7 +6,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// follow stores the messages that follow settlements. Each may be stored more than once, with the
+// follow stores the messages that follow settlements. Each may be sent more than once, with the
 // same dedupe key: when this process ends before the record is acknowledged, another runs it again.
 func (s *Source) follow(ctx context.Context, all []*openSettlement) {
 	var list []Publication
@@ -52,7 +52,7 @@ func (s *Source) followers(st *nixie.Settlement) ([]Publication, error) {
 				"a channel of %s keeps a delay of at most %s, set Then of the source to a store", m.Queue, s.features.System,
 				s.features.MaxPublishDelay)
 		}
-		r := Publication{Channel: m.Queue, Value: m.Body, Headers: outbound(m.Headers), Delay: m.Delay}
+		r := Publication{Channel: m.Queue, Value: m.Body, Headers: outbound(m.Headers), Delay: m.Delay, Once: m.DedupeKey}
 		if m.Key != "" {
 			r.Key = []byte(m.Key)
 		}

@@ -28,13 +28,14 @@ type MainConfig[Req, Res any] struct {
 //
 //   - The result goes to the mailbox that the request names, in the transaction that completes the
 //     request: there is an answer exactly if the work is done. Over a broker it is sent before the
-//     request is acknowledged, perhaps more than once.
+//     request is acknowledged, perhaps more than once; a mailbox in Redis takes it once.
 //   - While a request is retried its sender hears nothing. When it dies, its sender gets an error
 //     that begins with "Dead-lettered after", in the transaction of the letter. A request that is
 //     rejected gets one that begins with "Rejected after".
 //   - An answer goes to a mailbox of the same store or broker. If nothing receives there it waits.
-//     If the mailbox is closed the answer dies and not the request, whose work is done: a
-//     [DeadLetter] with the answer as body goes to the [DefaultDLQ] of that mailbox.
+//     If the mailbox is closed, or missing on a broker, the answer dies and not the request, whose
+//     work is done: a [DeadLetter] with the answer as body goes to the [DefaultDLQ] of that
+//     mailbox.
 type MainLoop[Req, Res any] struct {
 	engine
 	c     MainConfig[Req, Res]
@@ -160,7 +161,7 @@ func (l *MainLoop[Req, Res]) late(req Request[Req], err error) error {
 
 // Decide implements [policy.Decider]: what ends without success is answered with an error.
 func (l *MainLoop[Req, Res]) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
-	if f != nil && len(d.Tracking.Then) > 0 && nixie.CodeOf(f.Err) == nixie.CodeConflict {
+	if f != nil && refusesAnswer(d, f) {
 		return l.unanswered(d, f, now)
 	}
 	st := l.dlq.Decide(d, f, now)
@@ -180,19 +181,30 @@ func (l *MainLoop[Req, Res]) Decide(d *nixie.Delivery, f *nixie.Failure, now tim
 		l.log.Error("a request died, and its sender cannot be told", "id", IDOf(d).String(), "error", err.Error())
 		return st
 	}
-	st.Then = append(st.Then, answer...)
+	st.Then = append(answer, st.Then...) // at the same index as a result, and so with the same dedupe key
 	return st
 }
 
-// unanswered completes a request whose answer was refused, because its mailbox is closed. The dead
-// letter of the answer follows, unless the mailbox of that is closed as well.
+// refusesAnswer reports whether an attempt has failed because its answer was refused: the queue for
+// it is closed, or there is no such channel of the broker.
+func refusesAnswer(d *nixie.Delivery, f *nixie.Failure) bool {
+	then := d.Tracking.Then
+	switch nixie.CodeOf(f.Err) {
+	case nixie.CodeConflict, nixie.CodeNotFound:
+		return len(then) > 0 && strings.Contains(f.Text, then[len(then)-1].Queue)
+	}
+	return false
+}
+
+// unanswered completes a request whose answer was refused. The dead letter of the answer follows,
+// unless the mailbox of that refuses as well.
 func (l *MainLoop[Req, Res]) unanswered(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
 	st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
 	answer := &nixie.Delivery{Message: d.Tracking.Then[len(d.Tracking.Then)-1]}
 	answer.ID, answer.EnqueuedAt = d.ID, now
 	dead := broker.ChannelName(DefaultDLQ, answer.Queue)
 	if strings.Contains(f.Text, dead) {
-		l.log.Error("an answer is lost: its mailbox and that of dead letters are closed", "id", IDOf(d).String(), "error", f.Text)
+		l.log.Error("an answer is lost: neither its mailbox takes it nor that of dead letters", "id", IDOf(d).String(), "error", f.Text)
 		return st
 	}
 	st.Then = []nixie.Message{notice(answer, f, dead, now)}

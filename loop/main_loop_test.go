@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/broker/brokertest"
 	"github.com/nixie-go/nixie/loop"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
@@ -215,6 +217,30 @@ func TestMainLoopTargetGone(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A broker has no channel for the answer: it dies, and not the request.
+func TestMainLoopChannelMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := brokertest.NewTimed()
+		b := broker.Config{Driver: box.Join(t), Queue: box.Source(), Letters: broker.DefaultLetters}
+		requests := must(loop.Over[request, result](b, loop.Config{Logger: quiet}))(t)
+		runs := 0
+		l := must(loop.NewMainLoop(loop.MainConfig[string, float64]{
+			Requests: requests, Worker: worker.Config{Concurrency: 1, Logger: quiet}, DLQ: loop.DLQPolicy{Mailbox: loop.NoMailbox},
+			Execute: func(context.Context, request) (float64, error) { runs++; return 42, nil },
+		}))(t)
+		must(requests.Send(ctx, request{}, loop.ReplyTo("nowhere")))(t)
+		run, stop := context.WithTimeout(ctx, 20*time.Minute)
+		defer stop()
+		if err := l.Run(run); err != nil {
+			t.Fatal(err)
+		}
+		left, letters := must(requests.Receive(ctx))(t), box.Records(t, broker.ChannelName(broker.DefaultLetters, box.Source()))
+		if runs != 1 || len(left) != 0 || len(letters) != 0 {
+			t.Errorf("%d runs, %d requests wait, %d letters", runs, len(left), len(letters))
+		}
+	})
 }
 
 var errPanic = errors.New("panic")

@@ -27,7 +27,11 @@ var server testservers.Redis
 
 func TestMain(m *testing.M) {
 	if args, is := child.Main(); is {
-		os.Exit(child.Code(groupMember(args[1], args[2])))
+		run := answerAsChild
+		if args[0] == "group" {
+			run = func(args []string) error { return groupMember(args[1], args[2]) }
+		}
+		os.Exit(child.Code(run(args)))
 	}
 	os.Exit(testservers.WithRedis(func() int {
 		before := goleak.IgnoreCurrent() // what reads the output of the server

@@ -76,17 +76,18 @@ func (c *Config) followed(st nixie.Settlement, started, ended time.Time) nixie.S
 }
 
 // refused makes the settlement of a delivery whose Then the source refused: the attempt has failed.
-// If that was already decided, the delivery is settled without followers, so that it is not lost.
+// If that was already decided, the delivery is settled without the first message and what goes to
+// the same queue. So it is not lost, and what other queues take still follows.
 func (c *Config) refused(st *nixie.Settlement, err error) nixie.Settlement {
 	now := c.Clock()
 	if st.Verb == nixie.Complete {
 		return c.ask(st.Delivery, c.policies.of(st.Delivery.Queue).Diagnose(st.Delivery, err, c.attempt(now.Add(-st.Took), now)), now)
 	}
-	c.trouble(unexpected, nixie.Errorf(nixie.CodeOf(err), "message %s: %s without the %d messages that were to follow: %w",
-		st.Delivery.ID, st.Verb, len(st.Then), err))
-	alone := *st
-	alone.Then = nil
-	return alone
+	less, first := *st, st.Then[0].Queue
+	less.Then = slices.DeleteFunc(slices.Clone(st.Then), func(m nixie.Message) bool { return m.Queue == first })
+	c.trouble(unexpected, nixie.Errorf(nixie.CodeOf(err), "message %s: %s without the %d messages that were to follow to %s: %w",
+		st.Delivery.ID, st.Verb, len(st.Then)-len(less.Then), first, err))
+	return less
 }
 
 // refusesThen reports whether a source refused a settlement for the messages that follow it.

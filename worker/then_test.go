@@ -23,12 +23,16 @@ func to(queue string, d *nixie.Delivery) nixie.Message {
 	return nixie.Message{Queue: queue, Key: "after " + d.Key, Body: []byte("x")}
 }
 
-// replies adds a message to each settlement of a policy, to the queue "answers".
-func replies(p *policy.Policy, n int) deciderFunc {
+// replies adds n messages to each settlement of a policy, to the queue "answers", and then one to
+// each of the other queues.
+func replies(p *policy.Policy, n int, others ...string) deciderFunc {
 	return func(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
 		st := p.Decide(d, f, now)
 		for range n {
 			st.Then = append(st.Then, to("answers", d))
+		}
+		for _, queue := range others {
+			st.Then = append(st.Then, to(queue, d))
 		}
 		return st
 	}
@@ -71,7 +75,10 @@ func TestThen(t *testing.T) {
 		{name: "too many together", handler: follow("next", 60, nil), decider: replies(twice, 41),
 			want: map[string]int{"q dead": 1, "answers queued": 41}, reason: "101 messages follow"},
 		{name: "of the decider, to a closed queue", handler: follow("next", 0, errBoom), decider: replies(twice, 1), closed: "answers",
-			want: map[string]int{"q dead": 1}, reason: "boom", trouble: "without the 1 messages that were to follow"},
+			want: map[string]int{"q dead": 1}, reason: "boom", trouble: "without the 1 messages that were to follow to answers"},
+		{name: "of the decider, one to a closed queue", handler: follow("next", 0, errBoom), closed: "answers",
+			decider: replies(twice, 1, "open"),
+			want:    map[string]int{"q dead": 1, "open queued": 2}, reason: "boom", trouble: "without the 1 messages that were to follow"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -15,18 +15,21 @@
 --                                   Deliveries are those that were attempts; epoch counts all
 --   holders  nixie:{NAME}:holders   hash of ID to the token of its lease
 --   wake     nixie:{NAME}:wake      list of at most one element, on which receivers block
+--   seen     nixie:{NAME}:seen      sorted set of the keys of once, by the time until which it
+--                                   remembers them; only once needs it, and it has a time to live
 --
 -- ARGV     the verb and its arguments; each function below says which
 --
 -- Each call reads first. The reads fail if a key has a wrong type, and nothing is changed then. The
 -- clock is that of the server. All answers are strings, or lists of strings.
-local pending, held, records, counts, holders, wake = unpack(KEYS)
+local pending, held, records, counts, holders, wake, seen = unpack(KEYS)
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 local FORMAT = '1'
 local MOST_BYTES = 8388608 -- of the records of one claim, unless the first ones have more
 local SWEPT = 100 -- records that one call takes out of held
+local MOST_SEEN = 100000 -- keys that once remembers
 
 local function text(number)
 	return string.format('%d', number)
@@ -193,25 +196,27 @@ local function create(to_keep, to_drop)
 	return new and '1' or '0'
 end
 
--- send (DELAY RECORD)…: adds records, each visible after a delay in ms. The answer is their IDs.
-local function send()
-	local _, _, wrong = state()
-	if wrong then
-		return wrong
-	end
-	local n = (#ARGV - 1) / 2
-	local last = redis.call('HINCRBY', counts, '@sent', n)
+-- add adds records that are given as DELAY … RECORD, but not those that are known. It returns their
+-- IDs, and 0 for the known ones.
+local function add(from, step, known, new)
+	local n = (#ARGV - from + 1) / step
+	local last = redis.call('HINCRBY', counts, '@sent', new) - new
 	local ids, visible, delayed, bodies, sent = {}, {}, {}, {}, text(now) .. ':'
 	for i = 1, n do
-		local id, delay = text(last - n + i), tonumber(ARGV[2 * i])
-		ids[i] = id
-		bodies[2 * i - 1], bodies[2 * i] = id, sent .. ARGV[2 * i + 1]
-		if delay > 0 then
-			delayed[#delayed + 1] = text(now + delay)
-			delayed[#delayed + 1] = id
-		else
-			visible[#visible + 1] = id
+		local at, id = from + (i - 1) * step, '0'
+		if not known[i] then
+			last = last + 1
+			id = text(last)
+			local delay = tonumber(ARGV[at])
+			bodies[#bodies + 1], bodies[#bodies + 2] = id, sent .. ARGV[at + step - 1]
+			if delay > 0 then
+				delayed[#delayed + 1] = text(now + delay)
+				delayed[#delayed + 1] = id
+			else
+				visible[#visible + 1] = id
+			end
 		end
+		ids[i] = id
 	end
 	apply('HSET', records, bodies)
 	apply('RPUSH', pending, visible)
@@ -219,6 +224,48 @@ local function send()
 	drop_expired()
 	wake_one()
 	return ids
+end
+
+-- send (DELAY RECORD)…: adds records, each visible after a delay in ms. The answer is their IDs.
+local function send()
+	local _, _, wrong = state()
+	if wrong then
+		return wrong
+	end
+	return add(2, 2, {}, (#ARGV - 1) / 2)
+end
+
+-- once WITHIN (DELAY KEY RECORD)…: adds records as send does, but none whose KEY came here less than
+-- WITHIN ms ago. An empty KEY is new each time. Of more than MOST_SEEN keys it forgets the oldest. The
+-- answer is the IDs, and 0 for what it did not add. It needs the seventh of KEYS.
+local function once(within)
+	local _, _, wrong = state()
+	redis.call('ZCARD', seen)
+	if wrong then
+		return wrong
+	end
+	local known, new, mine, remember = {}, 0, {}, {}
+	for i = 1, (#ARGV - 2) / 3 do
+		local key = ARGV[3 * i + 1]
+		local till = mine[key] or key ~= '' and redis.call('ZSCORE', seen, key)
+		if till and tonumber(till) > now then
+			known[i] = true
+		else
+			new = new + 1
+			if key ~= '' then
+				mine[key] = now + within
+				remember[#remember + 1], remember[#remember + 2] = text(now + within), key
+			end
+		end
+	end
+	apply('ZADD', seen, remember)
+	apply('ZREM', seen, redis.call('ZRANGEBYSCORE', seen, '-inf', now, 'LIMIT', 0, SWEPT + #remember))
+	local over = redis.call('ZCARD', seen) - MOST_SEEN
+	if over > 0 then
+		apply('ZREM', seen, redis.call('ZRANGE', seen, 0, over - 1))
+	end
+	redis.call('PEXPIRE', seen, within)
+	return add(3, 3, known, new)
 end
 
 -- claim MAX LEASE TOKEN: leases visible records for LEASE ms. The answer is the time in ms until
@@ -518,6 +565,8 @@ end
 local verb = ARGV[1]
 if verb == 'send' then
 	return send()
+elseif verb == 'once' then
+	return once(tonumber(ARGV[2]))
 elseif verb == 'claim' then
 	return claim(tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
 elseif verb == 'ack' then

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -27,6 +28,7 @@ var _ broker.Publisher = (*Publisher)(nil)
 type sending struct {
 	mailbox string
 	delay   string
+	once    string
 	body    []byte
 	err     error
 	call    *sync.WaitGroup // of the call that brought it
@@ -88,7 +90,7 @@ func (s *sending) take(r *broker.Publication) error {
 	if size > MaxRecord {
 		return nixie.Errorf(nixie.CodeLimit, "record has %d bytes: mailbox %s takes %d at most", size, r.Channel, MaxRecord)
 	}
-	s.mailbox, s.delay, s.body = r.Channel, milliseconds(r.Delay), encode(r)
+	s.mailbox, s.delay, s.once, s.body = r.Channel, milliseconds(r.Delay), r.Once, encode(r)
 	return nil
 }
 
@@ -159,17 +161,33 @@ func (p *Publisher) send(ctx context.Context, batch []*sending) {
 		name := batch[0].mailbox
 		mine := slices.DeleteFunc(slices.Clone(batch), func(s *sending) bool { return s.mailbox != name })
 		batch = slices.DeleteFunc(batch, func(s *sending) bool { return s.mailbox == name })
-		args := make([]any, 0, 2*len(mine))
-		for _, s := range mine {
-			args = append(args, s.delay, s.body)
-		}
-		_, err := keysOf(name).list(ctx, p.client, "send", args...)
-		err = explain("send to mailbox "+name, err)
+		err := explain("send to mailbox "+name, p.add(ctx, name, mine))
 		for _, s := range mine {
 			s.err = err
 			s.call.Done()
 		}
 	}
+}
+
+// onceFor limits the time that a mailbox remembers the keys of records which it adds once: twice
+// the longest lease, after which another worker repeats what a killed one did.
+const onceFor = 24 * time.Hour
+
+// add sends records to one mailbox.
+func (p *Publisher) add(ctx context.Context, name string, list []*sending) error {
+	k, verb, args := keysOf(name), "send", make([]any, 0, 1+3*len(list))
+	if slices.ContainsFunc(list, func(s *sending) bool { return s.once != "" }) {
+		k, verb, args = k.remembering(name), "once", append(args, milliseconds(onceFor))
+	}
+	for _, s := range list {
+		args = append(args, s.delay)
+		if verb == "once" {
+			args = append(args, s.once)
+		}
+		args = append(args, s.body)
+	}
+	_, err := k.list(ctx, p.client, verb, args...)
+	return err
 }
 
 // Describe reports which mailboxes exist.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" //nolint:gosec // Redis names scripts by it
 	_ "embed"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,6 +31,11 @@ type keys []string
 func keysOf(mailbox string) keys {
 	tag := "nixie:{" + mailbox + "}:"
 	return keys{tag + "pending", tag + "held", tag + "records", tag + "counts", tag + "holders", tag + "wake"}
+}
+
+// remembering returns the keys for the verb once.
+func (k keys) remembering(mailbox string) keys {
+	return append(slices.Clip(k), "nixie:{"+mailbox+"}:seen")
 }
 
 // wake returns the key on which receivers block.
