@@ -79,6 +79,9 @@ func (c *console) showLetter(r *http.Request) (answer, error) {
 	if d.A > 0 && d.B > 0 {
 		d.Compared = compare(&d.History[d.A-1], &d.History[d.B-1])
 	}
+	if d.A == 0 && d.B == 0 {
+		d.A, d.B = 1, len(d.History) // the form offers the first and the last
+	}
 	d.Attempts = slices.Clone(d.History)
 	slices.Reverse(d.Attempts)
 	return answer{Title: line(firstOf(d.Key, d.ID.String())), Data: d}, nil

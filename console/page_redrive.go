@@ -83,7 +83,6 @@ func (c *console) redrive(r *http.Request) (*redriveData, *office.OperationReque
 	}
 	if before := &w.Filter.Died.Before; len(w.IDs) == 0 && (before.IsZero() || shown.Before(*before)) {
 		*before = shown
-		w.Text = office.FilterText(w.Filter)
 	}
 	return d, w, nil
 }

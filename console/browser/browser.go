@@ -25,7 +25,7 @@ import (
 )
 
 // Patience bounds a wait for a page.
-const Patience = 30 * time.Second
+const Patience = 20 * time.Second
 
 // look is the time between two looks at a page that is waited for.
 const look = 20 * time.Millisecond
@@ -161,11 +161,9 @@ func (t *Tab) do(what string, err error) {
 	if err == nil {
 		return
 	}
-	at := ""
-	if where, failed := chromedp.Run(t.ctx, chromedp.Location()); failed == nil {
-		at = " at " + where
-	}
-	t.browser.fail(fmt.Errorf("%s%s: %w; findings: %q", what, at, err, t.Seen().Findings))
+	// The page may be gone as well.
+	at, _ := chromedp.Run(t.ctx, chromedp.Evaluate[string](`location.href + ": " + document.querySelector("main")?.innerText.slice(0, 1000)`))
+	t.browser.fail(fmt.Errorf("%s: %w; findings: %q; it shows %s", what, err, t.Seen().Findings, at))
 }
 
 // patient returns a context for a wait.
