@@ -17,7 +17,7 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-redis bench-idle bench-map bench-check microbench fuzz cover ci clean
+.PHONY: help build test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-redis bench-idle bench-map screenshots bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,10 @@ bench-idle: ## what workers that wait cost, on SQLite and on a PostgreSQL server
 
 bench-map: ## what an item of nixie map costs, and what git in a shell loop does
 	cd bench && $(GO) run ./worktree $(BENCHFLAGS)
+
+screenshots: ## keep a picture of every page of the console, and of a redrive step by step, in bin/screenshots
+	@mkdir -p bin/screenshots
+	NIXIE_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -count 1 -run '^(TestScreens|TestJourney)$$' -v ./console
 
 bench-check: ## vet and test the modules of the benchmarks, with few messages
 	cd bench && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...

@@ -51,7 +51,8 @@ func strike(t *testing.T) *outage {
 		t.Fatal(err)
 	}
 	for n := range journeyLetters {
-		m := nixie.Message{Queue: "orders", Type: "ship", Key: fmt.Sprintf("order-%d", 1000+n), Body: fmt.Appendf(nil, `{"order": %d}`, 1000+n)}
+		n += 1000
+		m := nixie.Message{Queue: "orders", Type: "ship", Key: fmt.Sprintf("order-%d", n), Body: fmt.Appendf(nil, `{"order": %d}`, n)}
 		if _, err := o.store.Enqueue(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
@@ -107,9 +108,12 @@ func (p *trip) step(what string) {
 	p.last = time.Now()
 }
 
+// picturesVar names the folder for pictures.
+const picturesVar = "NIXIE_SCREENSHOTS"
+
 // keep writes a picture, if the environment names a folder for it.
 func keep(t *testing.T, tab *browser.Tab, name string) {
-	folder := os.Getenv("NIXIE_SCREENSHOTS")
+	folder := os.Getenv(picturesVar)
 	if folder == "" {
 		return
 	}
@@ -230,13 +234,18 @@ func (p *trip) redrive(o *outage) {
 	p.Wait(browser.Text("button", "Redrive 10 letters"))
 	p.step("a preview of ten")
 	p.send(`"input[name=reason]"`, "does it answer again?")
-	p.Wait(`[...document.querySelectorAll(".figures .bad")].find((e) => e.innerText.match(/died again\s+10$/))`)
+	p.Wait(figure("bad", "died again", 10))
 	p.step("all ten died again")
 	o.repaired.Store(true)
-	p.follow(browser.Text("a", "Redrive what is left"))
+	p.follow(browser.Text("a", "redrive what is left"))
 	p.Wait(browser.Text("button", fmt.Sprintf("Redrive %d letters", journeyLetters)))
 	p.step("the cause is gone, and this is a preview of what is left")
 	p.send(`"input[name=reason]"`, "the database is back")
-	p.Wait(fmt.Sprintf(`[...document.querySelectorAll(".figures .good")].find((e) => e.innerText.match(/succeeded\s+%d$/))`, journeyLetters))
+	p.Wait(figure("good", "succeeded", journeyLetters))
 	p.step("all succeeded")
+}
+
+// figure is an expression of a count on the page of an operation.
+func figure(tone, name string, count int) string {
+	return fmt.Sprintf(`[...document.querySelectorAll(".figures .%s")].find((e) => e.innerText.match(/%s\s+%d$/))`, tone, name, count)
 }

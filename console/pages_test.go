@@ -14,8 +14,8 @@ import (
 	"github.com/nixie-go/nixie/console/browser"
 )
 
-// furnished is a console with something on each of its pages: causes, a blocked stream, messages that
-// are retried, a paused queue, an operation that is over and one that is not.
+// furnished is a console with something on each of its pages: causes, a blocked stream, messages
+// that are retried, a paused queue, and an operation.
 func furnished(t *testing.T) *shop {
 	t.Helper()
 	list := healthy()

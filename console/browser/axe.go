@@ -12,8 +12,8 @@ import (
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
-// Axe returns the source of axe-core, which finds barriers in a page. Where there is none the test is
-// skipped, or fails.
+// Axe returns the source of axe-core, which finds barriers in a page. Where there is none the test
+// is skipped, or fails.
 func Axe(t testing.TB) string {
 	t.Helper()
 	jar, err := zip.OpenReader(testservers.Program(t, testservers.Axe))
@@ -46,7 +46,9 @@ type Barrier struct {
 	At                 []string // the elements
 }
 
-func (b Barrier) String() string { return fmt.Sprintf("%s (%s): %s: %q", b.Rule, b.Impact, b.Help, b.At) }
+func (b Barrier) String() string {
+	return fmt.Sprintf("%s (%s): %s: %q", b.Rule, b.Impact, b.Help, b.At)
+}
 
 // Barriers are the serious and critical ones of a page.
 type Barriers struct {

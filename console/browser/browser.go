@@ -162,7 +162,8 @@ func (t *Tab) do(what string, err error) {
 		return
 	}
 	// The page may be gone as well.
-	at, _ := chromedp.Run(t.ctx, chromedp.Evaluate[string](`location.href + ": " + document.querySelector("main")?.innerText.slice(0, 1000)`))
+	const shown = `location.href + ": " + document.querySelector("main")?.innerText.slice(0, 1000)`
+	at, _ := chromedp.Run(t.ctx, chromedp.Evaluate[string](shown))
 	t.browser.fail(fmt.Errorf("%s: %w; findings: %q; it shows %s", what, err, t.Seen().Findings, at))
 }
 
