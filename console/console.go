@@ -56,6 +56,7 @@ type console struct {
 	assets map[string]asset
 	runs   runs
 	live   *live
+	flow   flow
 }
 
 // page is one screen.
@@ -124,7 +125,7 @@ func Handler(o *office.Office, opts Options) http.Handler {
 // screens returns all pages, in the order of the menu.
 func screens() []page {
 	return []page{
-		officePage(), groupsPage(), groupPage(), lettersPage(), letterPage(), bodyPage(), redrivePage(),
+		officePage(), groupsPage(), groupPage(), lettersPage(), letterPage(), bodyPage(), redrivePage(), changePage(),
 		streamsPage(), streamPage(), retriesPage(), operationsPage(), operationPage(), queuesPage(), queuePage(),
 		policiesPage(), auditPage(), settingsPage(),
 	}

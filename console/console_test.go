@@ -180,7 +180,7 @@ func TestBadInput(t *testing.T) {
 	if !strings.Contains(body, "queue:orders raeson:timeout\n             ^</pre>") {
 		t.Errorf("the caret is not under the fault:\n%s", body)
 	}
-	if body = s.page(http.StatusOK, "/letters"); len(body) > 20_000 || !strings.Contains(body, "x…") {
+	if body = s.page(http.StatusOK, "/letters"); len(body) > 25_000 || !strings.Contains(body, "x…") {
 		t.Errorf("a long text is not cut in a list: %d bytes", len(body))
 	}
 	s.page(http.StatusBadRequest, "/letters?cursor=none")

@@ -25,6 +25,7 @@ func (c *console) functions() template.FuncMap {
 		"age":   func(at any) template.HTML { return c.age(moment(at)) },
 		"time":  func(at any) template.HTML { return c.time(moment(at)) },
 		"spark": spark, "icon": icon, "tone": tone, "plural": plural, "took": took,
+		"column": column, "columnClass": columnClass,
 		"due": c.due, "bytes": size, "rule": office.RuleMeaning,
 		"filter": func(pairs ...any) string {
 			texts := make([]string, len(pairs))
@@ -34,8 +35,8 @@ func (c *console) functions() template.FuncMap {
 			return term(texts...)
 		},
 		"menu": c.menu, "under": under, "short": short,
-		"tabs": func() []string { return []string{"json", "raw", "hex"} },
-		"inc":  func(i int) int { return i + 1 },
+		"hours": c.hours, "tabs": bodyForms, "hex": hexOf,
+		"inc": func(i int) int { return i + 1 },
 	}
 }
 
@@ -44,7 +45,7 @@ func (c *console) link(path string, pairs ...any) string {
 	values := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if value := fmt.Sprint(pairs[i+1]); value != "" {
-			values.Set(fmt.Sprint(pairs[i]), value)
+			values.Add(fmt.Sprint(pairs[i]), value)
 		}
 	}
 	if len(values) == 0 {
@@ -239,6 +240,22 @@ func byHours(counts []office.Count, now time.Time) []int64 {
 	list := make([]int64, sparkHours)
 	for i := range list {
 		list[i] = by[now.Add(time.Duration(i+1-sparkHours)*time.Hour).UTC().Format("2006-01-02T15")]
+	}
+	return list
+}
+
+// hour is a bar of a sparkline.
+type hour struct {
+	At    time.Time
+	Count int64
+}
+
+// hours returns the counts of the last hours, latest first, with the times at which the hours
+// began.
+func (c *console) hours(counts []int64) []hour {
+	list := make([]hour, len(counts))
+	for i := range counts {
+		list[i] = hour{c.Clock().Truncate(time.Hour).Add(-time.Duration(i) * time.Hour), counts[len(counts)-1-i]}
 	}
 	return list
 }

@@ -55,6 +55,7 @@ func (c *console) look(ctx context.Context) error {
 		clear(l.pages)
 	}
 	l.at = now
+	c.flow.add(queues, now)
 	return nil
 }
 

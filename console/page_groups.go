@@ -12,6 +12,9 @@ import (
 // groupsShown is the number of causes on one page.
 const groupsShown = 25
 
+// workersRead is the number of letters whose workers a page counts.
+const workersRead = 30
+
 func groupsPage() page {
 	return page{path: "groups", title: "Groups", menu: "groups", file: "groups", live: true, show: (*console).showGroups}
 }
@@ -70,9 +73,12 @@ func groupPage() page {
 type groupData struct {
 	office.GroupView
 	Hours   []int64
-	Sample  []piece // of the text of an example
+	Workers []office.Count // of the newest letters
+	Read    int            // those letters
+	Sample  []piece        // of the text of an example
 	Spreads []spread
-	Letters []nixie.Letter
+	Letters lettersTable
+	Changes []change
 }
 
 // piece is a part of a text; in other letters of the group the variable ones differ.
@@ -118,7 +124,11 @@ func (c *console) showGroup(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	d.Spreads = []spread{{"Queue", "queue", counts[0]}, {"Type", "type", counts[1]}, {"Status", "status", counts[2]}}
-	d.Letters, _, err = c.office.Letters(ctx, f, office.Page{Limit: maxAlerts})
+	if d.Workers, d.Read, err = c.office.LastWorkers(ctx, f, workersRead); err != nil {
+		return answer{}, err
+	}
+	d.Changes, d.Letters.Columns = changes[:2], []string{"status", "died", "queue", "type", "last error"}
+	d.Letters.Rows, _, err = c.office.Letters(ctx, f, office.Page{Limit: maxAlerts})
 	return answer{Title: line(d.Signature), Data: d}, err
 }
 

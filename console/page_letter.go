@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
@@ -13,8 +14,12 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// maxPayload limits the bytes of a body that a page shows; the download has all.
-const maxPayload = 64 << 10
+// Bounds of the page of a letter.
+const (
+	maxPayload      = 64 << 10 // bytes of a body that it shows; the download has all
+	maxHex          = 4 << 10  // bytes of an attachment in hex
+	neighboursShown = 5        // messages of its stream
+)
 
 func letterPage() page {
 	return page{path: "letter/{id}", title: "Letter", file: "letter", show: (*console).showLetter}
@@ -30,7 +35,9 @@ type letterData struct {
 	Body     body
 	Events   []office.LogEntry
 	Filter   string
-	Stream   *office.StreamView // nil: it is in no ordered stream
+	Stream   *office.StreamView   // nil: it is in no ordered stream
+	Behind   []office.MessageView // newest messages of the stream
+	Changes  []change
 }
 
 // step is a part of the story of a letter: what happened, how often in a row, and when first.
@@ -49,6 +56,7 @@ func (c comparison) Differs() bool { return c.A != c.B }
 // body is the payload as it is shown.
 type body struct {
 	As   string
+	Tree node
 	Text string
 	Cut  bool
 }
@@ -60,13 +68,23 @@ func (c *console) showLetter(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	c.mask(&l)
-	d := letterData{LetterDetail: office.ViewLetterDetail(&l), Body: payload(l.Message.Body, r.FormValue("as"))}
+	d := letterData{LetterDetail: office.ViewLetterDetail(&l), Changes: changesOf(l.Status)}
+	d.Body = c.payload(l.Message.Body, r.FormValue("as"))
 	d.Filter = term("fingerprint", d.Fingerprint)
 	if _, d.Events, err = c.office.Log(ctx, l.Message.ID.String()); err != nil {
 		return answer{}, err
 	}
 	if d.Stream, err = c.stream(ctx, &l.Message); err != nil {
 		return answer{}, err
+	}
+	if d.Stream != nil {
+		records, err := c.office.Followers(ctx, l.Message.Queue, l.Message.Stream, neighboursShown)
+		if err != nil {
+			return answer{}, err
+		}
+		for i := range records {
+			d.Behind = append(d.Behind, office.ViewMessage(&records[i].Message))
+		}
 	}
 	for _, e := range d.Events {
 		if n := len(d.Story); n > 0 && d.Story[n-1].What == e.What {
@@ -147,32 +165,58 @@ func compare(a, b *office.FailureView) []comparison {
 	}
 }
 
-// payload returns a body as JSON with indents, as its text, or in hex.
-func payload(data []byte, as string) body {
+// payload returns a body as a tree, as JSON with indents, as its text, or in hex. Secrets are
+// hidden before it becomes a tree, because a mask may know them by what is around them.
+func (c *console) payload(data []byte, as string) body {
 	b := body{As: as}
 	shown := data[:min(len(data), maxPayload)]
 	b.Cut = len(shown) < len(data)
+	isText := b.Cut || office.IsText(data)
+	if isText {
+		shown = []byte(c.Mask.Text(string(shown)))
+	}
 	var indented bytes.Buffer
-	isJSON := !b.Cut && json.Indent(&indented, data, "", "  ") == nil
-	if b.As != "raw" && b.As != "hex" {
-		b.As = "json"
+	isJSON := !b.Cut && json.Indent(&indented, shown, "", "  ") == nil
+	if !slices.Contains(bodyForms(), as) {
+		b.As = "tree"
+	}
+	if b.As == "tree" {
+		var err error
+		if b.Tree, err = tree(shown); err != nil || b.Cut || b.Tree.Kind == "" {
+			b.As = "json"
+		}
 	}
 	if b.As == "json" && !isJSON {
 		b.As = "raw"
 	}
-	if b.As == "raw" && !b.Cut && !office.IsText(data) {
+	if b.As == "raw" && !isText {
 		b.As = "hex"
 	}
 	switch b.As {
 	case "json":
 		b.Text = indented.String()
 	case "hex":
+		b.Cut = b.Cut || len(shown) > maxPayload/4
 		b.Text = hex.Dump(shown[:min(len(shown), maxPayload/4)])
-		b.Cut = len(data) > maxPayload/4
-	default:
+	case "raw":
 		b.Text = string(shown)
 	}
 	return b
+}
+
+// bodyForms lists the forms of a body.
+func bodyForms() []string { return []string{"tree", "json", "raw", "hex"} }
+
+// hexOf returns the beginning of an attachment that is no text, in hex.
+func hexOf(a office.AttachmentView) string {
+	if a.Base64 == nil {
+		return ""
+	}
+	data, err := base64.StdEncoding.DecodeString(*a.Base64)
+	if err != nil {
+		return err.Error()
+	}
+	return hex.Dump(data[:min(len(data), maxHex)])
 }
 
 func bodyPage() page {

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 const (
 	lettersShown = 50
 	searchLimit  = time.Second // of a search that does not fill its page
+	termsOffered = 12          // values of one key that complete a filter
 )
 
 func lettersPage() page {
@@ -24,6 +26,7 @@ func lettersPage() page {
 type search struct {
 	Filter string
 	Fault  *fault
+	Terms  []string // that complete it
 	filter nixie.Filter
 }
 
@@ -49,19 +52,25 @@ func (c *console) search(r *http.Request) search {
 // lettersData is one page of the letters that match.
 type lettersData struct {
 	search
-	Letters  []nixie.Letter
+	console  *console
+	Letters  lettersTable
+	Known    []string // columns that there are
+	Changes  []change
 	Spreads  []spread
 	All      int64
 	Coverage *office.Coverage
 	Looked   int64  // letters that were scanned for this page
 	Cut      bool   // the search was ended early
+	Cursor   string // of this page
 	Next     string // cursor of the next page
 	First    bool
 }
 
 func (c *console) showLetters(r *http.Request) (answer, error) {
 	ctx := r.Context()
-	d := lettersData{search: c.search(r), First: r.FormValue("cursor") == ""}
+	d := lettersData{search: c.search(r), console: c, Cursor: r.FormValue("cursor"), Known: columns, Changes: changes[:2]}
+	d.First = d.Cursor == ""
+	d.Letters = lettersTable{Columns: columnsOf(r), Selected: r.FormValue("select") != ""}
 	if d.Fault != nil {
 		return c.find(r, &d)
 	}
@@ -77,14 +86,15 @@ func (c *console) showLetters(r *http.Request) (answer, error) {
 	for _, n := range counts[0] {
 		d.All += n.Count
 	}
-	d.Next = r.FormValue("cursor")
-	for began := c.Clock(); len(d.Letters) < lettersShown; {
+	d.addTerms(d.Spreads)
+	d.Next = d.Cursor
+	for began := c.Clock(); len(d.Letters.Rows) < lettersShown; {
 		list, next, err := c.office.Letters(ctx, f,
-			office.Page{Limit: lettersShown - len(d.Letters), Cursor: d.Next, Scanned: &d.Looked})
+			office.Page{Limit: lettersShown - len(d.Letters.Rows), Cursor: d.Next, Scanned: &d.Looked})
 		if err != nil {
 			return answer{}, err
 		}
-		d.Letters, d.Next = append(d.Letters, list...), next
+		d.Letters.Rows, d.Next = append(d.Letters.Rows, list...), next
 		if d.Cut = next != "" && c.Clock().Sub(began) > searchLimit; next == "" || d.Cut {
 			break
 		}
@@ -108,4 +118,35 @@ func (c *console) find(r *http.Request, d *lettersData) (answer, error) {
 // With returns the filter with one more term.
 func (s search) With(key, value string) string {
 	return strings.TrimSpace(s.Filter + " " + term(key, value))
+}
+
+// addTerms adds what a browser offers to complete the filter with: each key, and the values that
+// the letters have. An offer is the whole filter with one more term, as lists of browsers want it.
+func (s *search) addTerms(spreads []spread) {
+	for _, of := range spreads {
+		for i := 0; i < len(of.Counts) && i < termsOffered; i++ {
+			if of.Counts[i].Value != "" {
+				s.Terms = append(s.Terms, s.With(of.Key, of.Counts[i].Value))
+			}
+		}
+	}
+	for _, term := range [...]string{
+		"age:<1h", "age:>1d", "attempts:>3", "redrives:>0", "needs_review:yes", "redrivable:no", "text:", "signature:", "key:", "stream:",
+	} {
+		s.Terms = append(s.Terms, strings.TrimSpace(s.Filter+" "+term))
+	}
+}
+
+// Has reports whether a column is shown.
+func (t lettersTable) Has(name string) bool { return slices.Contains(t.Columns, name) }
+
+// At returns the address of this list from a cursor on, with its columns.
+func (d lettersData) At(cursor, selected string) string {
+	pairs := []any{"filter", d.Filter, "cursor", cursor, "select", selected}
+	if !slices.Equal(d.Letters.Columns, usualColumns()) {
+		for _, name := range d.Letters.Columns {
+			pairs = append(pairs, "col", name)
+		}
+	}
+	return d.console.link("letters", pairs...)
 }

@@ -22,8 +22,10 @@ func officePage() page {
 
 // officeData is the first page: what needs attention, then the queues.
 type officeData struct {
-	Waiting   int64 // letters for an operator
-	Died      int64 // in the last hour
+	Waiting   int64     // letters for an operator
+	Died      int64     // in the last hour
+	Rates     rates     // of all queues
+	Oldest    time.Time // since when the longest ready message of all is due
 	Hours     []int64
 	Attention []alert
 	More      int // causes that are not among them
@@ -43,6 +45,7 @@ type alert struct {
 type queueRow struct {
 	office.QueueView
 	Hours []int64 // deaths of the last hours; nil beyond the first rows
+	Rates rates
 }
 
 func (c *console) showOffice(r *http.Request) (answer, error) {
@@ -86,8 +89,15 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	c.flow.add(queues, now)
 	for i := range queues {
 		d.Died += queues[i].Died
+		if at := queues[i].OldestAt; !at.IsZero() && (d.Oldest.IsZero() || at.Before(d.Oldest)) {
+			d.Oldest = at
+		}
+		if f := c.flow.of(&queues[i], now); f.Known() {
+			d.Rates.In, d.Rates.Out, d.Rates.Over = d.Rates.In+f.In, d.Rates.Out+f.Out, max(d.Rates.Over, f.Over)
+		}
 	}
 	d.Rest = max(0, len(queues)-maxSparks)
 	d.Queues, err = c.queueRows(ctx, queues[:len(queues)-d.Rest])

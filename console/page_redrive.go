@@ -3,15 +3,10 @@ package console
 import (
 	"net/http"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
 )
-
-// maxPreview limits the letters that a preview reads one by one. More are counted by their causes.
-const maxPreview = 2_000
 
 func redrivePage() page {
 	return page{path: "redrive", title: "Redrive", file: "redrive", show: (*console).showRedrive,
@@ -20,71 +15,21 @@ func redrivePage() page {
 
 // redriveData is a redrive before it begins: what is selected, and what would become of it.
 type redriveData struct {
-	search
-	IDs       []string
-	Max, Rate string
-	Force     bool
-	Shown     string // the moment of the preview: letters that die later are not in the selection
-	Count     int64  // letters that are selected
-	Groups    []office.GroupView
-	More      int          // groups that are not among them
-	Plan      *office.Plan // nil: too many letters to read each
-	Coverage  *office.Coverage
-}
-
-// Goes returns the number of letters that the operation would select.
-func (d *redriveData) Goes() int64 {
-	if d.Plan != nil {
-		return d.Plan.Movable
-	}
-	if most, _ := strconv.ParseInt(d.Max, 10, 64); most > 0 {
-		return min(most, d.Count)
-	}
-	return d.Count
+	selection
+	Rate  string
+	Force bool
 }
 
 // redrive reads what a form asks for. The request is nil when the filter has a fault.
 func (c *console) redrive(r *http.Request) (*redriveData, *office.OperationRequest, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, nil, nixie.Errorf(nixie.CodeInvalid, "the form cannot be read: %w", err)
-	}
-	d := &redriveData{
-		search: c.search(r), IDs: r.Form["id"], Max: r.FormValue("max"), Rate: r.FormValue("rate"), Force: r.FormValue("force") != "",
-		Shown: r.FormValue("shown"),
-	}
-	if d.Fault != nil {
-		return d, nil, nil
-	}
-	w := &office.OperationRequest{
-		Event: office.OnRedrive, Filter: d.filter, Text: d.Filter, Force: d.Force, Reason: strings.TrimSpace(r.FormValue("reason")),
-	}
-	for _, text := range d.IDs {
-		id, err := nixie.ParseID(text)
-		if err != nil {
-			return nil, nil, err
-		}
-		w.IDs = append(w.IDs, id)
-	}
+	w := &office.OperationRequest{Event: office.OnRedrive, Force: r.FormValue("force") != ""}
+	d := &redriveData{Rate: r.FormValue("rate"), Force: w.Force}
 	var err error
-	if d.Max != "" {
-		if w.Max, err = strconv.Atoi(d.Max); err != nil || w.Max < 0 {
-			return nil, nil, nixie.Errorf(nixie.CodeInvalid, "the most letters are %q: give a positive number, or nothing for all", d.Max)
-		}
+	if d.selection, w, err = c.selection(r, w); err != nil || w == nil {
+		return d, nil, err
 	}
-	if w.Rate, err = perSecond(d.Rate); err != nil {
-		return nil, nil, err
-	}
-	if d.Shown == "" {
-		d.Shown = c.Clock().UTC().Format(time.RFC3339Nano)
-	}
-	shown, err := time.Parse(time.RFC3339Nano, d.Shown)
-	if err != nil {
-		return nil, nil, nixie.Errorf(nixie.CodeInvalid, "the time of the preview is %q: open the page again", d.Shown)
-	}
-	if before := &w.Filter.Died.Before; len(w.IDs) == 0 && (before.IsZero() || shown.Before(*before)) {
-		*before = shown
-	}
-	return d, w, nil
+	w.Rate, err = perSecond(d.Rate)
+	return d, w, err
 }
 
 // perSecond reads a rate; nothing is no limit.
@@ -103,38 +48,13 @@ func (c *console) showRedrive(r *http.Request) (answer, error) {
 	if err != nil || w == nil {
 		return answer{Data: d}, err
 	}
-	ctx := r.Context()
-	groups, coverage, err := c.office.Groups(ctx, w.EffectiveFilter())
-	if err != nil {
-		return answer{}, err
-	}
-	for _, g := range groups {
-		d.Count += g.Count
-	}
-	d.Coverage, d.More = coverage, max(0, len(groups)-maxAlerts)
-	d.Groups = groups[:len(groups)-d.More]
-	if d.Count <= maxPreview && coverage == nil {
-		plan, err := c.office.Preview(ctx, w)
-		if err != nil {
-			return answer{}, err
-		}
-		d.Plan = &plan
-	}
-	return answer{Data: d}, nil
+	return answer{Data: d}, c.preview(r.Context(), &d.selection, w)
 }
 
-// runRedrive freezes the selection that was shown, and begins to move it.
 func (c *console) runRedrive(r *http.Request) (string, error) {
 	d, w, err := c.redrive(r)
-	switch {
-	case err != nil:
-		return "", err
-	case w == nil:
-		return "", nixie.Errorf(nixie.CodeInvalid, "the filter cannot be read: %s", d.Fault.Message)
-	}
-	op, err := c.office.Begin(r.Context(), w)
 	if err != nil {
 		return "", err
 	}
-	return c.start(op.Operation, w), nil
+	return c.begin(r.Context(), &d.selection, w)
 }

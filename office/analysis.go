@@ -158,3 +158,18 @@ func NeedsForce(r nixie.Reason) bool {
 		return t.Reason == r && (!t.Redrivable || t.NeedsReview)
 	})
 }
+
+// LastWorkers counts the newest letters that match by the worker whose failure was their last, most
+// first. It reads up to limit letters whole, and returns how many it read.
+func (o *Office) LastWorkers(ctx context.Context, f nixie.Filter, limit int) (counts []Count, read int, err error) {
+	list, _, err := o.store.Letters(ctx, f, store.Page{Limit: limit, Whole: true})
+	by := map[string]int64{}
+	for i := range list {
+		worker := ""
+		if h := list[i].History; len(h) > 0 {
+			worker = h[len(h)-1].Worker
+		}
+		by[worker]++
+	}
+	return sortedCounts(by), len(list), err
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Words of the packages below that questions and answers of an office have. A face, such as package
@@ -19,6 +20,7 @@ type (
 	AuditFilter = store.AuditFilter
 	FilterError = filter.Error
 	PolicyRow   = policy.Row
+	Event       = store.Event
 )
 
 // Values of these words.
@@ -29,7 +31,13 @@ const (
 	ByStatus = store.ByStatus
 	ByHour   = store.ByHour
 
-	OnRedrive = store.OnRedrive
+	OnRedrive   = store.OnRedrive
+	OnDiscard   = store.OnDiscard
+	OnHold      = store.OnHold
+	OnUnhold    = store.OnUnhold
+	OnRequalify = store.OnRequalify
+	OnRestore   = store.OnRestore
+	OnNote      = store.OnNote
 
 	Cancel      = store.Cancel
 	HoldMessage = store.Hold
@@ -44,3 +52,6 @@ func ParseFilter(text string, now time.Time) (nixie.Filter, error) { return filt
 
 // FilterText writes a filter so that ParseFilter reads it again.
 func FilterText(f nixie.Filter) string { return filter.Text(f) }
+
+// May reports whether the status of a letter allows an event of an operator.
+func May(status nixie.Status, on store.Event) bool { return lifecycle.May(status, on) }

@@ -124,23 +124,30 @@ func (v *DrainView) left(dueOnly bool) int64 {
 	return n
 }
 
+// CloseQueue closes a queue to new messages until Resume, and waits for nothing. It refuses a
+// paused queue, which would never be empty.
+func (o *Office) CloseQueue(ctx context.Context, queue, reason string) error {
+	if _, err := o.Queue(ctx, queue); err != nil {
+		return err
+	}
+	_, err := o.adjust(ctx, queue, "drain: "+reason, reason, func(q *nixie.QueueSettings) error {
+		if q.Paused {
+			return pausedDrain(queue, q.PausedNote)
+		}
+		if !q.Closed {
+			q.Closed, q.ClosedNote = true, o.note(reason)
+		}
+		return nil
+	})
+	return err
+}
+
 // Drain closes a queue to new messages and waits until its workers have finished all messages in
 // it, also scheduled ones and retries unless DueOnly. The queue stays closed until Resume. The
 // timeout is no error: the view counts the messages left. Drain refuses a paused queue, which would
 // never be empty.
 func (o *Office) Drain(ctx context.Context, d *DrainRequest) (DrainView, error) {
-	if _, err := o.Queue(ctx, d.Queue); err != nil {
-		return DrainView{}, err
-	}
-	if _, err := o.adjust(ctx, d.Queue, "drain: "+d.Reason, d.Reason, func(q *nixie.QueueSettings) error {
-		if q.Paused {
-			return pausedDrain(d.Queue, q.PausedNote)
-		}
-		if !q.Closed {
-			q.Closed, q.ClosedNote = true, o.note(d.Reason)
-		}
-		return nil
-	}); err != nil {
+	if err := o.CloseQueue(ctx, d.Queue, d.Reason); err != nil {
 		return DrainView{}, err
 	}
 	wait := d.Wait

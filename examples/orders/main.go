@@ -1,21 +1,27 @@
 // Command orders shows the dead letter channel: six orders go into a queue, and some of them fail.
 //
 //	go run ./examples/orders
+//	go run ./examples/orders -listen 127.0.0.1:8080
+//
+// With -listen it shows its office in a browser then, until it is interrupted.
 //
 // A malformed order becomes a dead letter with its raw bytes. The worker retries an order whose
 // depot is busy until it succeeds, and charges it once. An order whose depot is closed uses up its
 // attempts. A wrong order is not retried. Then the depot opens: the operator redrives its letter,
 // and discards the letters that cannot be fixed, so that the office is empty.
 //
-// The file handle.go has the business, this one the rest.
+// The file handle.go has the business, office.go what its operator does, ops.go the pages for
+// operators, and this one the rest.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -29,14 +35,18 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Stdout); err != nil {
+	listen := flag.String("listen", "", "address to show the office at, below /ops/, when all is done")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, *listen); err != nil {
 		fmt.Fprintln(os.Stderr, "orders:", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:gocritic // the signals end with the program
 	}
 }
 
 // run runs the whole example, in a store that it removes at the end.
-func run(ctx context.Context, out io.Writer) (err error) {
+func run(ctx context.Context, out io.Writer, listen string) (err error) {
 	folder, err := os.MkdirTemp("", "orders")
 	if err != nil {
 		return err
@@ -89,7 +99,10 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	fmt.Fprintf(out, "\nCharged: %s\n", shop.charges())
-	return nil
+	if listen == "" {
+		return nil
+	}
+	return serve(ctx, out, clerk, listen)
 }
 
 // produce puts the orders into the queue. The dedupe key makes repeating it
