@@ -50,7 +50,7 @@ const (
 // Names of the headers of a message that follows a settlement. Its receivers see them.
 const (
 	HeaderDedupeKey = "x-nixie-dedupe-key" // the same when the message is published again
-	HeaderType      = "x-nixie-type"
+	HeaderType      = "x-nixie-type"       // becomes the type of the message
 )
 
 // Ours reports whether we write headers of this name. Those that a record brings along are

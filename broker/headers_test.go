@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +67,17 @@ func TestBinaryHeadersPassUnchanged(t *testing.T) {
 	}
 	if len(got) != 6 || got[0] != (nixie.Header{Name: "plain", Value: "text"}) || got[3] != (nixie.Header{Name: "empty"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// The type of a message that follows a settlement is its type where it is received.
+func TestTypeIsKept(t *testing.T) {
+	for value, want := range map[string]string{"done": "done", "": "", "\x00": "", strings.Repeat("x", 1<<10): ""} {
+		i := item{record: &Record{Channel: "c", Headers: []RecordHeader{{HeaderType, []byte(value)}}}}
+		i.fill(&newDelivery{}, &Features{}, "", time.Now())
+		if got := i.delivery.Type; got != want {
+			t.Errorf("%q: type is %q, want %q", value, got, want)
+		}
 	}
 }
 

@@ -62,6 +62,9 @@ func (i *item) fill(to *newDelivery, f *Features, queue string, now time.Time) {
 	if len(r.Headers) > 0 {
 		m.Headers = inbound(r.Headers)
 		m.Redrives = headerCount(r.Headers, HeaderRedriveCount)
+		if kind := m.Header(HeaderType); kind != "" && nixie.CheckName("type", kind) == nil {
+			m.Type = kind
+		}
 		m.Generation = 1 + m.Redrives
 	}
 	if r.Value == nil { // not every store distinguishes nil from empty
