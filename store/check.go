@@ -156,18 +156,18 @@ func CheckSettlement(st *nixie.Settlement) error {
 	return nixie.CheckThen(st.Then)
 }
 
-// CheckSettlements refuses a call that is wrong as a whole.
-func CheckSettlements(settlements []nixie.Settlement) error {
-	size := 0
+// CheckSettlements refuses a call that is wrong as a whole. It returns the bytes of the bodies that
+// follow.
+func CheckSettlements(settlements []nixie.Settlement) (size int, err error) {
 	for i := range settlements {
 		for j := range settlements[i].Then {
 			size += len(settlements[i].Then[j].Body)
 		}
 	}
 	if err := checkBytes("messages that follow the settlements", size); err != nil {
-		return err
+		return size, err
 	}
-	return CheckCall(len(settlements))
+	return size, CheckCall(len(settlements))
 }
 
 // Check refuses a resolution without an actor, without a reason that its event needs, or with an

@@ -11,7 +11,7 @@ import (
 
 // Settle applies each settlement whole or not at all.
 func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
-	wrong := store.CheckSettlements(settlements)
+	_, wrong := store.CheckSettlements(settlements)
 	return s.each(ctx, len(settlements), func(i int, now time.Time) error {
 		if wrong != nil {
 			return wrong

@@ -15,7 +15,7 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 	if len(settlements) == 0 {
 		return errs
 	}
-	if err := store.CheckSettlements(settlements); err != nil {
+	if _, err := store.CheckSettlements(settlements); err != nil {
 		return all(errs, err)
 	}
 	done, err := s.completePlain(ctx, settlements)

@@ -106,17 +106,14 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 	if len(settlements) == 0 {
 		return errs
 	}
-	if err := store.CheckSettlements(settlements); err != nil {
+	size, err := store.CheckSettlements(settlements)
+	if err != nil {
 		return all(errs, err)
 	}
-	size := 0
 	for i := range settlements {
 		errs[i] = store.CheckSettlement(&settlements[i])
 		if f := settlements[i].Failure; f != nil {
 			size += len(f.Text) + len(f.Stack)
-		}
-		for j := range settlements[i].Then {
-			size += len(settlements[i].Then[j].Body)
 		}
 	}
 	plan, err := planCall(settlements, errs)
