@@ -19,6 +19,7 @@ import (
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 	"github.com/nixie-go/nixie/loop"
 	"github.com/nixie-go/nixie/store/memory"
+	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
@@ -106,6 +107,17 @@ func onEach(t *testing.T, test func(t *testing.T, play func(do func(*site)))) {
 				panic(panicked)
 			}
 		})
+	})
+}
+
+// onPostgres runs a test over mailboxes in a server, on a clock of the test.
+func onPostgres(t *testing.T, test func(t *testing.T, play func(do func(*site)))) {
+	t.Run("postgres", func(t *testing.T) {
+		own := testservers.OwnPostgres(t)
+		clock, advance := stopped()
+		st := must(postgres.Open(context.Background(), own.URL, postgres.Options{Clock: clock}))(t)
+		defer func() { _ = st.Close() }()
+		test(t, numbered(site{store: st, clock: clock, advance: advance}))
 	})
 }
 

@@ -40,6 +40,7 @@ func TestR47MailboxInvariants(t *testing.T) {
 		})
 	}
 	onEach(t, test)
+	onPostgres(t, test)
 	onRedis(t, test)
 }
 
