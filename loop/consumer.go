@@ -20,7 +20,7 @@ type ConsumerConfig[T any] struct {
 	// it out again after RetryAfter, and Discard drops it.
 	OnFailure  nixie.Verb
 	RetryAfter time.Duration // default [DefaultRetryAfter]
-	MaxLetters int           // Run ends after this many; default none
+	MaxLetters int           // Run ends after this many; default none. Worker has Until for other ends
 	Worker     worker.Config // without Source, Handler, Policy and Decider; default one handler at once, and a lease of 5 min
 }
 
@@ -35,8 +35,7 @@ const (
 type DeadLetterConsumer[T any] struct {
 	engine
 	c     ConsumerConfig[T]
-	begun atomic.Int64
-	end   context.CancelFunc
+	taken atomic.Int64
 }
 
 // NewConsumer checks a config and makes a consumer of it. Errors are [ErrInvalidParameter].
@@ -69,19 +68,11 @@ func NewConsumer[T any](c ConsumerConfig[T]) (*DeadLetterConsumer[T], error) {
 	return k, nil
 }
 
-// Run works until ctx ends, or MaxLetters are handled, and nothing is left in hand; see
-// [worker.Worker]. It may be called once.
-func (k *DeadLetterConsumer[T]) Run(ctx context.Context) error {
-	ctx, k.end = context.WithCancel(ctx)
-	defer k.end()
-	return k.engine.Run(ctx)
-}
-
 func (k *DeadLetterConsumer[T]) handle(ctx context.Context, d *nixie.Delivery) error {
 	if most := int64(k.c.MaxLetters); most > 0 {
-		n := k.begun.Add(1)
+		n := k.taken.Add(1)
 		if n >= most {
-			defer k.end()
+			defer k.stop()
 		}
 		if n > most {
 			return nixie.Verdict(nixie.Release, nil)

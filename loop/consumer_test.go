@@ -83,6 +83,72 @@ func TestConsumer(t *testing.T) {
 	}
 }
 
+// R52: a loop that is to end when it is idle ends without an error when only future items remain:
+// what was put off when it was sent, and what waits for a retry.
+func TestR52_LoopsEndWhenOnlyFutureItemsRemain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		idle := worker.Config{Concurrency: 1, Logger: quiet, Until: worker.Until{Idle: true}}
+		st := memory.New(memory.Options{})
+		requests := must(loop.In[request, result](st, "requests", loop.Config{}))(t)
+		dead := must(loop.In[deadOrder, struct{}](st, "orders-dlq", loop.Config{}))(t)
+		for _, text := range []string{"good", "fails"} {
+			must(requests.Send(ctx, request{Request: text}))(t)
+			must(dead.Send(ctx, deadOrder{Body: text}))(t)
+		}
+		must(requests.Send(ctx, request{Request: "later"}, nixie.Delay(time.Hour)))(t)
+		runs := 0
+		run := func(text string) error {
+			runs++
+			if text == "fails" {
+				return errOther
+			}
+			return nil
+		}
+		l := must(loop.NewMainLoop(loop.MainConfig[string, float64]{Requests: requests, Worker: idle,
+			Execute: func(_ context.Context, r request) (float64, error) { return 1, run(r.Request) }}))(t)
+		k := must(loop.NewConsumer(loop.ConsumerConfig[string]{Mailbox: dead, Worker: idle,
+			Handle: func(_ context.Context, l deadOrder) error { return run(l.Body) }}))(t)
+		begun := time.Now()
+		if err := errors.Join(l.Run(ctx), k.Run(ctx)); err != nil || time.Since(begun) > 5*time.Second {
+			t.Errorf("after %s: %v", time.Since(begun), err)
+		}
+		left := []int{must(requests.ApproximateCount(ctx))(t), must(dead.ApproximateCount(ctx))(t)}
+		if runs != 4 || left[0] != 2 || left[1] != 1 {
+			t.Errorf("%d runs, %v remain", runs, left)
+		}
+	})
+}
+
+// Shutdown ends a loop and waits for its handler. One that does not end in time is told.
+func TestShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := must(loop.In[deadOrder, struct{}](memory.New(memory.Options{}), "orders-dlq", loop.Config{}))(t)
+		must(box.Send(ctx, deadOrder{}))(t)
+		handled := false
+		c := loop.ConsumerConfig[string]{Mailbox: box, Worker: worker.Config{Logger: quiet},
+			Handle: func(context.Context, deadOrder) error { pass(20 * time.Second); handled = true; return nil }}
+		k := must(loop.NewConsumer(c))(t)
+		done := make(chan error, 1)
+		go func() { done <- k.Run(ctx) }()
+		pass(time.Second)
+		short, stop := context.WithTimeout(ctx, 5*time.Second)
+		defer stop()
+		if err := k.Shutdown(short); !errors.Is(err, context.DeadlineExceeded) || handled {
+			t.Errorf("while a handler runs: %v", err)
+		}
+		if err := errors.Join(k.Shutdown(ctx), <-done); err != nil || !handled {
+			t.Errorf("after it: %v", err)
+		}
+		if err := k.Run(ctx); !errors.Is(err, loop.ErrInvalidParameter) {
+			t.Errorf("a second run: %v", err)
+		}
+		early := must(loop.NewConsumer(c))(t)
+		if err := errors.Join(early.Shutdown(ctx), early.Run(ctx)); err != nil {
+			t.Errorf("before it runs: %v", err)
+		}
+	})
+}
+
 // A notice whose consumers vanish again and again stays, too.
 func TestConsumerThatVanishes(t *testing.T) {
 	box := must(loop.In[deadOrder, struct{}](memory.New(memory.Options{}), "orders-dlq", loop.Config{}))(t)

@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -15,6 +16,11 @@ type engine struct {
 	config  worker.Config
 	worker  *worker.Worker
 	joined  bool
+
+	stopping context.Context // of Run
+	stop     context.CancelFunc
+	begun    *atomic.Bool
+	over     chan struct{} // closed when Run has ended
 }
 
 func newEngine(mailbox string, c worker.Config) (engine, error) {
@@ -22,7 +28,9 @@ func newEngine(mailbox string, c worker.Config) (engine, error) {
 		return engine{}, invalid("worker of the loop on %s has a beat or a renewal: a group sets them", mailbox)
 	}
 	w, err := worker.New(c)
-	return engine{mailbox: mailbox, config: c, worker: w}, explain(err)
+	e := engine{mailbox: mailbox, config: c, worker: w, begun: &atomic.Bool{}, over: make(chan struct{})}
+	e.stopping, e.stop = context.WithCancel(context.Background()) //nolint:gosec // the end of Run calls it
+	return e, explain(err)
 }
 
 // Name returns the name of the mailbox.
@@ -54,5 +62,33 @@ func (e *engine) join(c *GroupConfig, p *pulse) (err error) {
 	return explain(err)
 }
 
-// Run works until ctx ends and nothing is left in hand; see [worker.Worker]. It may be called once.
-func (e *engine) Run(ctx context.Context) error { return e.worker.Run(ctx) }
+// Run works until ctx ends, or Shutdown is called, or Until of its worker says so, and nothing is
+// left in hand; see [worker.Worker]. It may be called once.
+func (e *engine) Run(ctx context.Context) error {
+	if e.begun.Swap(true) {
+		return fail(ErrInvalidParameter, nixie.CodeConflict, "loop on %s has been run already: make a new one", e.mailbox)
+	}
+	defer close(e.over)
+	defer e.stop()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(e.stopping, end)()
+	return e.worker.Run(ctx)
+}
+
+// Shutdown ends Run and waits until it has ended. Handlers may go on for the Drain of the worker,
+// 30 s by default. When ctx ends before, the error has that in its chain. A loop that does not run
+// yet ends as soon as it does.
+func (e *engine) Shutdown(ctx context.Context) error {
+	e.stop()
+	if !e.begun.Load() {
+		return nil
+	}
+	select {
+	case <-e.over:
+		return nil
+	case <-ctx.Done():
+		return nixie.Errorf(nixie.CodeUnavailable, "loop on %s has not ended, because a handler runs: wait longer, or call Abort: %w",
+			e.mailbox, ctx.Err())
+	}
+}

@@ -80,9 +80,6 @@ func NewMainLoop[Req, Res any](c MainConfig[Req, Res]) (*MainLoop[Req, Res], err
 // maxExtensions limits how often an attempt may ask for more visibility; see the profile wink.
 const maxExtensions = 10
 
-// Run works until ctx ends and nothing is left in hand; see [worker.Worker]. It may be called once.
-func (l *MainLoop[Req, Res]) Run(ctx context.Context) error { return l.engine.Run(ctx) }
-
 // Execute executes a request at once, without a mailbox and without another attempt.
 func (l *MainLoop[Req, Res]) Execute(ctx context.Context, req Request[Req]) Result[Res] {
 	run := RunContext{RunID: l.ids.New(l.clock()), RequestID: req.RequestID, Attempt: 1, WorkerID: l.name}

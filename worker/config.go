@@ -43,6 +43,9 @@ type Config struct {
 	// is well. It must not block, or call the worker. Default none.
 	Beat func()
 
+	// Until ends Run by itself. The zero value does not.
+	Until Until
+
 	// Breaker configures circuit breakers: one for each message type and reason of failure.
 	// While one is open the worker runs nothing of that type and uses no attempt; see
 	// docs/policy.md. The zero value is none. A Desk has none.
@@ -150,6 +153,24 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.check()
 }
 
+// Until ends [Worker.Run] when one of its fields says so, nothing is in hand, and the source
+// answers.
+type Until struct {
+	// Idle ends it when the source has nothing that can run now. What is put off, or waits for a
+	// retry, stays.
+	Idle bool
+
+	// Receives ends it when the worker has asked the source this many times, and has handled what
+	// it got. It waits for up to [Worker.Wait] each time. Default no limit.
+	Receives int
+}
+
+// holds reports whether Run is to end, after a number of answers of the source. The newest one had
+// nothing, and nothing is in hand, or not.
+func (u *Until) holds(receives int, nothing bool) bool {
+	return u.Idle && nothing || u.Receives > 0 && receives >= u.Receives
+}
+
 func (c *Config) nameIt() {
 	if c.Node == "" {
 		if host, err := os.Hostname(); err == nil {
@@ -186,6 +207,8 @@ func (c *Config) check() error {
 			c.Renewal.Every, c.Renewal.For/renewParts)
 	case c.ProgressLog != nil && !c.SettleEach:
 		return nixie.Errorf(nixie.CodeInvalid, "recorder is set and SettleEach is not: set both or none")
+	case c.Until.Receives < 0:
+		return nixie.Errorf(nixie.CodeInvalid, "receives are %d: give a positive number, or 0 for no limit", c.Until.Receives)
 	case c.Timeout < 0 && c.Timeout != -1:
 		return nixie.Errorf(nixie.CodeInvalid, "timeout is %s: give a positive one, 0 or −1 for none", c.Timeout)
 	case c.Drain < 0 && c.Drain != -1:

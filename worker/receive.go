@@ -13,7 +13,7 @@ import (
 func (w *Worker) receiveLoop(ctx context.Context) {
 	stopWaiting := context.AfterFunc(ctx, w.notifyChange)
 	defer stopWaiting()
-	pause, connected := firstPause, connection{c: &w.c}
+	pause, connected, receives := firstPause, connection{c: &w.c}, 0
 	for {
 		want := w.want(ctx)
 		if ctx.Err() != nil {
@@ -24,6 +24,7 @@ func (w *Worker) receiveLoop(ctx context.Context) {
 		if err == nil {
 			w.c.events.over(receiving)
 			connected.is(true)
+			receives++
 		}
 		if len(got) > 0 {
 			w.take(ctx, got, asked)
@@ -39,12 +40,32 @@ func (w *Worker) receiveLoop(ctx context.Context) {
 			connected.is(false)
 			sleep(ctx, pause)
 			pause = min(2*pause, maxPause)
+		case w.c.Until.holds(receives, len(got) == 0 && !want.NoSuspects): // which is set while something is in hand
+			w.endWhenEmpty(ctx)
+			return
 		case len(got) == 0:
 			pause = firstPause
 			sleep(ctx, idleGap-(w.since(w.c.Clock())-asked))
 		default:
 			pause = firstPause
 		}
+	}
+}
+
+// endWhenEmpty ends Run when nothing is in hand.
+func (w *Worker) endWhenEmpty(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.inHand > 0 && ctx.Err() == nil {
+		w.beat()
+		w.awaitChange(0)
+	}
+	w.endRun(nil)
+}
+
+func (w *Worker) beat() {
+	if w.c.Beat != nil {
+		w.c.Beat()
 	}
 }
 
@@ -67,9 +88,7 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		if w.c.Beat != nil {
-			w.c.Beat()
-		}
+		w.beat()
 		limit := w.prefetch.limit()
 		allowed, wait := w.breakers.room(w.c.Clock())
 		if allowed >= 0 {

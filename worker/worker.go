@@ -116,7 +116,8 @@ func New(c Config) (*Worker, error) {
 	return w, nil
 }
 
-// Run works until ctx ends and nothing is left in hand. When ctx ends, it
+// Run works until ctx ends, or Until of its config says so, and nothing is left in hand. When ctx
+// ends, it
 //
 //  1. stops receiving,
 //  2. releases deliveries that have not started,
