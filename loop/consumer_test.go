@@ -173,6 +173,9 @@ func TestBadConsumers(t *testing.T) {
 		"after a day":    {Mailbox: box, Handle: handle, RetryAfter: 24 * time.Hour},
 		"letters -1":     {Mailbox: box, Handle: handle, MaxLetters: -1},
 		"lease 1":        {Mailbox: box, Handle: handle, Worker: worker.Config{Lease: 1}},
+		"concurrency -1": {Mailbox: box, Handle: handle, Worker: worker.Config{Concurrency: -1}},
+		"receives -1":    {Mailbox: box, Handle: handle, Worker: worker.Config{Until: worker.Until{Receives: -1}}},
+		"grace -2":       {Mailbox: box, Handle: handle, Worker: worker.Config{Drain: -2}},
 	} {
 		if _, err := loop.NewConsumer(c); !errors.Is(err, loop.ErrInvalidParameter) {
 			t.Errorf("%s: %v, want an invalid parameter", name, err)

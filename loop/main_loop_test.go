@@ -344,6 +344,8 @@ func TestBadMainLoops(t *testing.T) {
 		},
 		"empty route":    func(c *loop.MainConfig[string, float64]) { c.DLQ.Routes = []loop.Route{{Mailbox: "a"}} },
 		"concurrency -1": func(c *loop.MainConfig[string, float64]) { c.Worker.Concurrency = -1 },
+		"lease 1":        func(c *loop.MainConfig[string, float64]) { c.Worker.Lease = 1 },
+		"receives -1":    func(c *loop.MainConfig[string, float64]) { c.Worker.Until.Receives = -1 },
 	} {
 		c := good
 		spoil(&c)

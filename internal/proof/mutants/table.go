@@ -455,6 +455,20 @@ var table = []mutant{
 	}
 	now := g.c.Clock()
 `}}},
+	{number: 105, name: "what follows is enqueued after the transaction", breaks: "a power failure loses an answer",
+		tests: finder{"loop", "^TestKillTable$/^sqlite$"},
+		edits: []edit{{"store/sqlite/settle.go", "	for i := range follows {\n\t\tif _, err := t.enqueue(",
+			"	for i := range follows[:0] {\n\t\tif _, err := t.enqueue("},
+			{"store/sqlite/settle.go", "	s.owner.progress.settled(settlements, errs)\n", `	for i := range settlements {
+		if errs[i] == nil && len(settlements[i].Then) > 0 {
+			_, _ = s.Enqueue(ctx, settlements[i].Follows()...)
+		}
+	}
+	s.owner.progress.settled(settlements, errs)
+`}}},
+	{number: 106, name: "Redis forgets the keys of answers", breaks: "a request is answered twice after a crash",
+		tests: finder{"broker/redis", "^TestOnce$"},
+		edits: []edit{{"broker/redis/mailbox.lua", "key ~= '' and redis.call('ZSCORE', seen, key)", "false"}}},
 	{number: 107, name: "a way of notices is looked at for one step", breaks: "notices of deaths go round for ever",
 		tests: finder{"store/memory", "^TestStore$/Notice"},
 		edits: []edit{{"store/lifecycle/notice.go", "len(way) <= len(others)+1; at", "len(way) <= 1; at"}}},
