@@ -12,7 +12,7 @@ import (
 // so two looks at them make a rate.
 const (
 	flowEvery  = 10 * time.Second // at least, between two looks that are kept
-	flowLooks  = 31               // that are kept: five minutes
+	flowLooks  = 7                // that are kept: one minute
 	flowQueues = 1_000            // queues that are measured
 )
 

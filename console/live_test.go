@@ -75,13 +75,14 @@ func TestManyWhoWatchAskTheStoreOnce(t *testing.T) {
 	_, version := w.look("/", "none")
 	w.die(2)
 	w.now.Add(int64(3 * time.Second))
-	queues, counts := w.store.queues.Load(), w.store.counts.Load()
+	counts := w.store.counts.Load()
 	w.page(http.StatusOK, "/")
 	alone := w.store.counts.Load() - counts // what one page costs
 	if alone == 0 {
 		t.Fatal("a page asks for no counts")
 	}
-	queues, counts = w.store.queues.Load(), w.store.counts.Load()
+	counts = w.store.counts.Load()
+	queues := w.store.queues.Load()
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {

@@ -53,6 +53,7 @@ function tell(trouble) {
   const n = newer ? changes(newer) : 0;
   sign.textContent = trouble ?? (n > 0 ? `${n} ${n === 1 ? "change" : "changes"}, l loads them` : paused ? "Paused, p goes on" : "Live, p pauses");
   sign.classList.toggle("news", n > 0);
+  sign.classList.toggle("quiet", n === 0 && !paused && !trouble);
 }
 
 async function ask() {
