@@ -26,6 +26,13 @@ type Renewer interface {
 	Renew(ctx context.Context, lease time.Duration) error
 }
 
+// Listener is an optional ability of a source: it hears of work, so that it need not be asked often.
+type Listener interface {
+	// Patience returns how long a worker may wait for work in one receive; 0 leaves it to the
+	// worker.
+	Patience() time.Duration
+}
+
 // PolicyKeeper is an optional ability of a source: it knows the policies that are stored with its
 // queues, for workers that have no policy of their own.
 type PolicyKeeper interface {

@@ -86,6 +86,18 @@ func (s *Source) pause(ctx context.Context, want nixie.Want, end <-chan time.Tim
 	return got, err
 }
 
+// Patience implements [lease.Listener]. Many workers that wait for a store with Watch must not wake
+// all the time for nothing.
+func (s *Source) Patience() time.Duration {
+	if s.store.Watch == nil {
+		return 0
+	}
+	return watchedWait
+}
+
+// watchedWait is the longest wait of a worker for a store with Watch.
+const watchedWait = 10 * time.Second
+
 // Extend renews leases.
 func (s *Source) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Duration) []error {
 	return s.queue.Extend(ctx, ds, lease)

@@ -98,7 +98,7 @@ const (
 	stuckAfter      = 5 * time.Second        // Run waits this long for handlers that ignore the end of their context
 	settleGrace     = 30 * time.Second       // the settler repeats outcomes this long after the last handler has returned
 	callLimit       = 30 * time.Second       // longest call of the source, in addition to its waiting for work
-	pollWait        = time.Second            // longest wait of one receive for work
+	pollWait        = time.Second            // longest wait of one receive for work, unless the source is a lease.Listener
 	idleGap         = 10 * time.Millisecond  // between two receives, if the source has nothing and does not wait
 	firstPause      = 100 * time.Millisecond // after a call that failed; doubled each time,
 	maxPause        = 5 * time.Second        // up to this

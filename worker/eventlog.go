@@ -123,6 +123,13 @@ func (j *eventLog) over(in condition) {
 	}
 }
 
+// any reports whether a condition lasts.
+func (j *eventLog) any() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.states) > 0
+}
+
 // endQuiet ends the conditions that had no event for quietTime, except those of calls.
 func (j *eventLog) endQuiet(now time.Time) {
 	j.mu.Lock()

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -116,7 +117,13 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 
 // Wait returns the longest time for which a receive waits for work. A receive waits only for a
 // small part of the lease that it brings.
-func (w *Worker) Wait() time.Duration { return min(pollWait, w.c.Lease/pauseParts) }
+func (w *Worker) Wait() time.Duration {
+	wait := pollWait
+	if s, ok := w.c.Source.(lease.Listener); ok {
+		wait = cmp.Or(s.Patience(), pollWait)
+	}
+	return min(wait, w.c.Lease/pauseParts)
+}
 
 // awaitChange waits for a change of the deliveries in hand, at most for the time that the breakers
 // gave; 0 is for ever. With Beat it ends after Wait too. The caller holds the worker's mutex.
@@ -193,7 +200,9 @@ func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Dur
 	now := w.c.Clock()
 	b := newBatch(w, got, w.prefetch.chunkSize(len(got)), now, asked+w.c.Lease)
 	judged := w.judge(b, now)
-	if !w.add(b) {
+	added := w.add(b)
+	w.wakeWatchdog()
+	if !added {
 		w.c.trouble(unexpected, nixie.Errorf(nixie.CodeConflict,
 			"source returned %d deliveries after the worker had ended: they come again when their leases end", len(got)))
 		return

@@ -178,21 +178,50 @@ func (w *Worker) lost(r *run) {
 }
 
 // watch ends the contexts of handlers whose deadline or lease is over. A handler that waits for its
-// context to end has a timer of its own, which is exact.
+// context to end has a timer of its own, which is exact. While nothing is in hand it rests: many
+// workers that wait must cost nothing.
 func (w *Worker) watch(ctx context.Context) {
 	shortest := w.c.Lease
 	if w.c.Timeout > 0 {
 		shortest = min(shortest, w.c.Timeout)
 	}
-	tick := time.NewTicker(min(max(shortest/watchParts, watchLeast), watchMost))
+	every := min(max(shortest/watchParts, watchLeast), watchMost)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
+		w.resting.Store(true)
+		if w.idle() {
+			tick.Reset(quietTime)
+			select {
+			case <-ctx.Done():
+				return
+			case <-w.busy:
+			case <-tick.C:
+			}
+			tick.Reset(every)
+		}
+		w.resting.Store(false)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 			w.watchOnce(w.c.Clock())
 		}
+	}
+}
+
+// idle reports whether the watchdog has nothing to do: no handler may run, and no condition may
+// end.
+func (w *Worker) idle() bool { return w.InHand() == 0 && !w.c.events.any() }
+
+// wakeWatchdog ends the rest of the watchdog, because there is something in hand.
+func (w *Worker) wakeWatchdog() {
+	if !w.resting.Load() {
+		return
+	}
+	select {
+	case w.busy <- struct{}{}:
+	default:
 	}
 }
 

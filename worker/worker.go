@@ -33,6 +33,8 @@ type Worker struct {
 	stop          chan struct{} // closed by Abort
 	wake          chan struct{} // a shard is no longer empty
 	urgent        chan struct{} // a goroutine waits for the settler
+	busy          chan struct{} // there is something in hand for the watchdog, which is
+	resting       atomic.Bool
 	ran           atomic.Bool
 	abort         sync.Once
 	prefetch      prefetcher
@@ -96,6 +98,7 @@ func New(c Config) (*Worker, error) {
 		stop:     make(chan struct{}),
 		wake:     make(chan struct{}, 1),
 		urgent:   make(chan struct{}, 1),
+		busy:     make(chan struct{}, 1),
 		slots:    make([]slot, c.Concurrency),
 		shards:   make([]shard, min(c.Concurrency, runtime.GOMAXPROCS(0))),
 		prefetch: prefetcher{workers: c.Concurrency, lease: c.Lease, most: c.Prefetch},

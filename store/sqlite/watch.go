@@ -11,9 +11,8 @@ const (
 	// pollEvery is the pause between two polls. A poll asks whether a process has committed: it
 	// reads a number in memory that all processes share.
 	pollEvery = 50 * time.Millisecond
-	// After readEvery polls the watch reads the queues even without a commit, because a process
-	// that died commits nothing.
-	readEvery = 20
+	// After lookEvery polls the watch looks for processes that died, which commit nothing.
+	lookEvery = 20
 )
 
 // watching is the state of the watch. Only the watch uses it.
@@ -21,11 +20,25 @@ type watching struct {
 	conn    *conn // its data version counts commits of other connections; nil before the first poll
 	version int64 // data version when the queues were read last
 	next    int64 // when the next message or lease is due, 0 is never
-	polls   int   // since the queues were read last
+	polls   int   // since the queues were read last, or processes looked at
+
+	queues map[string]bool // that were read last
+	found  bool            // work, which may still be there
 }
 
-// findWork reads the queues if a process has committed or a message may be due. It takes no
-// interrupt, which would cost more than a poll.
+// knows reports whether all queues were read last.
+func (w *watching) knows(queues []string) bool {
+	for _, queue := range queues {
+		if !w.queues[queue] {
+			return false
+		}
+	}
+	return true
+}
+
+// findWork reads the queues if a process has committed or a message may be due. Many queues that
+// nothing happens to cost no more than one. It takes no interrupt, which would cost more than a
+// poll.
 func (s *Store) findWork(ctx context.Context, queues []string) (sight store.Found, err error) {
 	if err := s.enter(ctx); err != nil {
 		return sight, err
@@ -43,11 +56,26 @@ func (s *Store) findWork(ctx context.Context, queues []string) (sight store.Foun
 	if err != nil {
 		return sight, err
 	}
-	if w.polls++; version != w.version || w.polls > readEvery || isOver(w.next, s.now()) {
+	w.polls++
+	look := w.polls > lookEvery
+	switch {
+	case version != w.version || isOver(w.next, s.now()) || !w.knows(queues) || look && w.found:
 		if sight.Ready, w.next, err = s.readQueues(*w.conn, queues); err != nil {
 			return sight, err
 		}
-		w.version, w.polls = version, 0
+		w.version, w.polls, w.found = version, 0, len(sight.Ready) > 0
+		w.queues = make(map[string]bool, len(queues))
+		for _, queue := range queues {
+			w.queues[queue] = true
+		}
+	case look:
+		others, err := s.otherOwners(*w.conn)
+		if err != nil {
+			return sight, err
+		}
+		if w.polls = 0; len(s.deadOf(others)) > 0 {
+			sight.Ready, w.found = queues, true // the first claim ends the leases
+		}
 	}
 	sight.Next = pollEvery
 	if w.next != 0 {

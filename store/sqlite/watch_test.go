@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// TestWatchReadsQueuesWhenSomethingChanged shows at which polls the watch reads the queues: when
-// a process has committed, when a message is due, and now and then.
+// TestWatchReadsQueuesWhenSomethingChanged shows at which polls the watch reads more than a number:
+// when a process has committed, when a message is due or a queue is new to it, and now and then.
 func TestWatchReadsQueuesWhenSomethingChanged(t *testing.T) {
 	path := storePath(t)
 	clock := storetest.NewClock()
@@ -27,7 +27,7 @@ func TestWatchReadsQueuesWhenSomethingChanged(t *testing.T) {
 	for range 20 {
 		pollEvery(false, "nothing happened")
 	}
-	pollEvery(true, "a second is over")
+	pollEvery(true, "a second is over, and processes may have died")
 	_, err := other.Enqueue(t.Context(), nixie.Message{Queue: "q", Delay: time.Hour})
 	must(t, err)
 	pollEvery(true, "another process has committed")
@@ -38,5 +38,15 @@ func TestWatchReadsQueuesWhenSomethingChanged(t *testing.T) {
 	pollEvery(false, "and nothing since")
 	clock.Advance(31 * time.Minute)
 	pollEvery(true, "something is due")
-	pollEvery(false, "and nothing more is")
+	for range 3 { // a claim may not have taken it
+		for range 20 {
+			pollEvery(false, "and nothing more is")
+		}
+		pollEvery(true, "it is still there after a second")
+	}
+	read, err := s.Poll(t.Context(), "q", "r")
+	must(t, err)
+	if !read {
+		t.Error("it did not read a queue that was new to it")
+	}
 }

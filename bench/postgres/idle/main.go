@@ -1,6 +1,7 @@
 // Command idle measures the cost of workers that wait for messages, for 1, 10 and 100 queues. It
 // counts statements and transaction IDs of a PostgreSQL server that it starts, and the processor
-// time of the server and of this process. It also measures the processor time with SQLite.
+// time of the server and of this process. It also measures the processor time with SQLite, and a
+// group of 100 loops, which has targets.
 package main
 
 import (
@@ -33,6 +34,7 @@ type options struct {
 	folder         string
 	queues         []int
 	settle, length time.Duration
+	reportOnly     bool
 }
 
 func main() {
@@ -41,6 +43,7 @@ func main() {
 	flag.DurationVar(&o.settle, "settle", 45*time.Second,
 		"how long workers wait before the measurement; their heartbeats become rare after 30 s to 40 s")
 	flag.DurationVar(&o.length, "time", 20*time.Second, "how long is measured")
+	flag.BoolVar(&o.reportOnly, "report", false, "exit with 0 also when a target is short")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o, os.Stdout)
@@ -72,51 +75,94 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		}
 		fmt.Fprintf(table, "PostgreSQL\t%d\t%.1f\t%.2f\t%.2f\t%.2f\t\n", n, c.statements, c.ids, c.client, c.server)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return o.groups(ctx, out)
+}
+
+var errShort = errors.New("a target is short")
+
+// groups measures groups of loops with both stores, and prints their targets.
+func (o *options) groups(ctx context.Context, out io.Writer) error {
+	short := false
+	measure := func(on string) func(store.Store) error {
+		return func(st store.Store) error {
+			targets, err := o.inGroup(ctx, st)
+			for _, t := range targets {
+				short = !t.print(out, on) || short
+			}
+			return err
+		}
+	}
+	if err := o.withFile(measure("sqlite")); err != nil {
+		return err
+	}
+	if err := o.withServer(ctx, func(st store.Store, _ *pgx.Conn) error { return measure("postgres")(st) }); err != nil {
+		return err
+	}
+	if short && !o.reportOnly {
+		return errShort
+	}
+	return nil
 }
 
 // inFile measures workers of a store in a file.
 func (o *options) inFile(ctx context.Context, n int) (c cost, err error) {
+	err = o.withFile(func(st store.Store) error {
+		return waiting(ctx, st, n, func() (err error) {
+			c, err = o.watch(ctx, 0, nil)
+			return err
+		})
+	})
+	return c, err
+}
+
+// withFile opens a store in a file for do.
+func (o *options) withFile(do func(store.Store) error) (err error) {
 	folder, err := os.MkdirTemp(o.folder, "nixie-idle-")
 	if err != nil {
-		return c, err
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	st, err := sqlite.Open(filepath.Join(folder, "nixie.db"), sqlite.Options{})
 	if err != nil {
-		return c, err
-	}
-	err = waiting(ctx, st, n, func() (err error) {
-		c, err = o.watch(ctx, 0, nil)
 		return err
-	})
-	return c, errors.Join(err, st.Close())
+	}
+	return errors.Join(do(st), st.Close())
 }
 
-// onServer measures workers of a store on a server of its own.
+// onServer measures workers of a store on a server.
 func (o *options) onServer(ctx context.Context, n int) (c cost, err error) {
+	err = o.withServer(ctx, func(st store.Store, admin *pgx.Conn) error {
+		if _, err := admin.Exec(ctx, "create extension pg_stat_statements"); err != nil {
+			return err
+		}
+		return waiting(ctx, st, n, func() (err error) {
+			c, err = o.watch(ctx, contest.ParentOf(admin.PgConn().PID()), admin)
+			return err
+		})
+	})
+	return c, err
+}
+
+// withServer opens a store for do, on a server of its own.
+func (o *options) withServer(ctx context.Context, do func(store.Store, *pgx.Conn) error) (err error) {
 	own, err := testservers.MakePostgres(ctx, o.folder, "shared_preload_libraries=pg_stat_statements")
 	if err != nil {
-		return c, err
+		return err
 	}
 	defer func() { err = errors.Join(err, own.Stop()) }()
 	admin, err := pgx.Connect(ctx, own.URL)
 	if err != nil {
-		return c, err
+		return err
 	}
 	defer func() { err = errors.Join(err, admin.Close(context.WithoutCancel(ctx))) }()
-	if _, err := admin.Exec(ctx, "create extension pg_stat_statements"); err != nil {
-		return c, err
-	}
 	st, err := postgres.Open(ctx, own.URL, postgres.Options{})
 	if err != nil {
-		return c, err
-	}
-	err = waiting(ctx, st, n, func() (err error) {
-		c, err = o.watch(ctx, contest.ParentOf(admin.PgConn().PID()), admin)
 		return err
-	})
-	return c, errors.Join(err, st.Close())
+	}
+	return errors.Join(do(st, admin), st.Close())
 }
 
 // waiting runs a worker for each of n queues until do returns. Each has had a message.

@@ -45,7 +45,7 @@ var specials = []special{
 	{path: "mapreduce/worktree", slow: "starts git some thousand times"},
 	{path: "broker/redis", slow: "needs a server"},
 	{path: "broker/redis/foreign", slow: "needs a server"},
-	{path: "loop", race: "R48|R49|Main|Consumer|Eval|Wait|Purge", why: "the model has one goroutine"},
+	{path: "loop", race: "R48|R49|R50|Main|Consumer|Eval|Group|Health|Extensions|Wait|Purge", why: "the model has one goroutine"},
 	{path: "internal/letterfile", race: unraced, why: "reads and writes files in one goroutine"},
 	{path: "internal/app", race: unraced, why: "measures the processor time of a look at a store"},
 	{path: "internal/proof/arch", race: unraced, why: "reads files in one goroutine"},
