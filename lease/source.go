@@ -26,7 +26,7 @@ type Renewer interface {
 	Renew(ctx context.Context, lease time.Duration) error
 }
 
-// Listener is an optional ability of a source: it hears of work, so that it need not be asked often.
+// Listener is an optional ability of a source: it hears of work, and need not be asked often.
 type Listener interface {
 	// Patience returns how long a worker may wait for work in one receive; 0 leaves it to the
 	// worker.
