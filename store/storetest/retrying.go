@@ -192,7 +192,7 @@ func onTheirWay(b *fixture) {
 	one, two := int64(1), int64(2)
 	queued, leased := []nixie.State{nixie.Queued}, []nixie.State{nixie.Leased}
 	for _, f := range []nixie.Filter{
-		{States: queued, Attempts: nixie.Range{Min: &two}}, {States: leased},
+		{States: queued, Attempts: nixie.Range{Min: &one}}, {States: queued, Attempts: nixie.Range{Min: &two}}, {States: leased},
 		{States: append(queued, leased...), Crashes: nixie.Range{Min: &one}},
 		{States: append(queued, leased...), Attempts: nixie.Range{Min: &one}},
 		{States: queued, Due: nixie.Times{After: b.clock.Now().Add(20 * time.Minute)}},
