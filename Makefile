@@ -17,7 +17,7 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-redis bench-idle bench-map screenshots bench-check microbench fuzz cover ci clean
+.PHONY: help build test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-redis bench-idle bench-map bench-console screenshots bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ bench-idle: ## what workers that wait cost, on SQLite and on a PostgreSQL server
 
 bench-map: ## what an item of nixie map costs, and what git in a shell loop does
 	cd bench && $(GO) run ./worktree $(BENCHFLAGS)
+
+bench-console: ## what pages of the console cost over 1,000,000 letters, and the console in the binary
+	cd bench && $(GO) run ./console $(BENCHFLAGS)
 
 screenshots: ## keep a picture of every page of the console, and of a redrive step by step, in bin/screenshots
 	@mkdir -p bin/screenshots

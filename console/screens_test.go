@@ -34,11 +34,7 @@ func TestScreens(t *testing.T) {
 		tab := b.Open(server.URL, look)
 		for i, path := range pages {
 			tab.Go(path, 0)
-			kind, _, _ := strings.Cut(strings.Trim(path, "/")+"/", "/")
-			kind, _, _ = strings.Cut(kind, "?")
-			if kind == "" {
-				kind = "office"
-			}
+			kind, _, _ := strings.Cut(browser.Kind(path), "/")
 			scheme := "light"
 			if look.Dark {
 				scheme = "dark"
