@@ -17,8 +17,10 @@ import (
 	"github.com/chromedp/cdproto/audits"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
 	"github.com/nixie-go/nixie/internal/proof/testservers"
@@ -224,10 +226,11 @@ func (t *Tab) Wait(expression string) {
 
 // Text is an expression of the first element that a selector names and that has a text.
 func Text(selector, text string) string {
-	return fmt.Sprintf("[...document.querySelectorAll(%s)].find((e) => e.innerText.includes(%s))", quote(selector), quote(text))
+	return fmt.Sprintf("[...document.querySelectorAll(%s)].find((e) => e.innerText.includes(%s))", Quote(selector), Quote(text))
 }
 
-func quote(s string) string {
+// Quote returns a text as an expression.
+func Quote(s string) string {
 	quoted, _ := json.Marshal(s) // a text always has one
 	return string(quoted)
 }
@@ -279,6 +282,12 @@ func (t *Tab) Picture() []byte {
 		CaptureBeyondViewport: &whole, Clip: &page.Viewport{Width: size[0], Height: min(size[1], maxPicture), Scale: 1},
 	})
 	return data.Data
+}
+
+// Heap returns the bytes of the objects of the page, once garbage is collected.
+func (t *Tab) Heap() float64 {
+	call(t, heapprofiler.CollectGarbage, cdp.Empty{})
+	return call(t, runtime.GetHeapUsage, cdp.Empty{}).UsedSize
 }
 
 // maxPicture limits the height of a picture.

@@ -45,6 +45,7 @@ func List() []Proof {
 		{"kafka-kills", "broker/kafka", "TestKilledAtAnyMoment", "kills", 3, 3, 500},
 		{"kafka-redriver-kills", "broker/kafka", "TestRedriverKilledAtAnyMoment", "kills", 4, 8, 400},
 		{"console-hostile", "console", "TestHostileRun", "pages", 100, 400, 4000},
+		{"console-live", "console", "TestWatchedPageStaysStill", "seconds", 4, 30, 30},
 		{"redis-kills", "broker/redis", "TestKills", "kills", 30, 60, 3000},
 		{"kafka-broker-kills", "broker/kafka", "TestBrokerKilled", "kills of the broker", 1, 1, 30},
 		{"kafka-show", "broker/kafka", "TestShow1_ConsumersAreKilled", "records", 3000, 3000, 100_000},
