@@ -107,7 +107,8 @@ func (j *job) letter(i int, now time.Time) nixie.Letter {
 	last.Attempt, last.StartedAt, last.FailedAt, last.Decision, last.NextAt = 2, died, died, nixie.Bury, time.Time{}
 	return nixie.Letter{
 		Message: nixie.Message{
-			Queue: queue(group), Type: "ship", Key: fmt.Sprintf("order-%d", i), Body: fmt.Appendf(nil, `{"order": %d, "step": %d}`, i, group),
+			Queue: queue(group), Type: "ship", Key: fmt.Sprintf("order-%d", i),
+			Body:       fmt.Appendf(nil, `{"order": %d, "step": %d}`, i, group),
 			Headers:    []nixie.Header{{Name: "tenant", Value: "north"}},
 			EnqueuedAt: died.Add(-3 * time.Minute), FirstReceivedAt: f.StartedAt, Attempts: 2, Deliveries: 2, Generation: 1,
 		},

@@ -35,7 +35,7 @@ const (
 	watchers     = 10
 )
 
-// sample is what was measured of a page.
+// sample has the measurements of a page.
 type sample struct {
 	path         string
 	median, tail float64 // ms
@@ -60,7 +60,8 @@ func (j *job) measure(ctx context.Context, kind string, st store.Store) error {
 	print(samples)
 	add := func(name, unit string, most float64, of func(sample) float64) {
 		worst := slices.MaxFunc(samples, func(a, b sample) int { return int(1000 * (of(a) - of(b))) })
-		j.targets = append(j.targets, target{"console-" + kind + "-" + name, of(worst), most, unit, "the slowest is " + browser.Kind(worst.path)})
+		about := "the slowest is " + browser.Kind(worst.path)
+		j.targets = append(j.targets, target{"console-" + kind + "-" + name, of(worst), most, unit, about})
 	}
 	add("median", "ms", mostMedian, func(s sample) float64 { return s.median })
 	add("p99", "ms", mostTail, func(s sample) float64 { return s.tail })

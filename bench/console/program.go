@@ -64,8 +64,8 @@ func build(ctx context.Context, source, to string, flags ...string) (int64, erro
 	return info.Size(), nil
 }
 
-// without writes an overlay in which package console has its types and a handler that shows nothing,
-// and returns its file.
+// without writes an overlay in which package console has its types and a handler that shows
+// nothing, and returns its file.
 func (j *job) without(source string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(source, "console", "*.go"))
 	if err != nil {
@@ -110,8 +110,8 @@ func stubOf(file string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// idle measures the memory of nixie serve over the file with all letters, some time after somebody
-// looked at its first page.
+// idle measures the memory of nixie serve over the file with all letters, some time after its first
+// page was asked for.
 func (j *job) idle(ctx context.Context) error {
 	if _, err := os.Stat(j.file()); err != nil {
 		return nil // SQLite was not measured
@@ -139,7 +139,7 @@ func (j *job) idle(ctx context.Context) error {
 		}
 		<-tick.C
 	}
-	time.Sleep(15 * time.Second) // it is idle now
+	<-time.After(15 * time.Second) // then it is idle
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 	if err != nil {
 		return err
