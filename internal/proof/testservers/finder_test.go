@@ -49,8 +49,6 @@ func TestFind(t *testing.T) {
 			"Kafka: missing, so broker/kafka is tested on a double only; make test-servers installs it", true},
 		{"archive without Maven", machine(nil, "java", jar+"4.9.0/kafka_2.13-4.9.0.jar"),
 			"Kafka: missing, so broker/kafka is tested on a double only; make test-servers installs it", true},
-		{"library", machine(nil, "", "house/ann/.m2/repository/org/webjars/npm/axe-core/4.6.3/axe-core-4.6.3.jar"),
-			"axe-core: found 4.6.3", false},
 		{"compiler", machine(nil, "gcc"), "C compiler: found 15.8", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
