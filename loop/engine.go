@@ -29,7 +29,7 @@ func newEngine(mailbox string, c worker.Config) (engine, error) {
 	}
 	w, err := worker.New(c)
 	e := engine{mailbox: mailbox, config: c, worker: w, begun: &atomic.Bool{}, over: make(chan struct{})}
-	e.stopping, e.stop = context.WithCancel(context.Background()) //nolint:gosec // the end of Run calls it
+	e.stopping, e.stop = context.WithCancel(context.Background())
 	return e, explain(err)
 }
 

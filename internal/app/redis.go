@@ -64,6 +64,18 @@ func openMailbox(ctx context.Context, at redis.Address, c *Consumption) (broker.
 	return d, nil
 }
 
+// Mailbox opens the mailbox of the channel, which has to exist.
+func (c *Channel) Mailbox(ctx context.Context) (broker.Driver, error) {
+	if c.Kind != "mailbox" {
+		return nil, c.noMailbox()
+	}
+	return c.consume(ctx, &Consumption{})
+}
+
+func (c *Channel) noMailbox() error {
+	return nixie.Errorf(nixie.CodeInvalid, "%s has no mailboxes: give a URL like redis://host:6379/orders", c.Shown)
+}
+
 // Mailboxes administers the mailboxes of a server; see [redis.Publisher].
 type Mailboxes = redis.Publisher
 
@@ -77,5 +89,5 @@ func (c *Channel) Mailboxes() (*Mailboxes, error) {
 		return m, nil
 	}
 	to.Close()
-	return nil, nixie.Errorf(nixie.CodeInvalid, "%s has no mailboxes: give a URL like redis://host:6379/orders", c.Shown)
+	return nil, c.noMailbox()
 }

@@ -17,7 +17,8 @@ import (
 )
 
 func newMailbox(g *globals) *cobra.Command {
-	return g.family("mailbox", newMailboxList(g), newMailboxStats(g), newMailboxShow(g), newMailboxPurge(g))
+	return g.family("mailbox", newMailboxList(g), newMailboxStats(g), newMailboxShow(g), newMailboxPurge(g),
+		newMailboxSend(g), newMailboxReceive(g), newMailboxReply(g))
 }
 
 // mailboxes are those of the server at a URL, which may name one.
@@ -30,22 +31,27 @@ type mailboxes struct {
 // mailbox in it.
 func (g *globals) inMailboxes(path string, named bool, do func(context.Context, mailboxes) error, groups ...flagGroup) *cobra.Command {
 	return g.command(g.described(path, oneArg("URL")), func(ctx context.Context, args []string) error {
-		at, err := g.channelAt(args[0])
-		switch {
-		case err != nil:
-			return err
-		case named && at.Name == "":
-			return usagef("no mailbox: name it after the host, as in %s/orders", at.Shown)
-		case !named && at.Name != "":
-			return usagef("%s names a mailbox, and all of the server are listed: leave the name out", at.Shown)
-		}
-		all, err := at.Mailboxes()
-		if err != nil {
-			return err
-		}
-		defer all.Close()
-		return do(ctx, mailboxes{all, at.Name})
+		return g.onServer(ctx, args[0], named, do)
 	}, groups...)
+}
+
+// onServer connects to the server at a URL.
+func (g *globals) onServer(ctx context.Context, url string, named bool, do func(context.Context, mailboxes) error) error {
+	at, err := g.channelAt(url)
+	switch {
+	case err != nil:
+		return err
+	case named && at.Name == "":
+		return usagef("no mailbox: name it after the host, as in %s/orders", at.Shown)
+	case !named && at.Name != "":
+		return usagef("%s names a mailbox, and all of the server are listed: leave the name out", at.Shown)
+	}
+	all, err := at.Mailboxes()
+	if err != nil {
+		return err
+	}
+	defer all.Close()
+	return do(ctx, mailboxes{all, at.Name})
 }
 
 // mailboxView shows the counts of a mailbox.
@@ -106,9 +112,10 @@ func newMailboxList(g *globals) *cobra.Command {
 }
 
 func newMailboxStats(g *globals) *cobra.Command {
-	return g.inMailboxes("mailbox stats", true, func(ctx context.Context, m mailboxes) error {
-		v, err := m.view(ctx, m.name)
-		return one(g, printMailbox)(v, err)
+	return g.counted("mailbox stats", func(_ context.Context, _ string, look func() (mailboxView, error),
+		_ func(int64, func(int64)) (int64, error),
+	) error {
+		return one(g, printMailbox)(look())
 	})
 }
 
@@ -156,12 +163,7 @@ func newMailboxShow(g *globals) *cobra.Command {
 		return listed(g, "records", []column[recordView]{
 			{name: "id"}, {name: "key", kind: flex}, {name: "deliveries"}, {name: "crashes", show: asWide},
 			{name: "age", cell: func(v *recordView) string { return age(g.Now().Sub(v.SentAt.Time)) }},
-			{name: "body", kind: flex, cell: func(v *recordView) string {
-				if v.Text == nil {
-					return "(not text)"
-				}
-				return *v.Text
-			}},
+			{name: "body", kind: flex, cell: func(v *recordView) string { return bodyOr(v.Text) }},
 		})(views, err)
 	}, checked(func() error {
 		if limit < 1 || limit > mostShown {
@@ -201,17 +203,19 @@ type mailboxPurged struct {
 
 func newMailboxPurge(g *globals) *cobra.Command {
 	p := &mailboxPurge{bulk: bulk{globals: g}}
-	return g.inMailboxes("mailbox purge", true, func(ctx context.Context, m mailboxes) error {
-		s, err := m.Look(ctx, m.name)
+	return g.counted("mailbox purge", func(_ context.Context, name string, look func() (mailboxView, error),
+		purge func(int64, func(int64)) (int64, error),
+	) error {
+		s, err := look()
 		if err != nil {
 			return err
 		}
 		most := min(cmp.Or(p.max, math.MaxInt64), s.Visible+s.Delayed) // not what is sent from now on
-		v := mailboxPurged{m.name, most, s.Leased}
+		v := mailboxPurged{name, most, s.Leased}
 		return p.do(func() (plan, error) {
 			return plan{v.Purged, func(w io.Writer) { v.print(w, "would be removed for good") }, v, nil}, nil
 		}, func() error {
-			v.Purged, err = m.Purge(ctx, m.name, most, func(n int64) { g.status("%d removed", n) })
+			v.Purged, err = purge(most, func(n int64) { g.status("%d removed", n) })
 			g.status("")
 			if err != nil {
 				g.say("%s removed before the failure", plural(v.Purged, "record"))
