@@ -28,6 +28,7 @@ func programme() *match.Programme {
 		Scenarios: []contest.Scenario{
 			contest.EnqueueOne, contest.EnqueueMany, contest.EnqueueBatch,
 			contest.Drain, contest.Metrics, contest.Traces, contest.FailsOnce, contest.DeadFew, contest.DeadAll, contest.PickUp,
+			contest.RoundTrip, contest.Calls, contest.Sends,
 		},
 		Entrants: append([]contest.Entrant{ours.Entrant(embedded()), goqite.Entrant(), backlite.Entrant(), river.Entrant()},
 			rawlimit.Entrants()...),
@@ -68,6 +69,8 @@ func targets() []match.Target {
 		{Name: "pick-up-from-return", Scenario: contest.PickUp, Cost: match.FromReturn, Against: peer, Most: 1.3},
 		{Name: "pick-up-from-call", Scenario: contest.PickUp, Cost: match.FromCall, Than: contest.EnqueueOne, ThanCost: match.Clock,
 			Most: 1.5},
+		{Name: "loop-round-trip", Scenario: contest.RoundTrip, Cost: match.FromCall, Than: contest.PickUp, Most: 3},
+		{Name: "loop-calls", Scenario: contest.Calls, Than: contest.Sends, Least: 0.4},
 	}
 }
 

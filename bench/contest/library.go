@@ -37,6 +37,14 @@ type Prover interface {
 	Prove(ctx context.Context, s Scenario, n int) error
 }
 
+// Asker is a library that plays the scenarios with requests.
+type Asker interface {
+	// Serve begins to answer requests, each with its task, after the handler has seen that. Ask
+	// sends one, and waits for its answer unless the scenario has none. It is safe for concurrent
+	// use.
+	Serve(ctx context.Context, handle Handler) (ask func(context.Context, Task) error, stop func() error, err error)
+}
+
 // Bearer is a library that plays the scenarios with a burden. Left, Dead and Prove do not count the
 // burden.
 type Bearer interface {

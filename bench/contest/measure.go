@@ -64,6 +64,8 @@ func (m *Measurement) Run(ctx context.Context) (Result, error) {
 	r := Result{N: m.N}
 	err := m.with(ctx, func(lib Library) (err error) {
 		switch {
+		case m.Setup.Scenario.Asks():
+			err = m.ask(ctx, lib, &r)
 		case m.Setup.Scenario.Enqueues():
 			err = m.enqueue(ctx, lib, &r)
 		case m.Setup.Scenario.Drains():

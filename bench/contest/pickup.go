@@ -39,6 +39,7 @@ type arrivals struct {
 	returned []time.Duration
 	handled  []atomic.Int64
 	ledger   *Ledger
+	patient  bool // the interval to the next begins when the call before has returned
 }
 
 // Handle implements Handler.
@@ -53,16 +54,13 @@ func (a *arrivals) Handle(t Task) error {
 // begins late because of the one before counts from its planned time. So a slow library does not
 // reduce its own load.
 func (m *Measurement) pickUp(ctx context.Context, lib Library, r *Result) error {
-	a := &arrivals{
-		start: time.Now(), ledger: NewLedger(m.Setup.Scenario, m.N), handled: make([]atomic.Int64, m.N),
-		called: make([]time.Duration, m.N), returned: make([]time.Duration, m.N),
-	}
+	a := m.arrivals()
 	stop, err := lib.Start(ctx, a)
 	if err != nil {
 		return err
 	}
 	err = m.timed(r, func(ended func()) error {
-		if err := a.send(ctx, lib); err != nil {
+		if err := a.send(ctx, lib.Enqueue); err != nil {
 			return err
 		}
 		return settled(ctx, lib, a.ledger, ended)
@@ -74,12 +72,22 @@ func (m *Measurement) pickUp(ctx context.Context, lib Library, r *Result) error 
 	return m.check(ctx, lib, a.ledger)
 }
 
-func (a *arrivals) send(ctx context.Context, lib Library) error {
+func (m *Measurement) arrivals() *arrivals {
+	return &arrivals{
+		start: time.Now(), ledger: NewLedger(m.Setup.Scenario, m.N), handled: make([]atomic.Int64, m.N),
+		called: make([]time.Duration, m.N), returned: make([]time.Duration, m.N),
+	}
+}
+
+func (a *arrivals) send(ctx context.Context, enqueue func(context.Context, Task) error) error {
 	rng := rand.New(rand.NewPCG(1, 2)) // the same times for all
 	due := time.Since(a.start)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for i := range a.called {
+		if a.patient {
+			due = time.Since(a.start)
+		}
 		due += arrivalMin + time.Duration(rng.Int64N(int64(arrivalMax-arrivalMin)))
 		late := time.Since(a.start) > due
 		if !late {
@@ -94,7 +102,7 @@ func (a *arrivals) send(ctx context.Context, lib Library) error {
 		if late {
 			a.called[i] = due
 		}
-		if err := lib.Enqueue(ctx, NewTask(i)); err != nil {
+		if err := enqueue(ctx, NewTask(i)); err != nil {
 			return err
 		}
 		a.returned[i] = time.Since(a.start)

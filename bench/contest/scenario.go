@@ -16,6 +16,11 @@ const (
 	DeadAll        Scenario = "dead-100"        // all end as dead letters
 	PickUp         Scenario = "pick-up"         // from enqueue to handler in an idle system
 
+	// Requests that a main loop answers. Only Nixie plays these.
+	RoundTrip Scenario = "round-trip" // from the request to its answer in an idle system
+	Calls     Scenario = "calls-32"   // 32 callers, each waits for its answer before it asks again
+	Sends     Scenario = "sends-32"   // the same without answers: each sends when the last one is sent
+
 	// Drain with telemetry. Only Nixie plays these, and they are compared with Drain.
 	Metrics Scenario = "telemetry-metrics" // an observer for Prometheus, of the worker and of the store
 	Traces  Scenario = "telemetry-traces"  // spans of OpenTelemetry, one of a hundred traces is sampled
@@ -38,7 +43,13 @@ const (
 )
 
 // Drains reports whether the scenario drains messages that were enqueued before.
-func (s Scenario) Drains() bool { return !s.Enqueues() && s != PickUp }
+func (s Scenario) Drains() bool { return !s.Enqueues() && !s.Waits() && !s.Asks() }
+
+// Waits reports whether the scenario measures latencies in an idle system.
+func (s Scenario) Waits() bool { return s == PickUp || s == RoundTrip }
+
+// Asks reports whether the tasks are requests to a main loop.
+func (s Scenario) Asks() bool { return s == RoundTrip || s == Calls || s == Sends }
 
 // Enqueues reports whether the scenario measures producers alone.
 func (s Scenario) Enqueues() bool {
@@ -49,7 +60,7 @@ func (s Scenario) Enqueues() bool {
 func (s Scenario) Burdened() bool { return s == Blocked || s == Scheduled || s == Foreign }
 
 // Alone reports whether Nixie alone plays the scenario: it is compared with another one of Nixie.
-func (s Scenario) Alone() bool { return s.Burdened() || s == Metrics || s == Traces }
+func (s Scenario) Alone() bool { return s.Burdened() || s.Asks() || s == Metrics || s == Traces }
 
 // BurdenSizes returns the numbers of waiting and dead messages of a burden during the measurement.
 func (s Scenario) BurdenSizes(burden int) (waiting, dead int) {

@@ -124,7 +124,7 @@ func (b *bench) calibrate(ctx context.Context, e *contest.Entrant, s contest.Sce
 	if b.size != 0 {
 		return b.size, nil
 	}
-	if s == contest.PickUp {
+	if s.Waits() {
 		return pickUpSize, nil
 	}
 	for n := firstSize; ; {

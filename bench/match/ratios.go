@@ -22,7 +22,7 @@ func median(list []float64) float64 {
 
 // shown returns the cost that the tables use for Nixie's ratio.
 func shown(s contest.Scenario) Cost {
-	if s == contest.PickUp {
+	if s.Waits() {
 		return FromCall
 	}
 	return Clock
@@ -81,7 +81,7 @@ func summarize(s contest.Scenario, library string, list []contest.Result) summar
 		ServerCPU: of(func(r *contest.Result) float64 { return micros(r.ServerCPU) / float64(r.N) }),
 		WAL:       of((*contest.Result).WALEach),
 	}
-	if s == contest.PickUp {
+	if s.Waits() {
 		sum.CallP50 = of(func(r *contest.Result) float64 { return micros(r.Latency.FromCall.P50) })
 		sum.CallP99 = of(func(r *contest.Result) float64 { return micros(r.Latency.FromCall.P99) })
 		sum.ReturnP50 = of(func(r *contest.Result) float64 { return micros(r.Latency.FromReturn.P50) })

@@ -75,7 +75,7 @@ type line struct {
 }
 
 func lines(s contest.Scenario) []line {
-	if s != contest.PickUp {
+	if !s.Waits() {
 		return []line{{"", func(x *summary) string { return fmt.Sprintf("%s (%.1f)", thousands(x.Rate), x.CPU+x.ServerCPU) }}}
 	}
 	return []line{

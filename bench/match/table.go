@@ -64,7 +64,7 @@ var waits = []column{
 // columns returns those that have numbers in a table of these.
 func columns(s contest.Scenario, list []summary) []column {
 	all := rates
-	if s == contest.PickUp {
+	if s.Waits() {
 		all = waits
 	}
 	all = append(all[:len(all):len(all)],
@@ -130,6 +130,9 @@ var meanings = map[contest.Scenario]string{
 	contest.Blocked:        "streams, with another one whose head is dead and has many followers",
 	contest.Scheduled:      "drain, with many messages that are not due",
 	contest.Foreign:        "drain, while a transaction of others is open that has enqueued",
+	contest.RoundTrip:      "from a request to its answer in an idle system",
+	contest.Calls:          "32 callers, each waits for its answer before it asks again",
+	contest.Sends:          "the same requests without answers",
 	contest.PickUp:         "from enqueue to handler in an idle system; busy is processors in use",
 }
 

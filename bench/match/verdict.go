@@ -53,7 +53,7 @@ func (r *report) judge(t *Target, nixie string) (v verdict, ok bool) {
 			continue
 		}
 		v.Ratio, v.Against, ok = ratio, name, true
-		if t.Cost == nil && t.Scenario != contest.PickUp {
+		if t.Cost == nil && !t.Scenario.Waits() {
 			clock := Target{Cost: Clock, Most: t.Most}
 			v.Clock = clock.ratio(own, list)
 		}

@@ -28,6 +28,7 @@ func programme() *match.Programme {
 			contest.EnqueueOne, contest.EnqueueMany, contest.EnqueueBatch, contest.EnqueueBatches,
 			contest.Drain, contest.Metrics, contest.Traces, contest.Streams, contest.FailsOnce, contest.DeadFew, contest.DeadAll,
 			contest.PickUp,
+			contest.RoundTrip, contest.Calls, contest.Sends,
 		},
 		Asked: []contest.Scenario{contest.Blocked, contest.Scheduled, contest.Foreign},
 		Entrants: append([]contest.Entrant{
@@ -89,5 +90,7 @@ func targets() []match.Target {
 		{Name: "with-blocked", Scenario: contest.Blocked, Than: contest.Streams, Least: 0.9},
 		{Name: "with-scheduled", Scenario: contest.Scheduled, Than: contest.Drain, Least: 0.9},
 		{Name: "with-foreign", Scenario: contest.Foreign, Than: contest.Drain, Least: 0.9},
+		{Name: "loop-round-trip", Scenario: contest.RoundTrip, Cost: match.FromCall, Than: contest.PickUp, Most: 3},
+		{Name: "loop-calls", Scenario: contest.Calls, Than: contest.Sends, Least: 0.4},
 	}
 }

@@ -21,6 +21,7 @@ func programme() *match.Programme {
 		Name: "redis",
 		Scenarios: []contest.Scenario{
 			contest.EnqueueMany, contest.EnqueueBatch, contest.Drain, contest.FailsOnce, contest.DeadAll, contest.PickUp,
+			contest.RoundTrip,
 		},
 		Entrants: append([]contest.Entrant{mailbox.Entrant(), asynq.Entrant(), watermill.Entrant()}, rawlimit.Entrants()...),
 		Targets:  targets(),
@@ -43,5 +44,6 @@ func targets() []match.Target {
 		{Name: "enqueue-32", Scenario: contest.EnqueueMany, Against: asynq, Least: 1.5},
 		{Name: "pick-up", Scenario: contest.PickUp, Cost: match.FromCall, Fixed: time.Millisecond, Most: 1},
 		{Name: "pick-up-late", Scenario: contest.PickUp, Cost: match.LateFromCall, Fixed: 5 * time.Millisecond, Most: 1},
+		{Name: "loop-round-trip", Scenario: contest.RoundTrip, Cost: match.FromCall, Than: contest.PickUp, Most: 3},
 	}
 }

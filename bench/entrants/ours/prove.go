@@ -26,6 +26,9 @@ func (l *library) Left(ctx context.Context) (int, error) {
 	if n := l.inHand.Load(); n > 0 {
 		return int(n), nil
 	}
+	if l.setup.Scenario.Asks() {
+		return l.unfinished(ctx)
+	}
 	q, err := l.info(ctx)
 	burden, _ := l.setup.Scenario.BurdenSizes(l.setup.Burden)
 	return int(q.Ready+q.Blocked+q.Scheduled+q.Leased) - burden, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/bench/contest"
+	"github.com/nixie-go/nixie/bench/entrants/asking"
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/redis"
 	"github.com/nixie-go/nixie/policy"
@@ -44,7 +45,8 @@ type library struct {
 	producer *redis.Publisher
 	records  *redis.Driver
 	letters  *redis.Driver
-	inHand   atomic.Int64 // received and not settled
+	answers  *redis.Driver // of a scenario with requests
+	inHand   atomic.Int64  // received and not settled
 	settled  atomic.Int64
 }
 
@@ -59,7 +61,11 @@ func open(ctx context.Context, s contest.Setup) (_ contest.Library, err error) {
 		return nil, err
 	}
 	at.Mailbox = broker.ChannelName(broker.DefaultLetters, Name)
-	l.letters, err = redis.Open(ctx, redis.Config{Address: at})
+	if l.letters, err = redis.Open(ctx, redis.Config{Address: at}); err != nil || !s.Scenario.Asks() {
+		return l, err
+	}
+	at.Mailbox = asking.Answers
+	l.answers, err = redis.Open(ctx, redis.Config{Address: at})
 	return l, err
 }
 
@@ -144,7 +150,11 @@ func (l *library) Left(ctx context.Context) (int, error) {
 		return int(n), nil
 	}
 	left, err := l.records.Remaining(ctx)
-	return int(left.All), err
+	if err != nil || l.answers == nil {
+		return int(left.All), err
+	}
+	answers, err := l.answers.Remaining(ctx)
+	return int(left.All + answers.All), err
 }
 
 func (l *library) Dead(ctx context.Context) (int, error) {
@@ -195,5 +205,9 @@ func (l *library) Prove(ctx context.Context, s contest.Scenario, n int) error {
 func (l *library) Close() error {
 	ctx := context.Background()
 	l.producer.Close()
-	return errors.Join(l.records.Close(ctx), l.letters.Close(ctx))
+	err := errors.Join(l.records.Close(ctx), l.letters.Close(ctx))
+	if l.answers != nil {
+		err = errors.Join(err, l.answers.Close(ctx))
+	}
+	return err
 }
