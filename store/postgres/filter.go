@@ -192,7 +192,7 @@ func messageWhere(f *nixie.Filter, now int64) *where {
 	}
 	w.contains(texts()["newest_text"], "(select f.low from @.history f where f.pos = c.pos order by f.ordinal desc limit 1)", f.Text)
 	oneOf(w, "c.reason", f.Reasons)
-	w.retrying(f)
+	w.few(f)
 	w.counted(f, "c")
 	w.message(f, now)
 	w.age("c.enqueued", f.Age, now)
@@ -200,9 +200,13 @@ func messageWhere(f *nixie.Filter, now int64) *where {
 	return w
 }
 
-// retrying adds a condition on the positions of messages when a filter asks only for queued ones
-// that had an attempt: those have a row in pending, and all others may be many more.
-func (w *where) retrying(f *nixie.Filter) {
+// few adds a condition on the positions of messages when a filter asks only for leased ones, or for
+// queued ones that had an attempt: those have a row in pending or are in a batch, and all others may
+// be many more.
+func (w *where) few(f *nixie.Filter) {
+	if slices.Equal(f.States, []nixie.State{nixie.Leased}) {
+		w.add("c.pos = any(array(select pos from @.pending where until > 0 union all select pos from @.member))")
+	}
 	if slices.Equal(f.States, []nixie.State{nixie.Queued}) && f.Attempts.Min != nil && *f.Attempts.Min > 0 {
 		w.add("c.pos = any(array(select pos from @.pending where attempts >= ?))", *f.Attempts.Min)
 	}

@@ -275,3 +275,48 @@ func takeTokens(t *testing.T, s *postgres.Store, _ string, messages int) {
 		left -= len(ds)
 	}
 }
+
+// TestLeasedOnesAreFoundAmongMany lists a few leased messages among many that ended: it reads those,
+// and not all.
+func TestLeasedOnesAreFoundAmongMany(t *testing.T) {
+	const ended, held = 2000, 3
+	list, schema := crowd(t, 1)
+	alone(t, schema)
+	s := list[0]
+	for range 2 {
+		_, err := s.Enqueue(t.Context(), ofMany(ended/2)...)
+		must(t, err)
+	}
+	ds, err := s.Claim(t.Context(), "many", nixie.Want{Max: ended, Lease: time.Hour})
+	must(t, err)
+	done := make([]nixie.Settlement, len(ds))
+	for i, d := range ds {
+		done[i] = nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+	}
+	must(t, errors.Join(s.Settle(t.Context(), done)...))
+	_, err = s.Enqueue(t.Context(), ofMany(held)...)
+	must(t, err)
+	_, err = s.Claim(t.Context(), "many", nixie.Want{Max: held, Lease: time.Hour})
+	must(t, err)
+	execute(t, "vacuum analyze")
+	must(t, s.Close())
+	deadlocks(t) // waits until it is gone, and has told what it read
+	before := readingOf(t, schema, ofTables)
+	reader, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema})
+	must(t, err)
+	found, _, err := reader.Messages(t.Context(), nixie.Filter{States: []nixie.State{nixie.Leased}}, store.Page{})
+	must(t, errors.Join(err, reader.Close()))
+	if len(found) != held {
+		t.Errorf("%d are leased, not %d", len(found), held)
+	}
+	deadlocks(t)
+	before.bounded(t, schema, ofTables, "a list of leased messages", ended/4)
+}
+
+func ofMany(n int) []nixie.Message {
+	ms := make([]nixie.Message, n)
+	for i := range ms {
+		ms[i].Queue = "many"
+	}
+	return ms
+}
