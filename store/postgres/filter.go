@@ -200,9 +200,9 @@ func messageWhere(f *nixie.Filter, now int64) *where {
 	return w
 }
 
-// few adds a condition on the positions of messages when a filter asks only for leased ones, or for
-// queued ones that had an attempt: those have a row in pending or are in a batch, and all others may
-// be many more.
+// few adds a condition on the positions of messages when a filter asks only for leased ones, or
+// for queued ones that had an attempt: those have a row in pending or are in a batch, and all
+// others may be many more.
 func (w *where) few(f *nixie.Filter) {
 	if slices.Equal(f.States, []nixie.State{nixie.Leased}) {
 		w.add("c.pos = any(array(select pos from @.pending where until > 0 union all select pos from @.member))")

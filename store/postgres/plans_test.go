@@ -276,8 +276,8 @@ func takeTokens(t *testing.T, s *postgres.Store, _ string, messages int) {
 	}
 }
 
-// TestLeasedOnesAreFoundAmongMany lists a few leased messages among many that ended: it reads those,
-// and not all.
+// TestLeasedOnesAreFoundAmongMany lists a few leased messages among many that ended: it reads
+// those, and not all.
 func TestLeasedOnesAreFoundAmongMany(t *testing.T) {
 	const ended, held = 2000, 3
 	list, schema := crowd(t, 1)
