@@ -473,7 +473,7 @@ var table = []mutant{
 		tests: finder{"store/memory", "^TestStore$/Notice"},
 		edits: []edit{{"store/lifecycle/notice.go", "len(way) <= len(others)+1; at", "len(way) <= 1; at"}}},
 	{number: 108, name: "a notice of a death has a cap of attempts", breaks: "a notice dies of the handler that it waits for",
-		tests: finder{"policy", "Notice"},
+		tests: finder{"policy", "^TestNoticesHaveNoCap$"},
 		edits: []edit{{"policy/case.go", "c.MaxAttempts, c.MaxDeliveries, c.RetryBudget = none, none, none",
 			"c.MaxDeliveries, c.RetryBudget = none, none"}}},
 	{number: 110, name: "a sender is told of each failure", breaks: "an error and a result both answer one request",
