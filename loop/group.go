@@ -136,9 +136,10 @@ type joiner interface {
 
 // complete sets defaults and checks what concerns the group alone.
 func (c *GroupConfig) complete() error {
-	if c.Grace == -1 {
+	switch c.Grace {
+	case -1:
 		c.Grace = 0
-	} else if c.Grace == 0 {
+	case 0:
 		c.Grace = DefaultGrace
 	}
 	for _, o := range []struct {
