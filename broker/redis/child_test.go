@@ -64,7 +64,8 @@ func consumeAsChild(args []string) error {
 	return w.Run(ctx)
 }
 
-// childLease is so long that no test waits for its end: [fixture.endLeases] ends it.
+// childLease is so long that a test waits for its end only where a killed server took the answer to
+// a claim with it. All others are ended by [fixture.endLeases].
 const childLease = time.Minute
 
 func handleAsChild(ctx context.Context, voice *child.Voice, d *nixie.Delivery) error {
@@ -149,8 +150,8 @@ func (l *ledger) repeats() (n int) {
 	return n
 }
 
-// testTimeout bounds each wait of a test.
-const testTimeout = time.Minute
+// testTimeout bounds each wait of a test. It is longer than a lease that has to end by itself.
+const testTimeout = 2 * childLease
 
 // consume starts a process that consumes the mailbox.
 func (f *fixture) consume(t testing.TB, l *ledger, parallel int) *consumer {
