@@ -61,7 +61,11 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 	if d.Hours, err = c.deaths(ctx, nixie.Filter{}); err != nil {
 		return answer{}, err
 	}
-	if err := c.addStops(ctx, &d); err != nil {
+	queues, err := c.office.Queues(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := c.addStops(ctx, queues, &d); err != nil {
 		return answer{}, err
 	}
 	recent, err := c.recent(ctx, waiting(nixie.Filter{}))
@@ -85,10 +89,6 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 		}
 		d.Attention = append(d.Attention, a)
 	}
-	queues, err := c.office.Queues(ctx)
-	if err != nil {
-		return answer{}, err
-	}
 	c.flow.add(queues, now)
 	for i := range queues {
 		d.Died += queues[i].Died
@@ -110,8 +110,8 @@ func growing(lastHour, all int64, since time.Duration) bool {
 }
 
 // addStops adds what makes no progress: leases, queues, streams and operations.
-func (c *console) addStops(ctx context.Context, d *officeData) error {
-	stalls, err := c.office.Stalled(ctx, nil, 0)
+func (c *console) addStops(ctx context.Context, queues []office.QueueInfo, d *officeData) error {
+	stalls, err := c.office.StalledAmong(ctx, queues)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func one[T, R any](t *testing.T, box *loop.Mailbox[T, R], opts ...loop.ReceiveOp
 }
 
 // R48: any number of replies until a message is finalized, none after that.
-func TestR48Replies(t *testing.T) {
+func TestR48_Replies(t *testing.T) {
 	onEach(t, func(t *testing.T, play func(func(*site))) {
 		play(func(s *site) {
 			answers := &kept{}
@@ -129,7 +129,7 @@ func TestRepliesThatFail(t *testing.T) {
 }
 
 // R49: an explicit zero is never a default, and makes a message visible at once.
-func TestR49ExplicitZero(t *testing.T) {
+func TestR49_ExplicitZero(t *testing.T) {
 	onEach(t, func(t *testing.T, play func(func(*site))) {
 		play(func(s *site) {
 			box := s.mailbox(t, loop.Config{})

@@ -19,7 +19,7 @@ var ctx = context.Background()
 // R47: the invariants of mailboxes, by a model with random calls. A message is in one of three
 // states; only its newest handle works; its count grows; its body stays; it is seen again when its
 // visibility ends; and no message is lost.
-func TestR47MailboxInvariants(t *testing.T) {
+func TestR47_MailboxInvariants(t *testing.T) {
 	endless := must(policy.New(policy.Config{MaxAttempts: -1, MaxDeliveries: policy.MaxCount, MaxCrashes: policy.MaxCount}))(t)
 	test := func(t *testing.T, play func(func(*site))) {
 		t.Parallel()

@@ -83,8 +83,10 @@ func (o *Office) Retries(ctx context.Context, queues []string) ([]AttemptsView, 
 
 // retrying counts the messages that still retry; every named queue must exist.
 func (o *Office) retrying(ctx context.Context, queues []string, by store.GroupBy) ([]store.Group, error) {
-	if _, err := o.queues(ctx, queues); err != nil {
-		return nil, err
+	if len(queues) > 0 {
+		if _, err := o.queues(ctx, queues); err != nil {
+			return nil, err
+		}
 	}
 	lists, _, err := o.store.Count(ctx, inQueues(queues), store.Counting{By: []store.GroupBy{by}, Retrying: true})
 	if err != nil {

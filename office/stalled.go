@@ -47,6 +47,15 @@ func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]St
 	if err != nil {
 		return nil, err
 	}
+	return o.stalled(ctx, infos, queues, leases)
+}
+
+// StalledAmong is [Office.Stalled] for all queues, which the caller has just listed.
+func (o *Office) StalledAmong(ctx context.Context, all []store.QueueInfo) ([]StallView, error) {
+	return o.stalled(ctx, all, nil, 0)
+}
+
+func (o *Office) stalled(ctx context.Context, infos []store.QueueInfo, queues []string, leases int) ([]StallView, error) {
 	if leases == 0 {
 		leases = DefaultLongLeases
 	}

@@ -53,6 +53,11 @@ R43 A blocked stream holds up no other.
 R44 Every stream has one holder at a time.
 R45 A process that was taken for dead is refused.
 R46 An inbox stores an ID once, also when duplicates come together.
+R47 A mailbox never loses a message, only the newest handle works, and counts of deliveries never fall.
+R48 A message takes replies until it is finalized; a mailbox for replies that cannot be found is an error.
+R49 An extension by 0 makes a message visible at once; an explicit 0 is never a default.
+R50 A stuck loop is told by the health port and ended by the watchdog, and another process gets its message.
+R51 A group refuses sizes that do not fit, and names the least that does.
 R52 A drain ends with 0 when only future messages remain.
 R59 Every command prints a table and JSON as in its golden files, and its exit code.`
 
