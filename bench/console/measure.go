@@ -12,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -31,6 +32,7 @@ const (
 	mostTail     = 300 // ms
 	mostPage     = 60  // KiB, compressed
 	mostAssets   = 120 // KiB, compressed, with a page
+	mostToCause  = 5   // s
 	mostWatching = 2   // % of a core
 	watchers     = 10
 )
@@ -63,7 +65,7 @@ func (j *job) measure(ctx context.Context, kind string, st store.Store) error {
 	add("errors", "answers", 0, func(s sample) float64 { return float64(s.errors) })
 	add("median", "ms", mostMedian, func(s sample) float64 { return s.median })
 	add("p99", "ms", mostTail, func(s sample) float64 { return s.tail })
-	return errors.Join(j.sizes(kind, handler, samples), j.shifts(ctx, kind, handler, samples), j.watched(ctx, kind, handler, st))
+	return errors.Join(j.sizes(kind, handler, samples), j.inBrowser(ctx, kind, handler, samples), j.watched(ctx, kind, handler, st))
 }
 
 // paths are one address of each kind of page that links lead to, and some with filters.
@@ -152,8 +154,9 @@ func get(handler http.Handler, path string) string {
 	return w.Body.String()
 }
 
-// shifts opens the pages in a browser, if there is one, and adds up how far their parts moved.
-func (j *job) shifts(ctx context.Context, kind string, handler http.Handler, samples []sample) (err error) {
+// inBrowser opens the pages in a browser, if there is one. It takes the time until a page names the
+// causes, from the first page on, and adds up how far parts of pages moved.
+func (j *job) inBrowser(ctx context.Context, kind string, handler http.Handler, samples []sample) (err error) {
 	program := ""
 	for _, s := range testservers.Find(ctx, testservers.This()) {
 		if s.Name == testservers.Chromium {
@@ -169,6 +172,14 @@ func (j *job) shifts(ctx context.Context, kind string, handler http.Handler, sam
 	b := browser.Start(ctx, program, func(what ...any) { panic(fmt.Sprint(what...)) })
 	defer b.Close()
 	tab := b.Open(server.URL, browser.Look{})
+	began := time.Now()
+	tab.Go("/", 0)
+	tab.Go("/groups", 0)
+	if !strings.Contains(browser.Ask[string](tab, "document.querySelector('main').innerText"), ": no answer") {
+		return errors.New("the page of groups names no cause")
+	}
+	j.targets = append(j.targets, target{"console-" + kind + "-cause", time.Since(began).Seconds(), mostToCause, "s",
+		"from the first page to one that names the causes, in a browser"})
 	moved := 0.0
 	for _, s := range samples {
 		tab.Go(s.path, 0)
