@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
+
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
 )
@@ -119,7 +121,19 @@ func Handler(o *office.Office, opts Options) http.Handler {
 	mux.HandleFunc(c.Prefix, func(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, trouble, nixie.Errorf(nixie.CodeNotFound, "there is no page %q", r.URL.Path))
 	})
-	return c.guard(http.NewCrossOriginProtection().Handler(mux))
+	return c.guard(compressed(http.NewCrossOriginProtection().Handler(mux)))
+}
+
+// compressed compresses answers for clients that take it so. The length of an answer has some noise,
+// because a page shows what a URL says next to what a letter says: without it, who can send URLs
+// to an operator and see lengths could guess the letter (BREACH).
+func compressed(next http.Handler) http.Handler {
+	const noise = 32 // bytes
+	wrap, err := gzhttp.NewWrapper(gzhttp.RandomJitter(noise, 0, false))
+	if err != nil {
+		panic(err) // its options are constants
+	}
+	return wrap(next)
 }
 
 // screens returns all pages, in the order of the menu.

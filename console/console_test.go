@@ -1,7 +1,9 @@
 package console_test
 
 import (
+	"compress/gzip"
 	"flag"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -83,6 +85,25 @@ func TestAssetsAreKeptForGood(t *testing.T) {
 		}
 	}
 	s.page(http.StatusNotFound, "/assets/console.css")
+}
+
+// A client that takes compressed answers gets the same page in fewer bytes.
+func TestAnswersAreCompressed(t *testing.T) {
+	t.Parallel()
+	s := open(t, console.Options{}, healthy()...)
+	plain := s.page(http.StatusOK, "/groups")
+	answer, small := s.ask(http.MethodGet, "/groups", header("Accept-Encoding", "gzip"), nil)
+	if got := answer.Header.Get("Content-Encoding"); got != "gzip" || len(small) >= len(plain)/2 {
+		t.Fatalf("encoding is %q, and %d bytes are %d", got, len(plain), len(small))
+	}
+	r, err := gzip.NewReader(strings.NewReader(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := io.ReadAll(r)
+	if err != nil || string(whole) != plain {
+		t.Errorf("the page is not the same (%v):\n%s", err, whole)
+	}
 }
 
 func header(name, value string) func(*http.Request) {
