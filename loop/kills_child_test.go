@@ -111,9 +111,13 @@ func open(c *cell, watch *watch) (store.Store, closer, error) {
 }
 
 // answering makes the loop that answers the request of a cell. Ran hears of each run.
-func answering(requests *loop.Mailbox[request, result], ran func()) (*loop.MainLoop[string, float64], error) {
+func answering(c *cell, requests *loop.Mailbox[request, result], ran func()) (*loop.MainLoop[string, float64], error) {
+	held := time.Second
+	if c.On == "postgres" && c.Store {
+		held = 5 * time.Second // a server is away for longer than a second, and its worker has not vanished
+	}
 	return loop.NewMainLoop(loop.MainConfig[string, float64]{
-		Requests: requests, Worker: worker.Config{Concurrency: 1, Lease: time.Second, Logger: quiet},
+		Requests: requests, Worker: worker.Config{Concurrency: 1, Lease: held, Logger: quiet},
 		Execute: func(_ context.Context, req request) (float64, error) {
 			ran()
 			if req.Request == "bad" {
@@ -137,7 +141,7 @@ func answerAsChild(args []string) error {
 	if err != nil {
 		return err
 	}
-	l, err := answering(requests, func() {
+	l, err := answering(&w.cell, requests, func() {
 		w.voice.Say(saysRan)
 		w.here(atProcess, false)
 	})

@@ -229,7 +229,7 @@ func (c *cell) end(t *testing.T, goesOn bool) (o outcome) {
 	if goesOn {
 		done <- nil
 	} else {
-		l := must(answering(requests, func() { o.runs++ }))(t)
+		l := must(answering(c, requests, func() { o.runs++ }))(t)
 		go func() { done <- l.Run(work) }()
 	}
 	look := time.NewTicker(20 * time.Millisecond)

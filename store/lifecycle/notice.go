@@ -11,10 +11,14 @@ import (
 )
 
 // Notice makes the message that tells the queue to of a death. given has what the sender said and
-// when it was enqueued; the facts are those after the death.
-func (m *Message) Notice(given nixie.Message, st *nixie.Settlement, to string, now int64) nixie.Message {
+// when it was enqueued; the facts are those after the death, and newest is the newest failure of the
+// history, nil if that is empty.
+func (m *Message) Notice(given nixie.Message, st *nixie.Settlement, newest *Failure, to string, now int64) nixie.Message {
 	given.ID, given.Attempts, given.Crashes, given.Generation = m.ID, m.Attempts, m.Crashes, m.Generation
-	given.FirstReceivedAt = Moment(m.Received)
+	given.FirstReceivedAt, given.LastFailure = Moment(m.Received), ""
+	if newest != nil {
+		given.LastFailure = newest.Text
+	}
 	return store.NewNotice(&given, cmp.Or(st.Second, st.Failure), Moment(now)).Message(to)
 }
 

@@ -2,12 +2,10 @@ package memory
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"time"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -68,7 +66,9 @@ func (s *Store) bury(m *message, st *nixie.Settlement, e lifecycle.End, now time
 	}
 	q.record(now, e.Actor, e.Event, l.ID, e.Reason)
 	if to != "" {
-		n := store.NewNotice(&m.Message, cmp.Or(st.Second, st.Failure), now).Message(to)
+		d := lifecycle.Message{ID: m.ID, Attempts: m.Attempts, Crashes: m.Crashes, Generation: m.Generation,
+			Received: lifecycle.Nanos(m.FirstReceivedAt)}
+		n := d.Notice(m.Message, st, last, to, now.UnixNano())
 		s.accept(&n, now)
 	}
 	return nil

@@ -50,11 +50,18 @@ func TestIdleCostsNothing(t *testing.T) {
 		return id
 	}
 	<-time.After(2 * time.Second) // meanwhile it asks less and less often
-	before := next()
-	line.cutAt(never, false)
-	<-time.After(seconds * time.Second)
-	if asked, used := line.questions(never), next()-before; asked > 2*seconds+1 || used > 0 {
-		t.Errorf("%d queues that wait cost %d questions and %d transaction IDs in %d s", queues, asked, used, seconds)
+	for left := 4; ; left-- { // the server itself may use an ID, for an analysis of a table
+		before := next()
+		line.cutAt(never, false)
+		<-time.After(seconds * time.Second)
+		asked, used := line.questions(never), next()-before
+		if asked <= 2*seconds+1 && used == 0 {
+			break
+		}
+		if left == 0 {
+			t.Errorf("%d queues that wait cost %d questions and %d transaction IDs in %d s", queues, asked, used, seconds)
+			break
+		}
 	}
 	_, err = open(t, server.URL, postgres.Options{Schema: schema}).Enqueue(t.Context(), nixie.Message{Queue: "q7"})
 	must(t, err)

@@ -85,7 +85,7 @@ func (t *tx) bury(m *message, st *nixie.Settlement, e lifecycle.End) error {
 		t.own(l)
 	}
 	if m.q.settings.DeadLetterTo != "" {
-		t.noticed = append(t.noticed, noticed{m, st, m.q.settings.DeadLetterTo})
+		t.noticed = append(t.noticed, noticed{m, st, last, m.q.settings.DeadLetterTo})
 	}
 	if st.Verb == nixie.Halt {
 		t.pause(m.q, "halted by message "+m.ID.String())

@@ -112,9 +112,10 @@ func (t *tx) enqueueFollows(settlements []nixie.Settlement, errs []error) error 
 
 // noticed is a message that died in a queue whose deaths another queue hears of.
 type noticed struct {
-	m  *message
-	st *nixie.Settlement
-	to string
+	m      *message
+	st     *nixie.Settlement
+	newest *lifecycle.Failure
+	to     string
 }
 
 // notices makes the notices of the deaths in this transaction, if queues want them.
@@ -146,7 +147,7 @@ func (t *tx) notices() ([]nixie.Message, error) {
 	for i, n := range t.noticed {
 		m := given[n.m.pos]
 		m.Queue = n.m.q.name
-		list[i] = n.m.Notice(m, n.st, n.to, t.now)
+		list[i] = n.m.Notice(m, n.st, n.newest, n.to, t.now)
 	}
 	t.noticed = nil
 	return list, nil

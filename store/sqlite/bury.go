@@ -74,11 +74,11 @@ func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 	if err := t.audit(h.queue, e.Actor, e.Event, l.ID, e.Reason); err != nil || h.q.settings.DeadLetterTo == "" {
 		return err
 	}
-	return t.notify(h, st)
+	return t.notify(h, st, last)
 }
 
 // notify enqueues the notice of a death.
-func (t *tx) notify(h *held, st *nixie.Settlement) error {
+func (t *tx) notify(h *held, st *nixie.Settlement, newest *lifecycle.Failure) error {
 	var died nixie.Delivery
 	if err := t.each(sqlText("read_message"), func(row rows) error {
 		scanMessage(row, &died, &bodyPool{})
@@ -87,7 +87,7 @@ func (t *tx) notify(h *held, st *nixie.Settlement) error {
 		return err
 	}
 	h.ID, died.Queue = died.ID, h.q.name
-	n := h.Notice(died.Message, st, h.q.settings.DeadLetterTo, t.now)
+	n := h.Notice(died.Message, st, newest, h.q.settings.DeadLetterTo, t.now)
 	if _, err := t.enqueue(&n, nixie.HashBody(n.Body)); err != nil {
 		return nixie.Errorf(nixie.CodeUnavailable, "enqueue the notice of a death: %w", err) // no answer: it is half done
 	}

@@ -84,6 +84,12 @@ func noticed(b *fixture) {
 	adopted := b.adopted(b.foreign("foreign"))
 	b.status(adopted.ID, nixie.StatusOpen)
 	b.noticesIn(next, 0)
+	again := b.took("again")
+	b.ok(b.settle(nixie.Settlement{Delivery: again, Verb: nixie.Retry, Failure: b.failure(again, "the first time")}))
+	silent := b.dying(b.take("again"), nixie.StatusOpen)
+	silent.Failure = nil
+	b.ok(b.settle(silent))
+	same(b, "newest error", b.noticesIn(next, 1)[0].LastError, "the first time")
 }
 
 func noticedHold(b *fixture) {

@@ -42,6 +42,8 @@ var specials = []special{
 		why: "starts the shipped binary, which is built without the detector"},
 	{path: "internal/proof/faultdisk", slow: "loses power at every call", race: "ManyConnections", why: "the others have one goroutine"},
 	{path: "internal/proof/mutants", slow: "copies the repository"},
+	{path: "console", slow: "drives a browser", race: "Live|Redrive|Run|Queue|Bad|Away|Comes",
+		why: "the suites in the browser ask the same pages, and wait long for a console that is watched"},
 	{path: "mapreduce/worktree", slow: "starts git some thousand times"},
 	{path: "broker/redis", slow: "needs a server"},
 	{path: "broker/redis/foreign", slow: "needs a server"},
