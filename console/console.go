@@ -124,9 +124,9 @@ func Handler(o *office.Office, opts Options) http.Handler {
 	return c.guard(compressed(http.NewCrossOriginProtection().Handler(mux)))
 }
 
-// compressed compresses answers for clients that take it so. The length of an answer has some noise,
-// because a page shows what a URL says next to what a letter says: without it, who can send URLs
-// to an operator and see lengths could guess the letter (BREACH).
+// compressed compresses answers for clients that take them so. The length of an answer has some
+// noise, because a page shows what a URL says next to what a letter says: without it, who can send
+// URLs to an operator and see lengths could guess the letter (BREACH).
 func compressed(next http.Handler) http.Handler {
 	const noise = 32 // bytes
 	wrap, err := gzhttp.NewWrapper(gzhttp.RandomJitter(noise, 0, false))

@@ -11,8 +11,8 @@ import (
 )
 
 // Notice makes the message that tells the queue to of a death. given has what the sender said and
-// when it was enqueued; the facts are those after the death, and newest is the newest failure of the
-// history, nil if that is empty.
+// when it was enqueued. The facts are those after the death, and newest is the newest failure of
+// the history, nil if that is empty.
 func (m *Message) Notice(given nixie.Message, st *nixie.Settlement, newest *Failure, to string, now int64) nixie.Message {
 	given.ID, given.Attempts, given.Crashes, given.Generation = m.ID, m.Attempts, m.Crashes, m.Generation
 	given.FirstReceivedAt, given.LastFailure = Moment(m.Received), ""

@@ -50,7 +50,7 @@ func TestIdleCostsNothing(t *testing.T) {
 		return id
 	}
 	<-time.After(2 * time.Second) // meanwhile it asks less and less often
-	for left := 4; ; left-- { // the server itself may use an ID, for an analysis of a table
+	for left := 4; ; left-- {     // the server itself may use an ID, for an analysis of a table
 		before := next()
 		line.cutAt(never, false)
 		<-time.After(seconds * time.Second)

@@ -45,7 +45,7 @@ var groups = []group{
 		"internal/itemfile", "internal/items", "internal/letterfile", "internal/runner", "internal/sqlfile", "internal/where"}},
 	{name: "proofs and apparatus", in: []string{"internal/proof/..."}, tests: true, lines: bound{14900, 13000}},
 	{name: "bench, examples", in: []string{"bench/...", "examples/..."}},
-	{name: "whole repository", tests: true, lines: bound{186000, 122000}},
+	{name: "whole repository", tests: true, lines: bound{183450, 122000}},
 }
 
 // Sizes prints the size of every group with its bounds, and reports the groups beyond them and

@@ -42,7 +42,7 @@ var specials = []special{
 		why: "starts the shipped binary, which is built without the detector"},
 	{path: "internal/proof/faultdisk", slow: "loses power at every call", race: "ManyConnections", why: "the others have one goroutine"},
 	{path: "internal/proof/mutants", slow: "copies the repository"},
-	{path: "console", slow: "drives a browser", race: "Live|Redrive|Run|Queue|Bad|Away|Comes",
+	{path: "console", slow: "drives a browser", race: "Watching|WhoWatch|Redrive|Queue|Flow|Retries|Discarded",
 		why: "the suites in the browser ask the same pages, and wait long for a console that is watched"},
 	{path: "mapreduce/worktree", slow: "starts git some thousand times"},
 	{path: "broker/redis", slow: "needs a server"},
