@@ -113,8 +113,9 @@ func open(c *cell, watch *watch) (store.Store, closer, error) {
 // answering makes the loop that answers the request of a cell. Ran hears of each run.
 func answering(c *cell, requests *loop.Mailbox[request, result], ran func()) (*loop.MainLoop[string, float64], error) {
 	held := time.Second
-	if c.On == "postgres" && c.Store {
-		held = 5 * time.Second // a server is away for longer than a second, and its worker has not vanished
+	if c.On == "postgres" {
+		// A server that is away, or has a transaction of the dead, keeps a worker longer than a second.
+		held = 4 * time.Second
 	}
 	return loop.NewMainLoop(loop.MainConfig[string, float64]{
 		Requests: requests, Worker: worker.Config{Concurrency: 1, Lease: held, Logger: quiet},
