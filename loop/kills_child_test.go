@@ -114,7 +114,7 @@ func open(c *cell, watch *watch) (store.Store, closer, error) {
 func answering(c *cell, requests *loop.Mailbox[request, result], ran func()) (*loop.MainLoop[string, float64], error) {
 	held := time.Second
 	if c.On == "postgres" {
-		// A server that is away, or has a transaction of the dead, keeps a worker longer than a second.
+		// A server that is away, or has a transaction of the dead, keeps a worker for a while.
 		held = 4 * time.Second
 	}
 	return loop.NewMainLoop(loop.MainConfig[string, float64]{
