@@ -180,15 +180,18 @@ func (m *machine) seeKey(side int, key string) string {
 	return fmt.Sprint(of, " ", m.nameOf(side, cause), " ", rest)
 }
 
-// seeBody prints a body. That of a notice has the number of the message that died.
+// seeBody prints a body. That of a notice has the number of the message that died, which may have
+// been a notice too.
 func (m *machine) seeBody(side int, body []byte) string {
-	const before = `{"message_id":"`
-	rest, notice := strings.CutPrefix(string(body), before)
-	if !notice {
-		return string(body)
+	seen, rest := "", string(body)
+	for {
+		before, id, notice := strings.Cut(rest, `"message_id":"`)
+		if seen += before; !notice {
+			return seen
+		}
+		id, rest, _ = strings.Cut(id, `"`)
+		seen += fmt.Sprint("message ", m.nameOf(side, id))
 	}
-	id, rest, _ := strings.Cut(rest, `"`)
-	return fmt.Sprint(before, m.nameOf(side, id), rest)
 }
 
 func (m *machine) nameOf(side int, text string) int {
