@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -76,18 +77,30 @@ func (c *Config) followed(st nixie.Settlement, started, ended time.Time) nixie.S
 }
 
 // refused makes the settlement of a delivery whose Then the source refused: the attempt has failed.
-// If that was already decided, the delivery is settled without the first message and what goes to
-// the same queue. So it is not lost, and what other queues take still follows.
+// If that was already decided, the delivery is settled without what goes to the queue that refused.
+// So it is not lost, and what other queues take still follows.
 func (c *Config) refused(st *nixie.Settlement, err error) nixie.Settlement {
 	now := c.Clock()
 	if st.Verb == nixie.Complete {
 		return c.ask(st.Delivery, c.policies.of(st.Delivery.Queue).Diagnose(st.Delivery, err, c.attempt(now.Add(-st.Took), now)), now)
 	}
-	less, first := *st, st.Then[0].Queue
-	less.Then = slices.DeleteFunc(slices.Clone(st.Then), func(m nixie.Message) bool { return m.Queue == first })
+	less, closed := *st, refuser(st.Then, err)
+	less.Then = slices.DeleteFunc(slices.Clone(st.Then), func(m nixie.Message) bool { return m.Queue == closed })
 	c.trouble(unexpected, nixie.Errorf(nixie.CodeOf(err), "message %s: %s without the %d messages that were to follow to %s: %w",
-		st.Delivery.ID, st.Verb, len(st.Then)-len(less.Then), first, err))
+		st.Delivery.ID, st.Verb, len(st.Then)-len(less.Then), closed, err))
 	return less
+}
+
+// refuser returns the queue that an error of a source names: the longest name, because one may be
+// the beginning of another. It is the first queue if the error names none.
+func refuser(then []nixie.Message, err error) string {
+	named := ""
+	for i := range then {
+		if q := then[i].Queue; len(q) > len(named) && strings.Contains(err.Error(), q) {
+			named = q
+		}
+	}
+	return cmp.Or(named, then[0].Queue)
 }
 
 // refusesThen reports whether a source refused a settlement for the messages that follow it.

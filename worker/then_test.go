@@ -77,8 +77,9 @@ func TestThen(t *testing.T) {
 		{name: "of the decider, to a closed queue", handler: follow("next", 0, errBoom), decider: replies(twice, 1), closed: "answers",
 			want: map[string]int{"q dead": 1}, reason: "boom", trouble: "without the 1 messages that were to follow to answers"},
 		{name: "of the decider, one to a closed queue", handler: follow("next", 0, errBoom), closed: "answers",
-			decider: replies(twice, 1, "open"),
-			want:    map[string]int{"q dead": 1, "open queued": 2}, reason: "boom", trouble: "without the 1 messages that were to follow"},
+			decider: replies(twice, 1, "open"), want: map[string]int{"q dead": 1, "open queued": 2}, trouble: "to follow to answers"},
+		{name: "of the decider, the last to a closed queue", handler: follow("next", 0, errBoom), closed: "open",
+			decider: replies(twice, 1, "open"), want: map[string]int{"q dead": 1, "answers queued": 2}, trouble: "to follow to open"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
