@@ -23,7 +23,8 @@ func (w *Worker) handle(s *slot, all *sync.WaitGroup, b *batch) {
 		if b != nil {
 			w.runThrough(s, b)
 		}
-		w.settleNow() // an idle goroutine must not wait for the settler
+		b = nil       // an idle goroutine must not keep the messages of its last batch
+		w.settleNow() // nor wait for the settler
 		select {
 		case b = <-w.work:
 		case <-w.quit:
@@ -99,7 +100,9 @@ func (w *Worker) one(s *slot, r *run) {
 		r.deadline = r.batch.moment(started).Add(w.c.Timeout)
 	}
 	lease.Watch(r.d, r)
-	s.last = r
+	if w.c.SettleEach { // otherwise it would stay in memory for nothing
+		s.last = r
+	}
 	s.current.Store(r)
 	if w.stopping.Load() {
 		r.end(ErrStopping, started)

@@ -96,16 +96,17 @@ func (c *claims) add(got *claimed, headers, origin, steps string) {
 	c.list, c.size = append(c.list, got), c.size+len(d.Body)
 }
 
-// member is a claimed message with its delivery. They are made poolSize at a time, and their bodies
-// share buffers, so that many messages need few allocations.
+// member is a claimed message with its delivery. The more a claim has got, the more of them are
+// made at a time, and the larger are the buffers that their bodies share. A large claim needs few
+// allocations, and a single message does not take the memory of many.
 type member struct {
 	claimed
 	nixie.Delivery
 }
 
 const (
-	poolSize   = 64
-	bodiesSize = 64 << 10
+	poolSize   = 64       // most members that are made at a time
+	bodiesSize = 64 << 10 // largest buffer
 )
 
 // copied copies a body into a shared buffer.
@@ -114,7 +115,7 @@ func (c *claims) copied(body []byte) []byte {
 		return bytes.Clone(body)
 	}
 	if len(body) > cap(c.bodies)-len(c.bodies) {
-		c.bodies = make([]byte, 0, bodiesSize)
+		c.bodies = make([]byte, 0, max(len(body), min(c.size, bodiesSize)))
 	}
 	from := len(c.bodies)
 	c.bodies = append(c.bodies, body...)
@@ -124,7 +125,7 @@ func (c *claims) copied(body []byte) []byte {
 // next returns a new member from the pool.
 func (c *claims) next() (*member, *nixie.Delivery, *nixie.Message) {
 	if len(c.pool) == 0 {
-		c.pool = make([]member, poolSize)
+		c.pool = make([]member, max(1, min(len(c.list), poolSize)))
 	}
 	got := &c.pool[0]
 	c.pool = c.pool[1:]
