@@ -2,8 +2,6 @@ package nixie
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 )
 
@@ -36,30 +34,9 @@ type Settlement struct {
 
 	// Then are messages that are enqueued with the settlement: all of them and the settlement, or
 	// nothing. A release has none. At most [MaxThen], with at most [MaxThenBytes] of bodies. They
-	// have no ID, origin or dedupe key of their own: see [Settlement.Follows].
+	// have no ID, origin or dedupe key of their own. A store needs none, because a settlement applies
+	// once. A broker gives each a key that is the same when the delivery comes and is followed again.
 	Then []Message
-}
-
-// Follows returns the messages of Then as they are enqueued. Each has a dedupe key of its own, made
-// of the ID and the generation of the settled message, and its index among those to the same queue.
-// So a broker that delivers a message twice does not follow it up twice, whichever of its attempts
-// ended it. The key of a retry also has the attempt.
-func (s *Settlement) Follows() []Message {
-	if len(s.Then) == 0 {
-		return nil
-	}
-	d, list := s.Delivery, slices.Clone(s.Then)
-	cause := fmt.Sprintf("then:%s:%d", d.ID, d.Generation)
-	if s.Verb == Retry {
-		cause = fmt.Sprintf("%s.%d", cause, d.Attempts)
-	}
-	before := map[string]int{} // by queue
-	for i := range list {
-		m := &list[i]
-		m.DedupeKey = fmt.Sprintf("%s:%d", cause, before[m.Queue])
-		before[m.Queue]++
-	}
-	return list
 }
 
 // CheckThen says what is wrong with messages that are to follow a settlement.

@@ -2,6 +2,8 @@ package broker
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/nixie-go/nixie"
 )
@@ -19,7 +21,7 @@ func (s *Source) follow(ctx context.Context, all []*openSettlement) {
 			continue
 		}
 		if s.c.Then != nil {
-			_, v.err = s.c.Then.Enqueue(ctx, v.st.Follows()...)
+			_, v.err = s.c.Then.Enqueue(ctx, keyed(v.st)...)
 			continue
 		}
 		records, err := s.followers(v.st)
@@ -40,10 +42,29 @@ func (s *Source) follow(ctx context.Context, all []*openSettlement) {
 	}
 }
 
+// keyed returns the messages that follow a settlement. Each has a dedupe key of its own, made of the
+// ID and the generation of the settled message, and its index among those to the same queue. So a
+// record that comes twice is not followed up twice, whichever of its attempts ended it. The key of
+// a retry also has the attempt.
+func keyed(st *nixie.Settlement) []nixie.Message {
+	d, list := st.Delivery, slices.Clone(st.Then)
+	cause := fmt.Sprintf("then:%s:%d", d.ID, d.Generation)
+	if st.Verb == nixie.Retry {
+		cause = fmt.Sprintf("%s.%d", cause, d.Attempts)
+	}
+	before := map[string]int{} // by queue
+	for i := range list {
+		m := &list[i]
+		m.DedupeKey = fmt.Sprintf("%s:%d", cause, before[m.Queue])
+		before[m.Queue]++
+	}
+	return list
+}
+
 // followers makes the records of the messages that follow a settlement.
 func (s *Source) followers(st *nixie.Settlement) ([]Publication, error) {
 	var list []Publication
-	for _, m := range st.Follows() {
+	for _, m := range keyed(st) {
 		if err := CheckChannel("channel of a message that follows", m.Queue); err != nil {
 			return nil, err
 		}

@@ -31,9 +31,7 @@ type DeadLetter[T any] struct {
 func notice(d *nixie.Delivery, f *nixie.Failure, to string, now time.Time) nixie.Message {
 	n := store.NewNotice(&d.Message, f, now)
 	n.MessageID, n.RequestID = IDOf(d), cmp.Or(requestIDIn(JSON{}, d), requestIDOf(d))
-	m := n.Message(to)
-	m.DedupeKey = "" // what follows a settlement has a key of its own
-	return m
+	return n.Message(to)
 }
 
 // UnmarshalJSON puts a body that is no T into Raw.

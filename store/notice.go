@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -29,8 +28,6 @@ type Notice struct {
 	RequestID       string          `json:"request_id,omitempty"`
 	ReplyTo         string          `json:"reply_to,omitempty"`
 	TraceID         string          `json:"trace_id,omitempty"`
-
-	generation int
 }
 
 // NewNotice describes a message that dies. last is the failure that it died of, nil if none is
@@ -40,7 +37,7 @@ func NewNotice(m *nixie.Message, last *nixie.Failure, now time.Time) Notice {
 		MessageID: m.ID, SourceMailbox: m.Queue, DeliveryCount: m.Attempts + m.Crashes, LastError: m.LastFailure,
 		DeadLetteredAt: now.UTC(), FirstReceivedAt: m.FirstReceivedAt.UTC(), EnqueuedAt: m.EnqueuedAt.UTC(),
 		RequestID: m.Header(nixie.HeaderRequestID), ReplyTo: m.Header(HeaderReplyTo),
-		TraceID: TraceOf(m.Header(nixie.HeaderTraceParent)), generation: m.Generation,
+		TraceID: TraceOf(m.Header(nixie.HeaderTraceParent)),
 	}
 	if last != nil {
 		n.LastError, n.LastErrorType = last.Text, last.Type
@@ -56,10 +53,7 @@ func NewNotice(m *nixie.Message, last *nixie.Failure, now time.Time) Notice {
 // Message returns the message that takes the notice to a queue. A body that has no room in it is
 // left to the letter.
 func (n Notice) Message(to string) nixie.Message {
-	m := nixie.Message{
-		Queue: to, Type: nixie.TypeDeadLetter, Body: n.json(),
-		DedupeKey: fmt.Sprintf("dead:%s:%d", n.MessageID, n.generation),
-	}
+	m := nixie.Message{Queue: to, Type: nixie.TypeDeadLetter, Body: n.json()}
 	if len(m.Body) > nixie.MaxBody {
 		n.Body, n.Raw = nil, nil
 		m.Body = n.json()

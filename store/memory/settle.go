@@ -25,15 +25,14 @@ func (s *Store) settleThen(st *nixie.Settlement, now time.Time) error {
 	if err := store.CheckSettlement(st); err != nil {
 		return err
 	}
-	follows := st.Follows()
-	if err := s.refuse(follows); err != nil {
+	if err := s.refuse(st.Then); err != nil {
 		return err
 	}
 	if err := s.settle(st, now); err != nil {
 		return err
 	}
-	for i := range follows {
-		s.accept(&follows[i], now)
+	for i := range st.Then {
+		s.accept(&st.Then[i], now)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (t *tx) enqueueFollows(settlements []nixie.Settlement, errs []error) error 
 	var follows []nixie.Message
 	for i, refused := range errs {
 		if refused == nil {
-			follows = append(follows, settlements[i].Follows()...)
+			follows = append(follows, settlements[i].Then...)
 		}
 	}
 	notices, err := t.notices()

@@ -178,12 +178,11 @@ func all(errs []error, err error) []error {
 
 // settleThen applies one settlement and enqueues the messages that follow it.
 func (t *tx) settleThen(st *nixie.Settlement, doc string) error {
-	follows := st.Follows()
-	if len(follows) == 0 {
+	if len(st.Then) == 0 {
 		return t.settle(st, doc)
 	}
-	for i := range follows {
-		q, err := t.queue(follows[i].Queue)
+	for i := range st.Then {
+		q, err := t.queue(st.Then[i].Queue)
 		if err != nil {
 			return err
 		}
@@ -198,8 +197,8 @@ func (t *tx) settleThen(st *nixie.Settlement, doc string) error {
 	if err := t.settle(&alone, doc); err != nil {
 		return err
 	}
-	for i := range follows {
-		if _, err := t.enqueue(&follows[i], nixie.HashBody(follows[i].Body)); err != nil {
+	for i := range st.Then {
+		if _, err := t.enqueue(&st.Then[i], nixie.HashBody(st.Then[i].Body)); err != nil {
 			return nixie.Errorf(nixie.CodeUnavailable, "enqueue what follows the settlement: %w", err) // no answer: it is half done
 		}
 	}

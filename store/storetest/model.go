@@ -290,7 +290,7 @@ func (m *machine) seeMessage(side int, r *store.Record) string {
 	if r.State != nixie.Queued || !notBefore.After(m.clock.Now()) {
 		notBefore = time.Time{}
 	}
-	return fmt.Sprint(m.name(side, r.ID), r.Queue, r.Stream, r.MayPass, r.OrderGap, m.seeKey(side, r.DedupeKey), m.seeBody(side, r.Body),
+	return fmt.Sprint(m.name(side, r.ID), r.Queue, r.Stream, r.MayPass, r.OrderGap, r.DedupeKey, m.seeBody(side, r.Body),
 		" says ", r.Type, r.Key, r.Headers, r.Priority, r.State, " attempts ", r.Attempts, r.Deliveries, r.Crashes,
 		" generations ", r.Generation, r.Redrives, r.Steps, " last ", r.LastFailure, texts, r.HistoryDropped, " lease ", r.LeaseOwner,
 		at(r.LeaseExpiresAt),

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -138,46 +139,40 @@ func (m *machine) settleBoth(p *process, what string, sut, ref []nixie.Settlemen
 	m.followed()
 }
 
-// followed numbers the messages that followed settlements, and the notices of deaths.
+// followed numbers the messages that followed settlements, and the notices of deaths. Of those that
+// look the same, the first that a store took in is the first of the reference.
 func (m *machine) followed() {
 	m.Helper()
 	sut, ref := m.unnamed(0, m.processes[0].sut), m.unnamed(1, m.processes[0].ref)
-	if len(sut) != len(ref) {
-		m.Fatalf("%d messages follow settlements, of the reference %d", len(sut), len(ref))
-	}
-	for key, id := range ref {
-		if sut[key].IsZero() {
-			m.Fatalf("message %s is missing", key)
+	for _, look := range slices.Sorted(maps.Keys(ref)) {
+		if len(sut[look]) != len(ref[look]) {
+			m.Fatalf("%d messages like this one follow settlements, of the reference %d: %s", len(sut[look]), len(ref[look]), look)
 		}
-		m.made(sut[key], id)
+		for i, id := range ref[look] {
+			m.made(sut[look][i], id)
+		}
+		delete(sut, look)
+	}
+	for look := range sut {
+		m.Fatalf("this message follows nothing in the reference: %s", look)
 	}
 }
 
-// unnamed returns the messages of a store that have no number, by the queue and what they follow.
-func (m *machine) unnamed(side int, st store.Store) map[string]nixie.ID {
+// unnamed returns the messages of a store that have no number by what they look like, newest first.
+func (m *machine) unnamed(side int, st store.Store) map[string][]nixie.ID {
 	records, err := allMessages(m.ctx, st, nixie.Filter{})
 	if err != nil {
 		m.Fatal(err)
 	}
-	by := map[string]nixie.ID{}
+	by := map[string][]nixie.ID{}
 	for i := range records {
 		r := &records[i]
 		if _, named := m.names[side][r.ID]; !named {
-			by[r.Queue+" "+m.seeKey(side, r.DedupeKey)] = r.ID
+			look := m.seeMessage(side, r)
+			by[look] = append(by[look], r.ID)
 		}
 	}
 	return by
-}
-
-// seeKey prints a dedupe key. That of a message that follows another, or tells of its death, has
-// the number of that one.
-func (m *machine) seeKey(side int, key string) string {
-	of, cause, _ := strings.Cut(key, ":")
-	if of != "then" && of != "dead" {
-		return key
-	}
-	cause, rest, _ := strings.Cut(cause, ":")
-	return fmt.Sprint(of, " ", m.nameOf(side, cause), " ", rest)
 }
 
 // seeBody prints a body. That of a notice has the number of the message that died, which may have

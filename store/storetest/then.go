@@ -1,9 +1,7 @@
 package storetest
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -14,7 +12,6 @@ func thenClauses() []clause {
 	return []clause{
 		{"ThenIsEnqueuedWithEachOutcome", thenEnqueued},
 		{"ThenOfALostLeaseIsNotEnqueued", thenOfLost},
-		{"ThenHasKeysOfItsOwn", thenKeys},
 		{"ThenKeepsItsOrderInAStream", thenOrdered},
 		{"ThenToAClosedQueueRefusesTheSettlement", thenClosed},
 		{"ThenBeyondALimitIsRefused", thenRefused},
@@ -54,6 +51,7 @@ func thenEnqueued(b *fixture) {
 	for i, d := range b.waiting("one", "two") {
 		same(b, "body", string(d.Body), "body of "+[]string{"one", "two"}[i])
 		same(b, "attempts", d.Attempts, 1)
+		same(b, "dedupe key", d.DedupeKey, "")
 	}
 	d = b.took("b")
 	b.ok(b.settle(followed(b.dying(d, nixie.StatusOpen), "died")))
@@ -79,23 +77,6 @@ func thenOfLost(b *fixture) {
 	queues, err := b.st.Queues(b.ctx, store.QueueQuery{Names: []string{"never"}})
 	b.ok(err)
 	same(b, "queues of what did not follow", len(queues), 0)
-}
-
-// thenKeys shows the dedupe keys: of message, generation and index, and for a retry the attempt.
-func thenKeys(b *fixture) {
-	d := b.took("a")
-	b.ok(b.settle(followed(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: b.failure(d, "it fails")}, "tried")))
-	d = b.take("a")
-	b.ok(b.settle(followed(b.dying(d, nixie.StatusOpen), "one", "two")))
-	b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))
-	b.ok(b.settle(followed(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}, "three")))
-	var got []string
-	for _, f := range b.waiting("tried", "one", "two", "three") {
-		key, found := strings.CutPrefix(f.DedupeKey, "then:"+d.ID.String()+":")
-		same(b, "the key names the message", found, true)
-		got = append(got, key)
-	}
-	same(b, "keys", fmt.Sprint(got), "[1.1:0 1:0 1:1 2:0]")
 }
 
 func thenOrdered(b *fixture) {

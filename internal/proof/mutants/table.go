@@ -434,8 +434,9 @@ var table = []mutant{
 			"		if false {\n\t\t\tif err := lifecycle"},
 			{"store/sqlite/enqueue.go", "	if err := lifecycle.Admits(&q.settings, q.name); err != nil {\n" +
 				"\t\treturn nixie.Receipt{}, err\n\t}\n", ""}}},
-	{number: 100, name: "each generation has the same keys", breaks: "a redriven message is answered by nothing", tests: follows,
-		edits: []edit{{"verdict.go", "d.ID, d.Generation)", "d.ID, 1)"}}},
+	{number: 100, name: "each generation has the same keys", breaks: "a redriven message is answered by nothing",
+		tests: finder{"broker", "^TestKeysOfWhatFollows$"},
+		edits: []edit{{"broker/follow.go", "d.ID, d.Generation)", "d.ID, 1)"}}},
 	{number: 101, name: "a failed attempt is followed like a success", breaks: "a failure and a success are both reported", tests: engine,
 		edits: []edit{{"worker/decide.go", "if st.Verb != nixie.Complete || len(d.Tracking.Then) == 0 {", "if len(d.Tracking.Then) == 0 {"},
 			{"worker/decide.go", "	return c.ask(d, f, ended)\n}\n\n// attempt",
@@ -457,11 +458,11 @@ var table = []mutant{
 `}}},
 	{number: 105, name: "what follows is enqueued after the transaction", breaks: "a power failure loses an answer",
 		tests: finder{"loop", "^TestKillTable$/^sqlite$"},
-		edits: []edit{{"store/sqlite/settle.go", "	for i := range follows {\n\t\tif _, err := t.enqueue(",
-			"	for i := range follows[:0] {\n\t\tif _, err := t.enqueue("},
+		edits: []edit{{"store/sqlite/settle.go", "	for i := range st.Then {\n\t\tif _, err := t.enqueue(",
+			"	for i := range st.Then[:0] {\n\t\tif _, err := t.enqueue("},
 			{"store/sqlite/settle.go", "	s.owner.progress.settled(settlements, errs)\n", `	for i := range settlements {
 		if errs[i] == nil && len(settlements[i].Then) > 0 {
-			_, _ = s.Enqueue(ctx, settlements[i].Follows()...)
+			_, _ = s.Enqueue(ctx, settlements[i].Then...)
 		}
 	}
 	s.owner.progress.settled(settlements, errs)
