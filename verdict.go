@@ -34,8 +34,8 @@ type Settlement struct {
 
 	// Then are messages that are enqueued with the settlement: all of them and the settlement, or
 	// nothing. A release has none. At most [MaxThen], with at most [MaxThenBytes] of bodies. They
-	// have no ID, origin or dedupe key of their own. A store needs none, because a settlement applies
-	// once. A broker gives each a key that is the same when the delivery comes and is followed again.
+	// have no ID, origin or dedupe key of their own. A store needs none, because a settlement
+	// applies once. A broker gives each a key, the same one when the delivery comes again.
 	Then []Message
 }
 

@@ -42,8 +42,8 @@ func (s *Source) follow(ctx context.Context, all []*openSettlement) {
 	}
 }
 
-// keyed returns the messages that follow a settlement. Each has a dedupe key of its own, made of the
-// ID and the generation of the settled message, and its index among those to the same queue. So a
+// keyed returns the messages that follow a settlement. Each has a dedupe key of its own, made of
+// the ID and generation of the settled message, and its index among those to the same queue. So a
 // record that comes twice is not followed up twice, whichever of its attempts ended it. The key of
 // a retry also has the attempt.
 func keyed(st *nixie.Settlement) []nixie.Message {

@@ -428,7 +428,7 @@ var table = []mutant{
 			"_ = t.settle(&alone, doc)"}}},
 	{number: 98, name: "PostgreSQL enqueues what follows refused settlements", breaks: "a late worker answers once more",
 		tests: finder{"store/postgres", "^TestStore$/^Then$"},
-		edits: []edit{{"store/postgres/settle.go", "if refused == nil {\n\t\t\tfollows", "if true {\n\t\t\tfollows"}}},
+		edits: []edit{{"store/postgres/settle.go", "if refused == nil {\n\t\t\tfollows", "if refused == nil || true {\n\t\t\tfollows"}}},
 	{number: 99, name: "a closed queue takes what follows", breaks: "messages lie in a queue that was closed", tests: follows,
 		edits: []edit{{"store/sqlite/settle.go", "		if q != nil {\n\t\t\tif err := lifecycle",
 			"		if false {\n\t\t\tif err := lifecycle"},
