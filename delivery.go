@@ -146,7 +146,8 @@ type Source interface {
 	// [CodeLeaseLost] tells the caller that the lease is lost. While a handler uses a delivery,
 	// its worker gives the copy that lease.Renewal makes.
 	Extend(ctx context.Context, deliveries []*Delivery, lease time.Duration) []error
-	// Settle applies decisions. The i-th error answers the i-th settlement.
+	// Settle applies decisions. The i-th error answers the i-th settlement. If a message that was
+	// to follow is refused, Queue of the [Error] names its queue.
 	Settle(ctx context.Context, settlements []Settlement) []error
 }
 

@@ -27,9 +27,10 @@ var ErrClosed = errors.New("closed")
 
 // Error is a code and a sentence for a person. The sentence includes the text of the cause.
 type Error struct {
-	Code Code
-	Text string
-	Err  error
+	Code  Code
+	Text  string
+	Err   error
+	Queue string // the queue, or channel, that refused a message; empty if the error is about something else
 }
 
 func (e *Error) Error() string { return e.Text }
@@ -37,10 +38,15 @@ func (e *Error) Error() string { return e.Text }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an [Error]. The error given for %w is kept as its cause.
+// Errorf makes an [Error]. The error given for %w is kept as its cause, with its Queue.
 func Errorf(code Code, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Code: code, Text: err.Error(), Err: errors.Unwrap(err)}
+	e := &Error{Code: code, Text: err.Error(), Err: errors.Unwrap(err)}
+	var cause *Error
+	if errors.As(e.Err, &cause) {
+		e.Queue = cause.Queue
+	}
+	return e
 }
 
 // CodeOf returns the code of the first [Error] in the chain of err. It returns [CodeInternal] if

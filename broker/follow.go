@@ -37,7 +37,7 @@ func (s *Source) follow(ctx context.Context, all []*openSettlement) {
 	}
 	for n, err := range s.c.Driver.Publish(ctx, list)() {
 		if err != nil && of[n].err == nil {
-			of[n].err = nixie.Errorf(nixie.CodeOf(err), "message %s that follows %s: %w", list[n].Channel, of[n].st.Delivery.ID, err)
+			of[n].err = refused(of[n].st, list[n].Channel, err)
 		}
 	}
 }
@@ -61,17 +61,20 @@ func keyed(st *nixie.Settlement) []nixie.Message {
 	return list
 }
 
+// refused is the error of a settlement with a message that a channel does not take.
+func refused(st *nixie.Settlement, channel string, err error) error {
+	return &nixie.Error{
+		Code: nixie.CodeOf(err), Err: err, Queue: channel,
+		Text: fmt.Sprintf("message to %s that follows %s: %s", channel, st.Delivery.ID, err),
+	}
+}
+
 // followers makes the records of the messages that follow a settlement.
 func (s *Source) followers(st *nixie.Settlement) ([]Publication, error) {
 	var list []Publication
 	for _, m := range keyed(st) {
-		if err := CheckChannel("channel of a message that follows", m.Queue); err != nil {
-			return nil, err
-		}
-		if m.Delay > s.features.MaxPublishDelay || !m.NotBefore.IsZero() || !m.ExpiresAt.IsZero() || m.Priority != 0 {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "message to %s that follows has a delay, an expiry or a priority: "+
-				"a channel of %s keeps a delay of at most %s, set Then of the source to a store", m.Queue, s.features.System,
-				s.features.MaxPublishDelay)
+		if err := s.publishable(&m); err != nil {
+			return nil, refused(st, m.Queue, err)
 		}
 		r := Publication{Channel: m.Queue, Value: m.Body, Headers: outbound(m.Headers), Delay: m.Delay, Once: m.DedupeKey}
 		if m.Key != "" {
@@ -84,4 +87,16 @@ func (s *Source) followers(st *nixie.Settlement) ([]Publication, error) {
 		list = append(list, r)
 	}
 	return list, nil
+}
+
+// publishable returns an error if no channel can take a message.
+func (s *Source) publishable(m *nixie.Message) error {
+	if err := CheckChannel("channel", m.Queue); err != nil {
+		return err
+	}
+	if m.Delay > s.features.MaxPublishDelay || !m.NotBefore.IsZero() || !m.ExpiresAt.IsZero() || m.Priority != 0 {
+		return nixie.Errorf(nixie.CodeInvalid, "it has a delay, an expiry or a priority: a channel of %s keeps a delay of at most %s, "+
+			"set Then of the source to a store", s.features.System, s.features.MaxPublishDelay)
+	}
+	return nil
 }

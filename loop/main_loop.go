@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -158,8 +157,8 @@ func (l *MainLoop[Req, Res]) late(req Request[Req], err error) error {
 
 // Decide implements [policy.Decider]: what ends without success is answered with an error.
 func (l *MainLoop[Req, Res]) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
-	if f != nil && refusesAnswer(d, f) {
-		return l.unanswered(d, f, now)
+	if queue := refuser(d, f); queue != "" {
+		return l.unanswered(d, f, queue, now)
 	}
 	st := l.dlq.Decide(d, f, now)
 	how := "Dead-lettered"
@@ -182,28 +181,31 @@ func (l *MainLoop[Req, Res]) Decide(d *nixie.Delivery, f *nixie.Failure, now tim
 	return st
 }
 
-// refusesAnswer reports whether an attempt has failed because its answer was refused: the queue for
-// it is closed, or there is no such channel of the broker.
-func refusesAnswer(d *nixie.Delivery, f *nixie.Failure) bool {
-	then := d.Tracking.Then
-	switch nixie.CodeOf(f.Err) {
-	case nixie.CodeConflict, nixie.CodeNotFound:
-		return len(then) > 0 && strings.Contains(f.Text, then[len(then)-1].Queue)
+// refuser returns the queue that refused an answer, or the dead letter of one: it is closed, or
+// there is no such channel of the broker. It is empty if the attempt has another failure, or none.
+func refuser(d *nixie.Delivery, f *nixie.Failure) string {
+	var told *nixie.Error
+	if f == nil || len(d.Tracking.Then) == 0 || !errors.As(f.Err, &told) {
+		return ""
 	}
-	return false
+	switch told.Code {
+	case nixie.CodeConflict, nixie.CodeNotFound:
+		return told.Queue
+	}
+	return ""
 }
 
-// unanswered completes a request whose answer was refused. The dead letter of the answer follows,
-// unless the mailbox of that refuses as well.
-func (l *MainLoop[Req, Res]) unanswered(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
+// unanswered completes a request whose answer was refused by a queue. The dead letter of the answer
+// follows, unless it was that one which was refused.
+func (l *MainLoop[Req, Res]) unanswered(d *nixie.Delivery, f *nixie.Failure, queue string, now time.Time) nixie.Settlement {
 	st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
 	answer := &nixie.Delivery{Message: d.Tracking.Then[len(d.Tracking.Then)-1]}
 	answer.ID, answer.EnqueuedAt = d.ID, now
-	dead := broker.ChannelName(DefaultDLQ, answer.Queue)
-	if strings.Contains(f.Text, dead) {
+	if queue != answer.Queue {
 		l.log.Error("an answer is lost: neither its mailbox takes it nor that of dead letters", "id", IDOf(d).String(), "error", f.Text)
 		return st
 	}
+	dead := broker.ChannelName(DefaultDLQ, queue)
 	st.Then = []nixie.Message{notice(answer, f, dead, now)}
 	return st
 }

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -84,23 +83,21 @@ func (c *Config) refused(st *nixie.Settlement, err error) nixie.Settlement {
 	if st.Verb == nixie.Complete {
 		return c.ask(st.Delivery, c.policies.of(st.Delivery.Queue).Diagnose(st.Delivery, err, c.attempt(now.Add(-st.Took), now)), now)
 	}
-	less, closed := *st, refuser(st.Then, err)
-	less.Then = slices.DeleteFunc(slices.Clone(st.Then), func(m nixie.Message) bool { return m.Queue == closed })
+	less, queue := *st, refuser(st.Then, err)
+	less.Then = slices.DeleteFunc(slices.Clone(st.Then), func(m nixie.Message) bool { return m.Queue == queue })
 	c.trouble(unexpected, nixie.Errorf(nixie.CodeOf(err), "message %s: %s without the %d messages that were to follow to %s: %w",
-		st.Delivery.ID, st.Verb, len(st.Then)-len(less.Then), closed, err))
+		st.Delivery.ID, st.Verb, len(st.Then)-len(less.Then), queue, err))
 	return less
 }
 
-// refuser returns the queue that an error of a source names: the longest name, because one may be
-// the beginning of another. It is the first queue if the error names none.
+// refuser returns the queue that refused its messages: the first one if the error names none of
+// them.
 func refuser(then []nixie.Message, err error) string {
-	named := ""
-	for i := range then {
-		if q := then[i].Queue; len(q) > len(named) && strings.Contains(err.Error(), q) {
-			named = q
-		}
+	var told *nixie.Error
+	if errors.As(err, &told) && slices.ContainsFunc(then, func(m nixie.Message) bool { return m.Queue == told.Queue }) {
+		return told.Queue
 	}
-	return cmp.Or(named, then[0].Queue)
+	return then[0].Queue
 }
 
 // refusesThen reports whether a source refused a settlement for the messages that follow it.

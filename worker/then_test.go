@@ -38,20 +38,22 @@ func replies(p *policy.Policy, n int, others ...string) deciderFunc {
 	}
 }
 
+// follow is a handler that lets n messages to a queue follow its delivery.
+func follow(queue string, n int, err error) nixie.Handler {
+	return handler(func(_ context.Context, d *nixie.Delivery) error {
+		for range n {
+			if err := d.Then(to(queue, d)); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+}
+
 func TestThen(t *testing.T) {
 	twice, err := policy.New(policy.Config{MaxAttempts: 2, Backoff: policy.Backoff{Base: time.Second}})
 	if err != nil {
 		t.Fatal(err)
-	}
-	follow := func(queue string, n int, err error) nixie.Handler {
-		return handler(func(_ context.Context, d *nixie.Delivery) error {
-			for range n {
-				if err := d.Then(to(queue, d)); err != nil {
-					return err
-				}
-			}
-			return err
-		})
 	}
 	for _, c := range []struct {
 		name    string
@@ -80,13 +82,17 @@ func TestThen(t *testing.T) {
 			decider: replies(twice, 1, "open"), want: map[string]int{"q dead": 1, "open queued": 2}, trouble: "to follow to answers"},
 		{name: "of the decider, the last to a closed queue", handler: follow("next", 0, errBoom), closed: "open",
 			decider: replies(twice, 1, "open"), want: map[string]int{"q dead": 1, "answers queued": 2}, trouble: "to follow to open"},
+		{name: "of the decider, one to a queue that is closed in favour of another", handler: follow("next", 0, errBoom),
+			decider: replies(twice, 1, "answers-2"), closed: "answers",
+			want: map[string]int{"q dead": 1, "answers-2 queued": 2}, trouble: "to follow to answers:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New(memory.Options{})
 				fill(t, st, "a")
 				if c.closed != "" {
-					if err := store.Configure(t.Context(), st, c.closed, nixie.QueueSettings{Closed: true}, "ann", "test"); err != nil {
+					set := nixie.QueueSettings{Closed: true, ClosedNote: "use answers-2"}
+					if err := store.Configure(t.Context(), st, c.closed, set, "ann", "test"); err != nil {
 						t.Fatal(err)
 					}
 				}

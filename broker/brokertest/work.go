@@ -29,7 +29,8 @@ type testWorker struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
 	settled  map[nixie.Verb]int
-	refused  int // settlements that failed
+	refused  int    // settlements that failed
+	refuser  string // the queue that the first of them names
 	troubles []error
 }
 
@@ -103,6 +104,10 @@ func (s *testWorker) count(_ string, sts []nixie.Settlement, errs []error) {
 		if errs[i] == nil {
 			s.settled[sts[i].Verb]++
 		} else {
+			var told *nixie.Error
+			if s.refused == 0 && errors.As(errs[i], &told) {
+				s.refuser = told.Queue
+			}
 			s.refused++
 		}
 	}
@@ -343,6 +348,9 @@ func noAckBeforeWhatFollows(t *testing.T, fixture Fixture) {
 			t.Errorf("%d messages follow, although they cannot be published", n)
 		}
 		d.crash(t, fixture, s)
+		if fails.publish != nil && s.refuser != letters(fixture) {
+			t.Errorf("a settlement names %q as the channel that refused what follows", s.refuser)
+		}
 	}
 	s := begin(t, join(t, fixture), follows)
 	s.until(t, "all have succeeded", func() bool { return s.settled[nixie.Complete] == 5 })

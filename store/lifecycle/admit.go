@@ -1,8 +1,13 @@
 package lifecycle
 
-import "github.com/nixie-go/nixie"
+import (
+	"fmt"
 
-// Admits returns nil if the queue accepts new messages, and otherwise the error for the producer.
+	"github.com/nixie-go/nixie"
+)
+
+// Admits returns nil if the queue accepts new messages, and otherwise the error for the producer,
+// which names the queue.
 func Admits(q *nixie.QueueSettings, queue string) error {
 	if !q.Closed {
 		return nil
@@ -11,5 +16,6 @@ func Admits(q *nixie.QueueSettings, queue string) error {
 	if q.ClosedNote != "" {
 		note = " (" + q.ClosedNote + ")"
 	}
-	return nixie.Errorf(nixie.CodeConflict, "queue %s is closed to new messages%s: nixie queue resume opens it again", queue, note)
+	return &nixie.Error{Code: nixie.CodeConflict, Queue: queue,
+		Text: fmt.Sprintf("queue %s is closed to new messages%s: nixie queue resume opens it again", queue, note)}
 }

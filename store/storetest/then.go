@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -101,7 +102,8 @@ func thenOrdered(b *fixture) {
 	}
 }
 
-// thenClosed shows that a refused message refuses its settlement, and no other of the call.
+// thenClosed shows that a refused message refuses its settlement, which names the queue, and no
+// other of the call.
 func thenClosed(b *fixture) {
 	b.ok(store.Configure(b.ctx, b.st, "closed", nixie.QueueSettings{Closed: true}, "ann", "r"))
 	refused, fine := b.took("a"), b.took("b")
@@ -109,6 +111,8 @@ func thenClosed(b *fixture) {
 	st.Then[1].Queue = "closed"
 	errs := b.st.Settle(b.ctx, []nixie.Settlement{st, followed(nixie.Settlement{Delivery: fine, Verb: nixie.Complete}, "three")})
 	b.code(errs[0], nixie.CodeConflict)
+	var told *nixie.Error
+	same(b, "the error names the queue", errors.As(errs[0], &told) && told.Queue == "closed", true)
 	b.ok(errs[1])
 	b.waiting("three")
 	b.ok(b.settle(nixie.Settlement{Delivery: refused, Verb: nixie.Complete}))
