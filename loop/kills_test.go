@@ -270,14 +270,13 @@ func text(r result) string {
 	return fmt.Sprint(r.Output)
 }
 
-// received returns all that is in a mailbox. It waits a little for each, because a claim of a busy
-// store may pass over a message that another claim is looking at.
+// received returns all that is in a mailbox.
 func received[T any](t *testing.T, c *cell, name string) (all []T) {
 	m, end, err := box[T, struct{}](c, name, nil)
 	must(0, err)(t)
 	defer func() { must(0, end())(t) }()
 	for {
-		got := must(m.Receive(ctx, loop.Max(loop.MaxReceive), loop.Wait(500*time.Millisecond)))(t)
+		got := must(m.Receive(ctx, loop.Max(loop.MaxReceive)))(t)
 		if len(got) == 0 {
 			return all
 		}

@@ -85,7 +85,7 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 		}
 	}
 	if !c.q.settings.Ordered() {
-		return c, c.claimUnordered(want, owner, since, void)
+		return c, c.claimUnordered(want, owner)
 	}
 	return c, c.claimOrdered(want, owner, void)
 }
@@ -177,9 +177,9 @@ func (c *claims) lockCursor() (moves int64, err error) {
 }
 
 // claimUnordered claims messages of a queue without order, unless the queue changed since it was
-// read. If leases were just swept, one that is still over is locked by another process that ends
-// it, and the claim goes on.
-func (c *claims) claimUnordered(want nixie.Want, owner, since int64, swept bool) error {
+// read. Leases that ended meanwhile, or that another process is about to end, are left to the next
+// claim.
+func (c *claims) claimUnordered(want nixie.Want, owner int64) error {
 	t, s := c.t, c.t.store
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
 	moves, err := c.lockCursor()
@@ -188,7 +188,7 @@ func (c *claims) claimUnordered(want nixie.Want, owner, since int64, swept bool)
 	}
 	batches := s.owner.batches(owner)
 	t.read(c.scan, "claim_unordered.sql", c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), moves, c.q.text,
-		batches, nixie.MaxBatchBytes, swept, since)
+		batches, nixie.MaxBatchBytes)
 	t.read(c.scanPiece, "select n, claimed, until, members from @.batch where n between $1::bigint + 1 and $2 order by n",
 		batches, batches+maxPieces)
 	t.read(c.scanMember, "claimed_members.sql", batches, batches+maxPieces)

@@ -16,6 +16,7 @@ import (
 	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
+	"github.com/nixie-go/nixie/store/storetest"
 )
 
 // market is producers whose transactions overlap in every order, and consumers that
@@ -255,4 +256,30 @@ func TestSettledWithWhatIsOver(t *testing.T) {
 		t.Errorf("%d are leased still", len(left))
 	}
 	sound(t, s)
+}
+
+// TestALeaseEndsDuringAClaim lets the lease of another queue end after a claim has looked for such
+// leases. The claim handed out nothing then, although its message was there.
+func TestALeaseEndsDuringAClaim(t *testing.T) {
+	clock := storetest.NewClock()
+	var late atomic.Bool // from the next look at the clock on, the lease is over
+	list, _ := crowdAt(t, 1, func() time.Time {
+		now := clock.Now()
+		if late.Swap(false) {
+			clock.Advance(time.Hour)
+		}
+		return now
+	})
+	s := list[0]
+	for _, queue := range [...]string{"q", "other"} {
+		_, err := s.Enqueue(t.Context(), nixie.Message{Queue: queue})
+		must(t, err)
+	}
+	handed(t, s, 1)
+	late.Store(true)
+	ds, err := s.Claim(t.Context(), "other", nixie.Want{Max: 1, Lease: time.Minute})
+	must(t, err)
+	if len(ds) != 1 {
+		t.Fatal("the claim passed over a message that was there")
+	}
 }

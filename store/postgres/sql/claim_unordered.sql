@@ -5,9 +5,9 @@
 -- waits for a transaction, and none of its messages is missed. (PGQ's ticks do the same: they
 -- deliver what became visible between two snapshots.)
 --
--- It does nothing if the owner is off the list, the queue was paused or changed, or leases
--- have to be ended first. Without rows it does not wait for the disk: if the server forgets
--- the claim, the messages are claimed again.
+-- It does nothing if the owner is off the list, or the queue was paused or changed. Without
+-- rows it does not wait for the disk: if the server forgets the claim, the messages are
+-- claimed again.
 -- in: queue — number of the queue, whose cursor is locked
 -- in: clock — the time that a test set, or null
 -- in: max — how many messages at most
@@ -18,20 +18,14 @@
 -- in: settings — of the queue, as they were when they were read
 -- in: batches — the first batch has the number after this
 -- in: bytes — how many bytes of bodies at most
--- in: swept — whether leases that are over were just ended
--- in: since — as for claim_look
 -- locks: pending (skip locked)
 -- out: delivered_message, delivered_row of each row; batches are read by claimed_batches
 with recursive
-  clock as materialized (
-    select now, case when :since::bigint <= now then :since::bigint else 0 end as since
-    from (select coalesce(:clock::bigint, {{clock}}) as now offset 0) x
-  ),
+  clock as materialized (select coalesce(:clock::bigint, {{clock}}) as now),
   fit as materialized (
     select c.now
     from clock c
     where exists (select from @.owner where n = :owner and not gone)
-      and (:swept or not {{leases_over}})
       and exists (
         select from @.queue q where q.n = :queue and q.settings = :settings::jsonb and not q.paused
       )
