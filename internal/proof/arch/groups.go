@@ -43,7 +43,7 @@ var groups = []group{
 	{name: "rest of internal that ships", in: []string{"cmd/...", "internal/app", "internal/config", "internal/command",
 		"internal/failurejson",
 		"internal/itemfile", "internal/items", "internal/letterfile", "internal/runner", "internal/sqlfile", "internal/where"}},
-	{name: "proofs and apparatus", in: []string{"internal/proof/..."}, tests: true, lines: bound{14900, 13000}},
+	{name: "proofs and apparatus", in: []string{"internal/proof/..."}, tests: true, lines: bound{15000, 13000}},
 	{name: "bench, examples", in: []string{"bench/...", "examples/..."}},
 	{name: "whole repository", tests: true, lines: bound{183450, 122000}},
 }

@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -44,6 +45,7 @@ type Call struct {
 	Head     nixie.DeadHead // of Configure
 	Effect   int64          // of Finish: number of the effect
 	Undo     bool           // of Finish: the transaction is rolled back
+	Follows  int64          // of Settle and Finish: number of what follows the first loan, the next has the next; 0 is nothing
 	Patience time.Duration  // the caller leaves then; 0 is never
 }
 
@@ -51,6 +53,9 @@ type Call struct {
 func (c *Call) buries() bool {
 	return c.Verb == nixie.Bury || c.Verb == nixie.Hold || c.Verb == nixie.Halt
 }
+
+// follower is the key of the n-th message that follows the settlement of the i-th loan.
+func (c *Call) follower(i, n int) string { return fmt.Sprintf("%d/%d", c.Follows+int64(i), n) }
 
 // Sent is a message on its way in.
 type Sent struct {
@@ -83,6 +88,7 @@ type Answer struct {
 	Loans    []Loan
 	Parts    []nixie.Code // of Extend and Settle, one for each loan
 	Found    []Found      // of Look and LookAll
+	Followed []string     // of LookAll: keys of the messages that followed settlements
 }
 
 // Found is a message as it was seen.

@@ -16,7 +16,7 @@
 //     acknowledged nothing is lost, unexpected or duplicated; what was thought
 //     lost may be recovered.
 //   - Effects that were written in the transaction that completed a message are
-//     there exactly once.
+//     there exactly once, and so is all that was to follow a settlement.
 //
 // The harness takes any store: see [Harness]. The seed repeats the calls, not the
 // moments at which they meet, so a failure may need a few runs to come again.

@@ -21,7 +21,7 @@ func (g *game) finish() *verdict {
 	}
 	p := &player{game: g, at: h}
 	p.drain()
-	last := p.do(Call{Kind: LookAll}).Found
+	last := p.do(Call{Kind: LookAll})
 	var effects []Effect
 	if g.shared.Effects != nil {
 		var err error

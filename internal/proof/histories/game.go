@@ -16,6 +16,7 @@ import (
 const (
 	plain  = "plain"
 	strict = "strict"
+	after  = "after" // of messages that follow settlements, which stay there
 )
 
 // Bounds of a history. What cannot be known makes judging hard, so there is little
@@ -26,6 +27,8 @@ const (
 	maxMessages = 40
 	maxDoubts   = 6
 	maxEnds     = 2 // of processes
+	maxLoans    = 3 // of a settlement
+	followers   = 2 // of a settlement that has any
 	leaseTime   = 10 * time.Second
 )
 
@@ -44,8 +47,8 @@ type game struct {
 	joined int
 	ended  int
 	doubts int
-	kills  int // of processes of their own
-	effect int64
+	kills  int   // of processes of their own
+	newest int64 // number of an effect, or of what follows a settlement
 	sent   map[nixie.ID]sending
 	names  []nixie.ID
 	loans  []Loan // all that were ever given

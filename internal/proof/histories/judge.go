@@ -24,6 +24,7 @@ type verdict struct {
 	problems []string
 	queue    tally
 	calls    int
+	followed int // messages, after settlements
 	unknown  int
 	kills    int
 }
@@ -33,19 +34,20 @@ func (v *verdict) say(format string, args ...any) {
 }
 
 // judge reads a record after everything was looked at once more.
-func judge(r *record, sent map[nixie.ID]sending, last []Found, effects []Effect, blocks, told bool) *verdict {
+func judge(r *record, sent map[nixie.ID]sending, last Answer, effects []Effect, blocks, told bool) *verdict {
 	v := &verdict{calls: len(r.all)}
 	for _, e := range r.all {
 		v.lookAtReceipts(e)
 	}
-	v.lookAtEffects(r.all, effects) // first: it tells what became of unknown completions
+	v.lookAtEffects(r.all, effects) // first: this and the next tell what became of unknown settlements
+	v.lookAtFollowers(r.all, last.Followed)
 	for _, e := range r.all {
 		v.lookAtCodes(e)
 		if e.unknown() {
 			v.unknown++
 		}
 	}
-	v.queue = v.total(r.all, sent, last)
+	v.queue = v.total(r.all, sent, last.Found)
 	parts := allParts(r.all, sent)
 	v.search(r.all, "message %s", messageModel(told), byMessage(parts))
 	v.search(r.all, "dedupe key %s", keyModel(), byKey(r.all, parts, sent))

@@ -33,7 +33,8 @@ func TestClaimThatOutlastsItsLeases(t *testing.T) {
 				{owner: "b", client: 1, call: Call{Kind: Settle, Verb: nixie.Complete, Loans: []Loan{second}},
 					answer: Answer{Parts: []nixie.Code{""}}, from: 7, to: 8, early: start.Add(leaseTime), late: start.Add(leaseTime)},
 			}}
-			v := judge(r, map[nixie.ID]sending{id: {queue: plain}}, []Found{{ID: id, State: nixie.Succeeded}}, nil, true, false)
+			last := Answer{Found: []Found{{ID: id, State: nixie.Succeeded}}}
+			v := judge(r, map[nixie.ID]sending{id: {queue: plain}}, last, nil, true, false)
 			if (len(v.problems) == 0) != tc.ok {
 				t.Errorf("problems: %q", v.problems)
 			}

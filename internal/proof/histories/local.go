@@ -140,7 +140,7 @@ func (l Local) finish(ctx context.Context, c *Call) Answer {
 		return answer(nixie.Errorf(nixie.CodeUnavailable, "no transaction: %w", err))
 	}
 	d := deliveries(c.Loans)[0]
-	err = tx.Write(ctx, Effect{Number: c.Effect, Message: d.ID, Generation: d.Generation})
+	err = errors.Join(d.Then(follows(c, 0)...), tx.Write(ctx, Effect{Number: c.Effect, Message: d.ID, Generation: d.Generation}))
 	if err == nil {
 		err = tx.Complete(ctx, d)
 	}
@@ -183,10 +183,14 @@ func (l Local) resolve(ctx context.Context, c *Call) error {
 
 // look lists messages; a history has fewer than a page of them.
 func (l Local) look(ctx context.Context, f nixie.Filter) Answer {
-	rs, _, err := l.Store.Messages(ctx, f, store.Page{Limit: 2 * maxMessages})
+	rs, _, err := l.Store.Messages(ctx, f, store.Page{Limit: 2 * (maxMessages + maxCalls*maxLoans*followers)})
 	a := answer(err)
 	for i := range rs {
-		a.Found = append(a.Found, foundOf(&rs[i]))
+		if rs[i].Queue == after {
+			a.Followed = append(a.Followed, rs[i].Key)
+		} else {
+			a.Found = append(a.Found, foundOf(&rs[i]))
+		}
 	}
 	return a
 }
@@ -227,7 +231,7 @@ func deliveries(loans []Loan) []*nixie.Delivery {
 func settlements(c *Call) []nixie.Settlement {
 	sts := make([]nixie.Settlement, len(c.Loans))
 	for i, d := range deliveries(c.Loans) {
-		sts[i] = nixie.Settlement{Delivery: d, Verb: c.Verb, Delay: c.Delay}
+		sts[i] = nixie.Settlement{Delivery: d, Verb: c.Verb, Delay: c.Delay, Then: follows(c, i)}
 		if c.Verb != nixie.Complete && c.Verb != nixie.Release {
 			sts[i].Failure = failure(c.Verb, d.Attempts)
 		}
@@ -239,6 +243,18 @@ func settlements(c *Call) []nixie.Settlement {
 		}
 	}
 	return sts
+}
+
+// follows makes the messages that follow the settlement of the i-th loan.
+func follows(c *Call, i int) []nixie.Message {
+	if c.Follows == 0 {
+		return nil
+	}
+	list := make([]nixie.Message, followers)
+	for n := range list {
+		list[n] = nixie.Message{Queue: after, Key: c.follower(i, n)}
+	}
+	return list
 }
 
 func failure(verb nixie.Verb, attempt int) *nixie.Failure {

@@ -42,12 +42,15 @@ func (p *player) settle() {
 		nixie.Complete, nixie.Complete, nixie.Complete, nixie.Retry, nixie.Retry, nixie.Release, nixie.Discard,
 		nixie.Bury, nixie.Bury, nixie.Hold, nixie.Halt,
 	}
-	c := Call{Kind: Settle, Verb: verbs[p.rng.IntN(len(verbs))], Loans: p.take(1 + p.rng.IntN(3)), Patience: p.patience()}
+	c := Call{Kind: Settle, Verb: verbs[p.rng.IntN(len(verbs))], Loans: p.take(1 + p.rng.IntN(maxLoans)), Patience: p.patience()}
 	if c.Verb == nixie.Retry || c.Verb == nixie.Release {
 		c.Delay = time.Duration(p.rng.IntN(3)) * time.Second
 	}
 	if len(c.Loans) == 0 {
 		return
+	}
+	if c.Verb != nixie.Release && p.rng.IntN(3) == 0 {
+		c.Follows = p.numbers(len(c.Loans))
 	}
 	p.do(c)
 	if c.buries() {
@@ -85,11 +88,19 @@ func (p *player) finishOne() {
 		p.mine = append(p.mine, loans...)
 		return
 	}
+	c := Call{Kind: Finish, Loans: loans, Effect: p.numbers(1), Undo: p.rng.IntN(6) == 0, Patience: p.patience()}
+	if p.rng.IntN(2) == 0 {
+		c.Follows = c.Effect
+	}
+	p.do(c)
+}
+
+// numbers takes n new numbers and returns the first.
+func (p *player) numbers(n int) int64 {
 	p.mu.Lock()
-	p.effect++
-	number := p.effect
-	p.mu.Unlock()
-	p.do(Call{Kind: Finish, Loans: loans, Effect: number, Undo: p.rng.IntN(6) == 0, Patience: p.patience()})
+	defer p.mu.Unlock()
+	p.newest += int64(n)
+	return p.newest - int64(n) + 1
 }
 
 // about does something to a message at random, mostly to one of the newest.

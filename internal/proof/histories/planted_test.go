@@ -32,8 +32,10 @@ func TestFindsPlantedDefects(t *testing.T) {
 			says: "stream stream-"},
 		"a delay is forgotten": {breaks: onEnqueue(func(m *nixie.Message) { m.Delay = 0 }),
 			says: "no order of these calls"},
-		"a cancel does nothing":                  {breaks: idleCancel, says: "no order of these calls"},
-		"an effect stays without its completion": {breaks: lonelyEffect, says: "effect", sqlite: true},
+		"a cancel does nothing":                         {breaks: idleCancel, says: "no order of these calls"},
+		"what follows does not wait for its settlement": {breaks: early, says: "to follow"},
+		"half of what follows is forgotten":             {breaks: half, says: "to follow"},
+		"an effect stays without its completion":        {breaks: lonelyEffect, says: "effect", sqlite: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness := inMemory(tc.breaks())
@@ -195,5 +197,31 @@ func lonelyEffect() defect {
 			tx.Rollback = tx.Commit
 			return tx, err
 		}
+	}
+}
+
+func early() defect {
+	return onSettle(func(s store.Store, st *nixie.Settlement) {
+		_, _ = s.Enqueue(context.Background(), st.Then...)
+		st.Then = nil
+	})
+}
+
+func half() defect {
+	return onSettle(func(_ store.Store, st *nixie.Settlement) { st.Then = st.Then[:len(st.Then)/2] })
+}
+
+// onSettle changes settlements on their way in.
+func onSettle(change func(store.Store, *nixie.Settlement)) defect {
+	return func(l *histories.Local) {
+		b := instead(l.Store)
+		s := l.Store
+		b.settle = func(ctx context.Context, sts []nixie.Settlement) []error {
+			for i := range sts {
+				change(s, &sts[i])
+			}
+			return s.Settle(ctx, sts)
+		}
+		l.Store = b
 	}
 }

@@ -10,16 +10,18 @@ import (
 // ones. name is that of the proof.
 func Run(t *testing.T, name string, h Harness) {
 	var all tally
-	calls, unknown, kills := 0, 0, 0
+	calls, unknown, kills, followed := 0, 0, 0, 0
 	proof.Run(t, name, func(t *testing.T, seed uint64) int {
 		v := play(t, h, seed)
 		all, calls, unknown, kills = all.add(v.queue), calls+v.calls, unknown+v.unknown, kills+v.kills
+		followed += v.followed
 		for _, problem := range v.problems {
 			t.Errorf("seed %d: %s", seed, problem)
 		}
 		return 1
 	})
-	t.Logf("%d calls, %d of unknown outcome, %d processes killed; messages: %s", calls, unknown, kills, all)
+	t.Logf("%d calls, %d of unknown outcome, %d processes killed; messages: %s; %d followed settlements", calls, unknown, kills, all,
+		followed)
 }
 
 // Find makes histories from seed 1 on and returns the first seed up to most in

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nixie-go/nixie"
 )
@@ -115,5 +116,51 @@ func (v *verdict) lookAtEffects(all []*event, effects []Effect) {
 		case (e.answer.Code == "") != (n == 1) || n > 1:
 			v.say("effect %d is there %d times: %s", e.call.Effect, n, e.line(anyMessage))
 		}
+	}
+}
+
+// lookAtFollowers compares what followed settlements with these: either all that is to follow one
+// is there once, or nothing is. Like an effect, it tells what became of one that is unknown.
+func (v *verdict) lookAtFollowers(all []*event, followed []string) {
+	v.followed = len(followed)
+	there := map[string]int{}
+	for _, key := range followed {
+		there[key]++
+	}
+	for _, e := range all {
+		if e.call.Follows == 0 {
+			continue
+		}
+		for i := range e.call.Loans {
+			var times [followers]int
+			for n := range times {
+				key := e.call.follower(i, n)
+				times[n] = there[key]
+				delete(there, key)
+			}
+			code, happened := e.answer.part(i), times[0] == 1
+			whole := times[0] <= 1 && slices.Max(times[:]) == slices.Min(times[:])
+			switch {
+			case !whole || code != nixie.CodeOutcomeUnknown && happened != (code == ""):
+				v.say("what is to follow message %s is there %d times: %s", short(e.call.Loans[i].ID), times, e.line(anyMessage))
+			case code == nixie.CodeOutcomeUnknown:
+				e.tell(i, happened)
+			}
+		}
+	}
+	for key, n := range there {
+		v.say("message %s followed %d times, and no settlement had it", key, n)
+	}
+}
+
+// tell notes whether the part of a call about its i-th loan has happened, at some time after the
+// call began.
+func (e *event) tell(i int, happened bool) {
+	if len(e.answer.Parts) == 0 {
+		e.answer.Parts, e.answer.Code = slices.Repeat([]nixie.Code{e.answer.Code}, len(e.call.Loans)), ""
+	}
+	e.answer.Parts[i] = nixie.CodeUnavailable
+	if happened {
+		e.answer.Parts[i], e.to, e.late = "", open, e.early.Add(forever)
 	}
 }
