@@ -164,19 +164,6 @@ broker.session.timeout.ms=2000
 broker.heartbeat.interval.ms=500
 `
 
-// freePorts returns two free addresses of this machine.
-func freePorts() (one, other string, err error) {
-	a, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
-	if err != nil {
-		return "", "", err
-	}
-	b, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
-	if err != nil {
-		return "", "", errors.Join(err, a.Close())
-	}
-	return a.Addr().String(), b.Addr().String(), errors.Join(a.Close(), b.Close())
-}
-
 // runKafka starts a broker in its folder, as a part of scripts whose first argument
 // is that and whose second is the path of the archives.
 const runKafka = `java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$2" kafka.Kafka server.properties \
@@ -234,7 +221,13 @@ func (k *Kafka) listens(ctx context.Context) error {
 
 // Kill ends the broker without a goodbye, and starts it again.
 func (k *Kafka) Kill(ctx context.Context) error {
-	if out, err := k.script(`cd "$1"; kill -9 $(cat pid); ` + runKafka).CombinedOutput(); err != nil {
+	if out, err := k.script(`kill -9 $(cat "$1/pid")`).CombinedOutput(); err != nil {
+		return fmt.Errorf("Kafka was not killed: %w: %s", err, out)
+	}
+	if err := leaves(ctx, k.Seed); err != nil {
+		return fmt.Errorf("Kafka did not end in time: %w", err)
+	}
+	if out, err := k.script(`cd "$1"; ` + runKafka).CombinedOutput(); err != nil {
 		return fmt.Errorf("Kafka did not start again: %w: %s", err, out)
 	}
 	return k.listens(ctx)

@@ -171,31 +171,13 @@ func (r *Redis) Kill(ctx context.Context) error {
 	if out, err := r.script(`kill -9 $(cat pid)`).CombinedOutput(); err != nil {
 		return fmt.Errorf("Redis was not killed: %w: %s", err, out)
 	}
-	if err := r.leaves(ctx); err != nil {
-		return err
+	if err := leaves(ctx, r.Addr); err != nil {
+		return fmt.Errorf("Redis did not end in time: %w", err)
 	}
 	if out, err := r.script(`cd "$1"; ` + runRedis).CombinedOutput(); err != nil {
 		return fmt.Errorf("Redis did not start again: %w: %s", err, out)
 	}
 	return r.listens(ctx)
-}
-
-// leaves waits until the port of a server that was killed is free: it dies some time after the
-// signal.
-func (r *Redis) leaves(ctx context.Context) error {
-	try := time.NewTicker(time.Millisecond)
-	defer try.Stop()
-	for {
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.Addr)
-		if err == nil {
-			return l.Close()
-		}
-		select {
-		case <-try.C:
-		case <-ctx.Done():
-			return fmt.Errorf("Redis did not end in time: %w", err)
-		}
-	}
 }
 
 // Stop ends the server and removes what it wrote.
@@ -208,6 +190,6 @@ func (r *Redis) Stop() error {
 	_ = r.server.Wait() // what it says does not matter any more
 	ctx, stop := context.WithTimeout(context.Background(), redisPatience)
 	defer stop()
-	_ = r.leaves(ctx) // another program may have the port by now
+	_ = leaves(ctx, r.Addr) // another program may have the port by now
 	return errors.Join(err, os.RemoveAll(r.folder))
 }
