@@ -86,7 +86,7 @@ type Group struct {
 	ran     atomic.Bool
 	abort   sync.Once
 	aborted chan struct{}
-	kill    func() // ends the process
+	kill    func() // ends the process; nil is SIGKILL
 }
 
 // NewGroup checks a config and makes a group of its loops, which must not run yet. Errors are
@@ -98,7 +98,7 @@ func NewGroup(c GroupConfig) (*Group, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	g := &Group{c: c, aborted: make(chan struct{}), kill: killProcess}
+	g := &Group{c: c, aborted: make(chan struct{})}
 	for i, l := range c.Loops {
 		if l == nil {
 			return nil, invalid("loop %d of the group is nil: leave it out", i)

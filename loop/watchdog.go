@@ -3,20 +3,13 @@ package loop
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"os"
-	"runtime"
 	"time"
+
+	"github.com/nixie-go/nixie/internal/watchdog"
 )
 
 // LevelCritical is the level of the line that a watchdog logs before it ends the process.
-const LevelCritical = slog.LevelError + 4
-
-// Limits of the last words of a process.
-const (
-	lastWords = 5 * time.Second // what is logged or written later is lost: the watchdog must not be stuck too
-	maxStacks = 16 << 20
-)
+const LevelCritical = watchdog.Critical
 
 // silent says which loops are silent for longer than limit allows them.
 func (g *Group) silent(limit func(*member) time.Duration) (words []string) {
@@ -38,46 +31,9 @@ func (g *Group) silent(limit func(*member) time.Duration) (words []string) {
 
 // watch looks for loops that are stuck, and ends the process if one is. It never beats for a loop.
 func (g *Group) watch(ctx context.Context) {
-	tick := time.NewTicker(g.c.Interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if words := g.silent(func(*member) time.Duration { return g.c.Threshold }); len(words) > 0 {
-			said := make(chan struct{})
-			go func() { // the logger may be what is stuck
-				defer close(said)
-				g.lastWords(words)
-			}()
-			patience := time.NewTimer(lastWords)
-			select {
-			case <-said:
-			case <-patience.C:
-			}
-			g.kill()
-			return
-		}
+	w := watchdog.Watchdog{
+		Threshold: g.c.Threshold, Interval: g.c.Interval, Logger: g.c.Logger, Dump: g.c.Dump, Kill: g.kill,
+		Silent: func() []string { return g.silent(func(*member) time.Duration { return g.c.Threshold }) },
 	}
-}
-
-func (g *Group) lastWords(words []string) {
-	g.c.Logger.Log(context.Background(), LevelCritical, "watchdog ends the process", "stalled", words, "threshold", g.c.Threshold)
-	stacks := make([]byte, 1<<20)
-	n := runtime.Stack(stacks, true)
-	for n == len(stacks) && n < maxStacks {
-		stacks = make([]byte, 2*n)
-		n = runtime.Stack(stacks, true)
-	}
-	_, _ = g.c.Dump.Write(stacks[:n]) // an error could be told to no one
-}
-
-// killProcess ends this process at once and without its help: what a stuck process does at its end
-// may be stuck as well.
-func killProcess() {
-	if self, err := os.FindProcess(os.Getpid()); err == nil {
-		_ = self.Kill() // it does not come back
-	}
+	w.Watch(ctx)
 }

@@ -38,9 +38,10 @@ type Config struct {
 	// of that.
 	Renewal Renewal
 
-	// Beat is called by the goroutine that receives, whenever it goes on: while no handler runs, at
-	// the latest after [Worker.Wait] and a call of the source. So a watchdog hears that the worker
-	// is well. It must not block, or call the worker. Default none.
+	// Beat is called by the goroutine that receives, whenever it goes on: at the latest after
+	// [Worker.Wait] and a call of the source, also while handlers run. While another call of the
+	// source lasts longer than it may, there is no beat. So a watchdog hears that the worker is
+	// well. It must not block, or call the worker. Default none.
 	Beat func()
 
 	// Until ends Run by itself. The zero value does not.

@@ -52,7 +52,7 @@ func (w *Worker) runThrough(s *slot, b *batch) {
 func (w *Worker) runChunk(s *slot, of *chunk) bool {
 	for of.next.Load() < int64(len(of.runs)) {
 		if w.c.SettleEach && s.last != nil && !s.last.recorded {
-			if !w.awaitSettled(s.last) {
+			if !w.awaitSettled(s.last, w.changed.Wait) {
 				return false
 			}
 			s.at = w.now()
@@ -66,12 +66,13 @@ func (w *Worker) runChunk(s *slot, of *chunk) bool {
 	return true
 }
 
-// awaitSettled waits until a run is settled. It returns false when the worker drains.
-func (w *Worker) awaitSettled(r *run) bool {
+// awaitSettled waits until a run is settled, from one change to the next. It returns false when the
+// worker drains.
+func (w *Worker) awaitSettled(r *run, change func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for r.state.Load() != settled && !w.draining {
-		w.changed.Wait()
+		change()
 	}
 	return !w.draining
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -58,16 +59,38 @@ func (w *Worker) endWhenEmpty(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.inHand > 0 && ctx.Err() == nil {
-		w.beat()
-		w.awaitChange(0)
+		w.rest()
 	}
 	w.endRun(nil)
 }
 
+// beat tells that the receiver goes on, unless a call of the source that settles or renews has not
+// ended in its time.
 func (w *Worker) beat() {
-	if w.c.Beat != nil {
+	if w.c.Beat != nil && !w.overdue(&w.settling) && !w.overdue(&w.renewing) {
 		w.c.Beat()
 	}
+}
+
+func (w *Worker) overdue(call *atomic.Int64) bool {
+	end := call.Load()
+	return end != 0 && int64(w.now()) > end
+}
+
+// limited returns a context for a call of the source, and notes in at when that has to end.
+func (w *Worker) limited(ctx context.Context, at *atomic.Int64, limit time.Duration) (call context.Context, ended func()) {
+	at.Store(int64(w.now() + limit))
+	call, cancel := context.WithTimeout(ctx, limit)
+	return call, func() {
+		cancel()
+		at.Store(0)
+	}
+}
+
+// rest is a wait of the receiver for a change. The caller holds the worker's mutex.
+func (w *Worker) rest() {
+	w.beat()
+	w.awaitChange(0)
 }
 
 // connection tells the observer whether the source answers, once for each change.
@@ -89,7 +112,6 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		w.beat()
 		limit := w.prefetch.limit()
 		allowed, wait := w.breakers.room(w.c.Clock())
 		if allowed >= 0 {
@@ -97,9 +119,10 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 		}
 		room := limit - w.inHand
 		if w.suspects > 0 && ctx.Err() == nil {
-			w.awaitChange(0)
+			w.rest()
 			continue
 		}
+		w.beat()
 		if room >= max(1, min(limit/2, limit-w.c.Concurrency)) || ctx.Err() != nil {
 			return nixie.Want{
 				Max:         max(1, room),
@@ -220,7 +243,7 @@ func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Dur
 	}
 	for _, r := range judged.runs {
 		w.suspectsWait = w.suspectsWait || r.d.Abandoned
-		if !w.awaitSettled(r) {
+		if !w.awaitSettled(r, w.rest) {
 			return
 		}
 	}
@@ -266,7 +289,24 @@ func (w *Worker) dispatch(ctx context.Context, b *batch, most int) {
 		}
 		select {
 		case w.work <- b:
+		default:
+			w.offer(ctx, b)
+		}
+	}
+}
+
+// offer waits until a goroutine takes the batch, which may be as long as a handler runs.
+func (w *Worker) offer(ctx context.Context, b *batch) {
+	tick := time.NewTicker(w.Wait())
+	defer tick.Stop()
+	for {
+		w.beat()
+		select {
+		case w.work <- b:
+			return
 		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
 	}
 }
@@ -276,7 +316,7 @@ func (w *Worker) awaitOthers(ctx context.Context, b *batch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.inHand > b.open && ctx.Err() == nil {
-		w.changed.Wait()
+		w.rest()
 	}
 }
 

@@ -63,8 +63,8 @@ func (w *Worker) renewSource(ctx context.Context) {
 	if !ok {
 		return
 	}
-	call, cancel := context.WithTimeout(ctx, min(w.c.Lease/renewParts, callLimit))
-	defer cancel()
+	call, ended := w.limited(ctx, &w.renewing, min(w.c.Lease/renewParts, callLimit))
+	defer ended()
 	if err := s.Renew(call, w.c.Lease); err != nil && ctx.Err() == nil {
 		w.c.trouble(renewing, fmt.Errorf("renew what waits in hand: %w", err))
 	}
@@ -113,8 +113,8 @@ func (w *Worker) renews(r *run, now time.Duration) bool {
 
 // extend renews leases. The new end counts from a moment before the call.
 func (w *Worker) extend(ctx context.Context, runs []*run, now time.Duration) {
-	call, cancel := context.WithTimeout(ctx, min(w.c.Renewal.Every, callLimit))
-	defer cancel()
+	call, ended := w.limited(ctx, &w.renewing, min(w.c.Renewal.Every, callLimit))
+	defer ended()
 	claims := make([]*nixie.Delivery, len(runs))
 	for i, r := range runs {
 		claims[i] = r.claim()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -52,15 +53,38 @@ func TestRenewal(t *testing.T) {
 	})
 }
 
-// The worker beats while it waits for work, and while a handler is stuck and nothing more fits.
+// The worker beats while it waits for work, and for anything else while a handler is stuck.
 func TestBeat(t *testing.T) {
-	for name, feed := range map[string][][]*nixie.Delivery{"idle": nil, "full": {{delivery("stuck")}}} {
+	for name, c := range map[string]struct {
+		feed     string // one key for each receive: * is a suspect, ! is abandoned
+		prefetch int
+	}{
+		"idle":                         {"", 1},
+		"full":                         {"stuck", 1},
+		"no goroutine is free":         {"quick stuck a b c d", 100},
+		"a suspect waits for it":       {"quick stuck *a", 100},
+		"an outcome cannot be settled": {"!gone", 100},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var beats atomic.Int64
+				src := &script{}
+				if strings.HasPrefix(c.feed, "!") {
+					src.settle = func(context.Context, []nixie.Settlement) []error { return []error{coded(nixie.CodeUnavailable)} }
+				}
+				for key := range strings.FieldsSeq(c.feed) {
+					d := delivery(key)
+					d.Crashes, d.Abandoned = strings.Count(key, "*"), key[0] == '!'
+					src.feed = append(src.feed, []*nixie.Delivery{d})
+				}
 				g := start(t, worker.Config{
-					Source: &script{feed: feed}, Concurrency: 1, Prefetch: 1, Beat: func() { beats.Add(1) },
-					Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error { <-ctx.Done(); return ctx.Err() }),
+					Source: src, Concurrency: 1, Prefetch: c.prefetch, Beat: func() { beats.Add(1) },
+					Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+						if d.Key != "quick" { // after which the worker asks for more than it can run
+							<-ctx.Done()
+						}
+						return ctx.Err()
+					}),
 				})
 				for range 10 {
 					before := beats.Load()
@@ -68,6 +92,47 @@ func TestBeat(t *testing.T) {
 					if beats.Load() == before {
 						t.Error("no beat in two seconds")
 					}
+				}
+				g.end()
+			})
+		})
+	}
+}
+
+// A worker whose source does not come back from a call about what is in hand does not beat until
+// it does.
+func TestNoBeatWhileACallIsStuck(t *testing.T) {
+	for _, call := range []string{"settle", "extend"} {
+		t.Run(call, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var beats atomic.Int64
+				back := make(chan struct{})
+				src := &script{feed: [][]*nixie.Delivery{{delivery("a")}}}
+				hang := func(n int) []error { <-back; return make([]error, n) }
+				if call == "settle" {
+					src.settle = func(_ context.Context, sts []nixie.Settlement) []error { return hang(len(sts)) }
+				} else {
+					src.extend = func(_ context.Context, ds []*nixie.Delivery) []error { return hang(len(ds)) }
+				}
+				g := start(t, worker.Config{
+					Source: src, Concurrency: 1, Beat: func() { beats.Add(1) },
+					Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error {
+						if call == "extend" {
+							<-ctx.Done()
+						}
+						return nil
+					}),
+				})
+				time.Sleep(41 * time.Second) // the call has begun after 10 s at the latest, and has 30 s
+				before := beats.Load()
+				time.Sleep(time.Minute)
+				if n := beats.Load() - before; before == 0 || n > 0 {
+					t.Errorf("%d beats, and %d while the call was stuck", before, n)
+				}
+				close(back)
+				time.Sleep(2 * time.Second)
+				if beats.Load() == before {
+					t.Error("no beat after the call came back")
 				}
 				g.end()
 			})

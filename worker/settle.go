@@ -124,8 +124,8 @@ func (s *settler) call(sts []nixie.Settlement, runs []*run) {
 
 // callSource calls the source with a time limit.
 func (w *Worker) callSource(sts []nixie.Settlement) []error {
-	ctx, cancel := context.WithTimeout(w.base, min(w.c.Lease, callLimit))
-	defer cancel()
+	ctx, ended := w.limited(w.base, &w.settling, min(w.c.Lease, callLimit))
+	defer ended()
 	return w.c.Source.Settle(ctx, sts)
 }
 

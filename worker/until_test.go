@@ -53,7 +53,9 @@ func TestUntil(t *testing.T) {
 					time.Sleep(2 * time.Second)
 				}
 				runs := 0
-				slow, err := policy.New(policy.Config{Backoff: policy.Backoff{Formula: policy.Fixed, Base: 5 * time.Minute}})
+				slow, err := policy.New(policy.Config{Backoff: policy.Backoff{
+					Formula: policy.Fixed, Base: 5 * time.Minute, Jitter: policy.JitterNone,
+				}})
 				if err != nil {
 					t.Fatal(err)
 				}

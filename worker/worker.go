@@ -55,6 +55,8 @@ type Worker struct {
 
 	stopping atomic.Bool // handlers have to end
 
+	settling, renewing atomic.Int64 // when a call of the source has to end, since the epoch; 0 without one
+
 	endRun context.CancelCauseFunc // ends Run
 	closed atomic.Pointer[error]   // the source was closed too early
 }

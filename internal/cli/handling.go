@@ -18,6 +18,7 @@ import (
 	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/internal/runner"
+	"github.com/nixie-go/nixie/loop"
 	"github.com/nixie-go/nixie/policy"
 )
 
@@ -34,6 +35,7 @@ type handling struct {
 	printer        *printer // nil: the output of commands is not shown
 	parallel       int
 	timeout, lease time.Duration
+	watchdog       time.Duration
 	permanentExit  []int
 }
 
@@ -62,10 +64,18 @@ func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
 	h.printing.register(fs)
 	h.telemetryFlags.register(fs)
 	fs.DurationVar(&h.lease, "lease", nixie.DefaultLease, "how long an item is held without a heartbeat")
+	fs.DurationVar(&h.watchdog, "watchdog", loop.DefaultThreshold,
+		"end this process with SIGKILL when it has been stuck for so long; a command may take longer; 0 is never")
 }
+
+// leastWatchdog is longer than a call of the store may take.
+const leastWatchdog = time.Minute
 
 // config reads the flags; the caller adds the queues or the job.
 func (h *handling) config(ctx context.Context, cmd []string) (*runner.Config, error) {
+	if h.watchdog != 0 && h.watchdog < leastWatchdog {
+		return nil, usagef("--watchdog is %s: give %s or more, or 0 for never", h.watchdog, leastWatchdog)
+	}
 	rules, err := h.policy.document()
 	if err != nil {
 		return nil, err
@@ -90,7 +100,7 @@ func (h *handling) config(ctx context.Context, cmd []string) (*runner.Config, er
 	}
 	cfg := &runner.Config{
 		Observer: nixie.Tee(h.told.Observer(), &nixie.Observer{Connected: h.connected}), Wrap: h.told.Handler,
-		Parallel: h.parallel, Timeout: h.timeout, Lease: h.lease,
+		Parallel: h.parallel, Timeout: h.timeout, Lease: h.lease, Watchdog: h.watchdog,
 		Policy:    rules,
 		OnFailure: runner.Mode(h.onFailure), Breaker: breaker, PermanentExit: h.permanentExit,
 		Environ: config.Inherited(), StateFolder: config.StateFolder(h.Env),

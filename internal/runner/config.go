@@ -67,6 +67,11 @@ type Config struct {
 	// ctx ends. An error ends the run after its commands have finished. Nil throws output away.
 	Show func(ctx context.Context, p *Printed) error
 
+	// Watchdog ends this process with SIGKILL when its worker has not gone on for so long: not when
+	// a command takes long. Before that it says so by Warn, and writes the stacks of all goroutines
+	// to standard error. 0 is never.
+	Watchdog time.Duration
+
 	Mask     func(*nixie.Failure) // hides secrets in failures where they are made; nil hides nothing
 	Clock    func() time.Time
 	Warn     func(format string, args ...any) // tells a person a problem; the run goes on
@@ -94,6 +99,7 @@ type Runner struct {
 	total     atomic.Int64
 	recount   chan struct{}   // wakes watchQueues to ask the store whether anything is left
 	ended     map[string]bool // dead runs whose commands were ended; only the receiving goroutine uses it
+	heard     pulse
 
 	mu      sync.Mutex
 	w       *worker.Worker
@@ -121,7 +127,7 @@ func New(c Config) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{c: c, env: command.NewEnvironment(c.Environ), recount: make(chan struct{}, 1), ended: map[string]bool{}}
-	r.outage.r = r
+	r.outage.r, r.heard.clock = r, c.Clock
 	var err error
 	if r.steps, err = c.steps(); err != nil {
 		return nil, err
@@ -208,6 +214,8 @@ func (c *Config) check() error {
 		return nixie.Errorf(nixie.CodeInvalid, "%d queues are named: name 1 to %d, or a job", len(c.Queues), MaxQueues)
 	case c.Parallel < 1 || c.Parallel > MaxParallel:
 		return nixie.Errorf(nixie.CodeInvalid, "parallel is %d: give one from 1 to %d", c.Parallel, MaxParallel)
+	case c.Watchdog < 0:
+		return nixie.Errorf(nixie.CodeInvalid, "watchdog is %s: give a positive duration, or 0 for none", c.Watchdog)
 	case c.Timeout < 0:
 		return nixie.Errorf(nixie.CodeInvalid, "timeout is %s: give a positive duration, or 0 for none", c.Timeout)
 	case c.Lease < nixie.MinLease || c.Lease > nixie.MaxLease:

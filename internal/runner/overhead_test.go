@@ -16,13 +16,22 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nixie-go/nixie/internal/command"
 )
 
-// partVariable makes this test binary the loop that runs are compared with.
+// partVariable makes this test binary the loop that runs are compared with, or a worker of its own.
 const partVariable = "NIXIE_TEST_LOOP"
 
 func TestMain(m *testing.M) {
-	if part := os.Getenv(partVariable); part != "" {
+	if command.GuardMain() {
+		return
+	}
+	switch part := os.Getenv(partVariable); part {
+	case "":
+	case watchedPart:
+		os.Exit(watched(os.Args[1], os.Args[2]))
+	default:
 		os.Exit(startMany(part, os.Args[1], os.Args[2]))
 	}
 	os.Exit(m.Run())

@@ -173,15 +173,15 @@ func (r *Runner) runWorker(ctx context.Context, w *worker.Worker, watch func(con
 	if aborted {
 		w.Abort()
 	}
-	var watcher sync.WaitGroup
-	watcher.Add(1)
-	go func() {
-		defer watcher.Done()
-		watch(working, done)
-	}()
+	var watchers sync.WaitGroup
+	watchers.Go(func() { watch(working, done) })
+	if r.c.Watchdog > 0 {
+		r.heard.beat()
+		watchers.Go(func() { r.watchWorker(working) })
+	}
 	err := w.Run(working)
 	done(nil)
-	watcher.Wait()
+	watchers.Wait()
 	return err
 }
 
@@ -224,6 +224,10 @@ func (r *Runner) newWorker(from nixie.Source, admits *policy.Policy, recorder le
 	if r.c.Wrap != nil {
 		handler = r.c.Wrap(handler)
 	}
+	var beat func()
+	if r.c.Watchdog > 0 {
+		beat = r.heard.beat
+	}
 	return worker.New(worker.Config{
 		Source:      from,
 		Handler:     handler,
@@ -239,6 +243,7 @@ func (r *Runner) newWorker(from nixie.Source, admits *policy.Policy, recorder le
 		Drain:       drainForever,
 		Name:        r.c.Owner,
 		Clock:       r.c.Clock,
+		Beat:        beat,
 		Logger:      slog.New(warner{r.c.Warn}),
 		Observer:    nixie.Tee(r.c.Observer, &nixie.Observer{Settled: r.settled, Breaker: r.breaker}),
 	})

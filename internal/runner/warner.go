@@ -24,7 +24,7 @@ func (w warner) Handle(_ context.Context, record slog.Record) error {
 		switch value := a.Value.String(); a.Key {
 		case "state":
 			told = slices.Contains(toldByOutage, value)
-		case "id", "error":
+		case "id", "error", "stalled":
 			words = append(words, value)
 		}
 		return true
