@@ -45,7 +45,7 @@ func (w *Watchdog) Watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		now := time.Now() //nolint:forbidigo // real time, as that of the ticks
+		now := time.Now() // real time, as that of the ticks
 		if !last.IsZero() && now.Sub(last) > late*w.Interval {
 			from = now.Add(w.Threshold)
 		}
