@@ -232,14 +232,10 @@ func spark(counts []int64) template.HTML {
 }
 
 // byHours returns the counts of the last hours, latest last, from counts by the name of their hour.
-func byHours(counts []office.Count, now time.Time) []int64 {
-	by := map[string]int64{}
-	for _, n := range counts {
-		by[n.Value] = n.Count
-	}
+func byHours(by map[string]int64, now time.Time) []int64 {
 	list := make([]int64, sparkHours)
 	for i := range list {
-		list[i] = by[now.Add(time.Duration(i+1-sparkHours)*time.Hour).UTC().Format("2006-01-02T15")]
+		list[i] = by[now.Add(time.Duration(i+1-sparkHours)*time.Hour).UTC().Format(office.HourForm)]
 	}
 	return list
 }

@@ -16,6 +16,8 @@ import (
 const (
 	liveHeader = "Nixie-Live"    // of a request: the version that the browser has; of an answer: the one that it gets
 	liveEvery  = 3 * time.Second // between two looks at the store, for all who watch
+	liveShare  = 60              // times as long as a look and its pages took, before the next one
+	liveAtMost = time.Minute     // between two looks, however long they take
 	liveKept   = 64              // addresses whose page is kept for the others who watch it
 )
 
@@ -23,6 +25,7 @@ const (
 type live struct {
 	lock    chan struct{} // holds one element while a request reads or writes the fields below
 	at      time.Time
+	took    time.Duration // the last look, with the pages since
 	version string
 	pages   map[string][]byte // by address
 }
@@ -40,12 +43,14 @@ func (l *live) enter(ctx context.Context) (func(), error) {
 }
 
 // look asks the store for its numbers, unless it was asked a moment ago. When they differ from
-// those before, the version does.
+// those before, the version does. A store that takes long to answer is asked less often, so that
+// those who watch cost it a sixtieth of its time and not more.
 func (c *console) look(ctx context.Context) error {
 	l, now := c.live, c.Clock()
-	if !l.at.IsZero() && now.Sub(l.at) < liveEvery {
+	if pause := min(max(liveEvery, liveShare*l.took), liveAtMost); !l.at.IsZero() && now.Sub(l.at) < pause {
 		return nil
 	}
+	l.took = 0
 	queues, err := c.office.Queues(ctx)
 	if err != nil {
 		return err
@@ -81,6 +86,8 @@ func (c *console) watch(w http.ResponseWriter, r *http.Request, p page, shown, t
 		return
 	}
 	defer leave()
+	began := c.Clock()
+	defer func() { c.live.took += c.Clock().Sub(began) }()
 	if err := c.look(r.Context()); err != nil {
 		c.fail(w, r, trouble, err)
 		return

@@ -20,10 +20,14 @@ import (
 type counted struct {
 	*memory.Store
 	queues, counts atomic.Int64
+	wait           func() // how long an answer takes; nil is no time
 }
 
 func (s *counted) Queues(ctx context.Context, q store.QueueQuery) ([]store.QueueInfo, error) {
 	s.queues.Add(1)
+	if s.wait != nil {
+		s.wait()
+	}
 	return s.Store.Queues(ctx, q)
 }
 
@@ -97,6 +101,27 @@ func TestManyWhoWatchAskTheStoreOnce(t *testing.T) {
 	}
 	if got := w.store.queues.Load() - queues; got > 4 { // one look, and one page
 		t.Errorf("10 who watch ask for queues %d times", got)
+	}
+}
+
+// TestASlowStoreIsAskedLessOften watches a store that takes 100 ms for each answer about queues: of
+// them a look needs one, and a page of queues one.
+func TestASlowStoreIsAskedLessOften(t *testing.T) {
+	t.Parallel()
+	w := watch(t)
+	w.store.wait = func() { w.now.Add(int64(100 * time.Millisecond)) }
+	_, version := w.look("/queues", "none")
+	w.die(2)
+	queues := w.store.queues.Load()
+	for range 3 {
+		w.now.Add(int64(3900 * time.Millisecond))
+		if status, _ := w.look("/queues", version); status != http.StatusNoContent || w.store.queues.Load() != queues {
+			t.Errorf("status %d, and the store was asked %d times", status, w.store.queues.Load()-queues)
+		}
+	}
+	w.now.Add(int64(300 * time.Millisecond))
+	if status, newest := w.look("/queues", version); status != http.StatusOK || newest == version {
+		t.Errorf("status %d, version %s after %s", status, newest, version)
 	}
 }
 

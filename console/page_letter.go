@@ -107,8 +107,11 @@ func (c *console) showLetter(r *http.Request) (answer, error) {
 
 // stream returns the ordered stream of a message, or nil.
 func (c *console) stream(ctx context.Context, m *nixie.Message) (*office.StreamView, error) {
-	settings, err := c.office.Settings(ctx, m.Queue)
-	if err != nil || m.Stream == "" || settings.Order == nixie.OrderNone {
+	if m.Stream == "" {
+		return nil, nil
+	}
+	settings, err := c.office.QueueSettings(ctx, m.Queue)
+	if err != nil || !settings.Ordered() {
 		return nil, err
 	}
 	s, err := c.office.Stream(ctx, m.Queue, m.Stream)

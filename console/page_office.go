@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -11,9 +12,10 @@ import (
 
 // Bounds of the first page.
 const (
-	maxAlerts        = 8  // causes that need attention
-	maxSparks        = 20 // queues or causes with a sparkline
-	operationsLooked = 20 // newest operations, in which stopped ones are searched
+	maxAlerts        = 8   // causes that need attention
+	maxSparks        = 20  // queues or causes with a sparkline
+	sumQueues        = 200 // queues whose sparklines are read for their sum
+	operationsLooked = 20  // newest operations, in which stopped ones are searched
 )
 
 func officePage() page {
@@ -58,10 +60,11 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 	for _, g := range groups {
 		d.Waiting += g.Count
 	}
-	if d.Hours, err = c.deaths(ctx, nixie.Filter{}); err != nil {
+	queues, err := c.office.Queues(ctx)
+	if err != nil {
 		return answer{}, err
 	}
-	queues, err := c.office.Queues(ctx)
+	hours, err := c.deathsOfAll(ctx, queues, &d)
 	if err != nil {
 		return answer{}, err
 	}
@@ -100,8 +103,8 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 		}
 	}
 	d.Rest = max(0, len(queues)-maxSparks)
-	d.Queues, err = c.queueRows(ctx, queues[:len(queues)-d.Rest])
-	return answer{Data: d}, err
+	d.Queues = c.queueRows(queues[:len(queues)-d.Rest], hours)
+	return answer{Data: d}, nil
 }
 
 // growing reports whether a cause kills at more than twice its average rate.
@@ -134,21 +137,78 @@ func waiting(f nixie.Filter) nixie.Filter {
 // deaths counts the letters that match by the last hours of their death.
 func (c *console) deaths(ctx context.Context, f nixie.Filter) ([]int64, error) {
 	now := c.Clock()
-	f.Died.After = now.Truncate(time.Hour).Add((1 - sparkHours) * time.Hour)
+	f.Died.After = sparksFrom(now)
 	counts, _, err := c.office.CountBy(ctx, f, office.ByHour)
 	if err != nil {
 		return nil, err
 	}
-	return byHours(counts[0], now), nil
+	by := map[string]int64{}
+	for _, n := range counts[0] {
+		by[n.Value] = n.Count
+	}
+	return byHours(by, now), nil
+}
+
+// deathsOfAll counts all letters by the last hours of their death, and those of the first queues.
+// It asks once where there are few queues, else for all letters and then for those queues.
+func (c *console) deathsOfAll(ctx context.Context, queues []office.QueueInfo, d *officeData) (hours map[string][]int64, err error) {
+	if len(queues) > sumQueues {
+		if d.Hours, err = c.deaths(ctx, nixie.Filter{}); err != nil {
+			return nil, err
+		}
+		return c.deathsIn(ctx, queues[:maxSparks])
+	}
+	d.Hours = make([]int64, sparkHours)
+	hours, err = c.deathsIn(ctx, queues)
+	for _, list := range hours {
+		for i := range list {
+			d.Hours[i] += list[i]
+		}
+	}
+	return hours, err
+}
+
+// deathsIn counts the letters of some queues by the last hours of their death, in one question.
+func (c *console) deathsIn(ctx context.Context, queues []office.QueueInfo) (map[string][]int64, error) {
+	if len(queues) == 0 {
+		return nil, nil // no names would ask for all
+	}
+	now := c.Clock()
+	f := nixie.Filter{Died: nixie.Times{After: sparksFrom(now)}}
+	by := map[string]map[string]int64{}
+	for i := range queues {
+		f.Queues = append(f.Queues, queues[i].Name)
+		by[queues[i].Name] = map[string]int64{}
+	}
+	counts, _, err := c.office.CountBy(ctx, f, office.ByQueueHour)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range counts[0] {
+		hour, queue, _ := strings.Cut(n.Value, " ")
+		by[queue][hour] = n.Count
+	}
+	hours := map[string][]int64{}
+	for queue := range by {
+		hours[queue] = byHours(by[queue], now)
+	}
+	return hours, nil
+}
+
+// sparksFrom returns when the first hour of a sparkline began.
+func sparksFrom(now time.Time) time.Time {
+	return now.Truncate(time.Hour).Add((1 - sparkHours) * time.Hour)
 }
 
 // recent counts the letters that match and died in the last hour, by their cause.
 func (c *console) recent(ctx context.Context, f nixie.Filter) (map[string]int64, error) {
 	f.Died.After = c.Clock().Add(-time.Hour)
-	groups, _, err := c.office.Groups(ctx, f)
+	counts, _, err := c.office.CountBy(ctx, f, office.ByFingerprint)
 	by := map[string]int64{}
-	for _, g := range groups {
-		by[g.Fingerprint] = g.Count
+	if err == nil {
+		for _, n := range counts[0] {
+			by[n.Value] = n.Count
+		}
 	}
 	return by, err
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/nixie-go/nixie"
@@ -28,24 +27,20 @@ func (c *console) showQueues(r *http.Request) (answer, error) {
 	}
 	c.flow.add(queues, c.Clock())
 	d := queuesData{span: spanOf(r, len(queues), queuesShown)}
-	d.Queues, err = c.queueRows(r.Context(), queues[d.From:d.To])
+	queues = queues[d.From:d.To]
+	hours, err := c.deathsIn(r.Context(), queues[:min(len(queues), maxSparks)])
+	d.Queues = c.queueRows(queues, hours)
 	return answer{Data: d}, err
 }
 
-// queueRows adds the sparklines of the first queues.
-func (c *console) queueRows(ctx context.Context, queues []office.QueueInfo) ([]queueRow, error) {
+// queueRows makes the rows of queues, with the sparklines that there are.
+func (c *console) queueRows(queues []office.QueueInfo, hours map[string][]int64) []queueRow {
 	rows := make([]queueRow, len(queues))
 	for i := range queues {
 		rows[i].QueueView, rows[i].Rates = c.office.ViewQueue(&queues[i]), c.flow.of(&queues[i], c.Clock())
-		if i >= maxSparks {
-			continue
-		}
-		var err error
-		if rows[i].Hours, err = c.deaths(ctx, nixie.Filter{Queues: []string{queues[i].Name}}); err != nil {
-			return nil, err
-		}
+		rows[i].Hours = hours[queues[i].Name]
 	}
-	return rows, nil
+	return rows
 }
 
 func queuePage() page {

@@ -22,10 +22,11 @@ type blocked struct {
 // blocked counts the streams of a queue in which messages wait behind a dead one.
 func (o *Office) blocked(ctx context.Context, q *store.QueueInfo) (blocked, error) {
 	b := blocked{queue: q.Name}
-	if q.Blocked == 0 || !q.Settings.Ordered() {
+	streams := o.store.Features().Streams
+	if q.Blocked == 0 || !q.Settings.Ordered() || streams == nil {
 		return b, nil
 	}
-	list, _, err := o.Streams(ctx, q.Name, store.Page{Limit: maxBlocked})
+	list, _, err := streams.Streams(ctx, store.StreamQuery{Queue: q.Name}, store.Page{Limit: maxBlocked})
 	for i := range list {
 		if list[i].State != store.StreamBlocked || list[i].Followers == 0 {
 			continue

@@ -25,11 +25,15 @@ type (
 
 // Values of these words.
 const (
-	ByReason = store.ByReason
-	ByType   = store.ByType
-	ByQueue  = store.ByQueue
-	ByStatus = store.ByStatus
-	ByHour   = store.ByHour
+	ByFingerprint = store.ByFingerprint
+	ByReason      = store.ByReason
+	ByType        = store.ByType
+	ByQueue       = store.ByQueue
+	ByStatus      = store.ByStatus
+	ByHour        = store.ByHour
+	ByQueueHour   = store.ByQueueHour
+
+	HourForm = store.HourForm
 
 	OnRedrive   = store.OnRedrive
 	OnDiscard   = store.OnDiscard

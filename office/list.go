@@ -105,6 +105,18 @@ func (o *Office) Queue(ctx context.Context, name string) (store.QueueInfo, error
 	return list[0], nil
 }
 
+// QueueSettings reads the settings of a queue, and counts nothing.
+func (o *Office) QueueSettings(ctx context.Context, name string) (nixie.QueueSettings, error) {
+	found, err := o.store.Queues(ctx, store.QueueQuery{Names: []string{name}, Settings: true})
+	switch {
+	case err != nil:
+		return nixie.QueueSettings{}, err
+	case len(found) == 0:
+		return nixie.QueueSettings{}, o.noQueue(name)
+	}
+	return found[0].Settings, nil
+}
+
 func (o *Office) noQueue(name string) error {
 	return nixie.Errorf(nixie.CodeNotFound, o.wording.say("no queue is called %q: {queues} shows what there is"), name)
 }

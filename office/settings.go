@@ -217,11 +217,11 @@ func viewSettings(queue string, q nixie.QueueSettings) SettingsView {
 
 // Settings shows the settings of a queue and their last change.
 func (o *Office) Settings(ctx context.Context, queue string) (SettingsView, error) {
-	q, err := o.Queue(ctx, queue)
+	settings, err := o.QueueSettings(ctx, queue)
 	if err != nil {
 		return SettingsView{}, err
 	}
-	v := viewSettings(queue, q.Settings)
+	v := viewSettings(queue, settings)
 	last, _, err := o.store.Audit(ctx, store.AuditFilter{Queues: []string{queue}, Events: []store.Event{store.OnConfigure}},
 		store.Page{Limit: 1})
 	if err != nil || len(last) == 0 {

@@ -41,7 +41,7 @@ func ViewStream(s *store.Stream) StreamView {
 
 // Streams lists the streams of a queue: blocked ones first, then those that have waited longest.
 func (o *Office) Streams(ctx context.Context, queue string, page store.Page) ([]store.Stream, string, error) {
-	if _, err := o.Queue(ctx, queue); err != nil {
+	if _, err := o.QueueSettings(ctx, queue); err != nil {
 		return nil, "", err
 	}
 	streams := o.store.Features().Streams
@@ -67,7 +67,7 @@ func (o *Office) AllStreams(ctx context.Context, queue string) iter.Seq2[store.S
 
 // Stream shows one stream.
 func (o *Office) Stream(ctx context.Context, queue, name string) (store.Stream, error) {
-	if _, err := o.Queue(ctx, queue); err != nil {
+	if _, err := o.QueueSettings(ctx, queue); err != nil {
 		return store.Stream{}, err
 	}
 	streams, err := o.streams()

@@ -74,11 +74,15 @@ const (
 	ByType        GroupBy = "type"
 	ByQueue       GroupBy = "queue"
 	ByStatus      GroupBy = "status"
-	ByHour        GroupBy = "hour" // of death, UTC, as 2006-01-02T15
+	ByHour        GroupBy = "hour" // of death, UTC, as [HourForm]
 	ByRedrivable  GroupBy = "redrivable"
 	ByReview      GroupBy = "needs_review"
-	ByAttempts    GroupBy = "attempts" // in its last generation
+	ByQueueHour   GroupBy = "queue-hour" // hour of death, a blank, and the queue; not described
+	ByAttempts    GroupBy = "attempts"   // in its last generation
 )
+
+// HourForm is the form of the hours that letters are grouped by.
+const HourForm = "2006-01-02T15"
 
 // RetryingBy lists the properties by which messages that still retry can be counted.
 func RetryingBy() []GroupBy { return []GroupBy{ByAttempts, ByReason, ByType, ByQueue} }
@@ -94,7 +98,8 @@ var groupings = map[GroupBy]func(*nixie.Letter) string{
 	ByType:        func(l *nixie.Letter) string { return l.Message.Type },
 	ByQueue:       func(l *nixie.Letter) string { return l.Message.Queue },
 	ByStatus:      func(l *nixie.Letter) string { return string(l.Status) },
-	ByHour:        func(l *nixie.Letter) string { return l.DiedAt.UTC().Format("2006-01-02T15") },
+	ByHour:        func(l *nixie.Letter) string { return l.DiedAt.UTC().Format(HourForm) },
+	ByQueueHour:   func(l *nixie.Letter) string { return l.DiedAt.UTC().Format(HourForm) + " " + l.Message.Queue },
 	ByRedrivable:  func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
 	ByReview:      func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
 	ByAttempts: func(l *nixie.Letter) string {
@@ -127,6 +132,8 @@ func (c *Counting) Check() error {
 			return nixie.Errorf(nixie.CodeInvalid, "messages that retry cannot be counted by %q: give one of %s", by, names(retryings))
 		case !c.Retrying && groupings[by] == nil:
 			return nixie.Errorf(nixie.CodeInvalid, "letters cannot be grouped by %q: give one of %s", by, names(groupings))
+		case c.Described && by == ByQueueHour:
+			return nixie.Errorf(nixie.CodeInvalid, "groups by %q have sizes only: count them without a description", by)
 		}
 	}
 	return nil
@@ -205,16 +212,6 @@ func (g *Grouping) Groups() [][]Group {
 		SortGroups(lists[i])
 	}
 	return lists
-}
-
-// GroupsOf makes groups of known sizes, largest first.
-func GroupsOf(sizes map[string]int64) []Group {
-	list := make([]Group, 0, len(sizes))
-	for key, n := range sizes {
-		list = append(list, Group{Key: key, Count: n})
-	}
-	SortGroups(list)
-	return list
 }
 
 // SortGroups sorts by size, largest first, then by key.

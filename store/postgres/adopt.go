@@ -28,6 +28,7 @@ func (s *Store) Adopt(ctx context.Context, letters []nixie.Letter, actor, reason
 	if err != nil {
 		return receipts, all(errs, err)
 	}
+	s.changed(ctx, len(letters))
 	return receipts, errs
 }
 

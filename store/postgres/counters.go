@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
@@ -62,6 +63,28 @@ func (t *tx) flushCounts() {
 // folds are statements that make few rows of the many by which transactions counted. They skip rows
 // that another process folds.
 var folds = [...]string{"fold_counters.sql", "fold_deaths.sql"}
+
+// foldAtOnce is the number of rows that fold_deaths.sql folds, and of letters that a process takes
+// in or resolves before it folds, too: it may be one that never claims and so has no heartbeat.
+const foldAtOnce = 20_000
+
+// fold folds what there is. What fails is left for the next time.
+func (s *Store) fold(ctx context.Context) {
+	_, _ = s.pool.Exec(ctx, s.named(folds[0])) // likewise
+	for n := int64(foldAtOnce); n >= foldAtOnce; {
+		if s.pool.QueryRow(ctx, s.named(folds[1])).Scan(&n) != nil {
+			return
+		}
+	}
+}
+
+// changed notes that a call took in or resolved letters, and folds when there were many.
+func (s *Store) changed(ctx context.Context, letters int) {
+	if s.letters.Add(int64(letters)) >= foldAtOnce {
+		s.letters.Store(0)
+		s.fold(ctx)
+	}
+}
 
 // countDeaths counts new letters; triggers count letters that change or go.
 func (t *tx) countDeaths(fresh []*letterRow) {

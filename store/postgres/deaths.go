@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -13,10 +14,20 @@ import (
 // which conditions. Where facets and times of death decide, the rows are those of table death, one
 // for each facet and hour. Otherwise they are the letters.
 type asking struct {
-	source, where string
-	args          []any
-	interval      interval
-	counted       bool
+	letters, where string // letters is empty where deaths are counted
+	args           []any
+	interval       interval
+}
+
+// counted reports whether rows of table death answer the question.
+func (a *asking) counted() bool { return a.letters == "" }
+
+// source returns the rows that count letters by a property.
+func (a *asking) source(by store.GroupBy) string {
+	if a.counted() {
+		return a.interval.deaths(by == store.ByHour || by == store.ByQueueHour)
+	}
+	return a.letters
 }
 
 func (t *tx) ask(f *nixie.Filter) asking {
@@ -24,10 +35,10 @@ func (t *tx) ask(f *nixie.Filter) asking {
 	rest.letter(f, t.now)
 	if len(rest.terms) > 0 {
 		w := letterWhere(f, t.now)
-		return asking{source: w.letters() + " cross join (select 1 as letters) one", where: w.String(), args: w.args}
+		return asking{letters: w.letters() + " cross join (select 1 as letters) one", where: w.String(), args: w.args}
 	}
-	w, interval := facetWhere(f), intervalOf(f, t.now)
-	return asking{source: interval.deaths(), where: w.String(), args: w.args, interval: interval, counted: true}
+	w := facetWhere(f)
+	return asking{where: w.String(), args: w.args, interval: intervalOf(f, t.now)}
 }
 
 const hour = int64(time.Hour)
@@ -59,10 +70,20 @@ func (s interval) within(column string) string {
 }
 
 // deaths returns the rows that count the deaths in an interval: those of table death for its whole
-// hours, and letters for the rest at its ends.
-func (s interval) deaths() string {
-	if s == (interval{math.MinInt64, math.MaxInt64}) {
-		return "@.death l"
+// hours, and letters for the rest at its ends. For all times there is one row for all hours of a
+// facet, unless hourly asks for each.
+func (s interval) deaths(hourly bool) string {
+	part := func(letters, from string) string {
+		return fmt.Sprintf("select %s, facet, %s from %s", texts()["letter_counted_by"], letters, from)
+	}
+	switch always := s == (interval{math.MinInt64, math.MaxInt64}); {
+	case always && hourly:
+		return "(select * from @.death where hour is not null) l"
+	case always:
+		return "(select * from @.death where whole) l"
+	case s.from == math.MinInt64 && !hourly: // all, without those that died later
+		later := interval{s.to + 1, math.MaxInt64}
+		return "(" + part("letters", "@.death where whole") + " union all " + part("-letters", later.deaths(false)) + ") l"
 	}
 	first, last := int64(math.MinInt64), int64(math.MaxInt64) // whole hours
 	var ends []interval
@@ -77,11 +98,10 @@ func (s interval) deaths() string {
 	if first > last {
 		ends = []interval{s}
 	}
-	columns := texts()["letter_counted_by"] + ", facet"
-	rows := fmt.Sprintf("select %s, letters from @.death where hour between '%d'::bigint and '%d'::bigint", columns, first, last)
+	counted := part("letters", fmt.Sprintf("@.death where hour between '%d'::bigint and '%d'::bigint and ", first, last))
+	rows := counted + "kept union all " + counted + "whole and not kept" // each has an index
 	for _, end := range ends {
-		rows += " union all select " + columns + ", 1 from @.letter where queue = any(array(select n from @.queue)) and " +
-			end.within("died")
+		rows += " union all " + part("1", "@.letter where queue = any(array(select n from @.queue)) and "+end.within("died"))
 	}
 	return "(" + rows + ") l"
 }

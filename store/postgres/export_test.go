@@ -43,6 +43,12 @@ func (s *Store) Crash() error {
 	return err
 }
 
+// FoldAtOnce is the number of letters after which a process folds what counts them.
+const FoldAtOnce = foldAtOnce
+
+// Changed notes letters as if calls had changed them.
+func (s *Store) Changed(ctx context.Context, letters int) { s.changed(ctx, letters) }
+
 // CommitAborted commits a transaction that PostgreSQL has given up.
 func (s *Store) CommitAborted(ctx context.Context) error {
 	return s.write(ctx, func(t *tx) error {

@@ -123,9 +123,6 @@ func asked(part string) string { return strings.ReplaceAll(texts()[part], "$1", 
 // letterWhere is a filter over letter l and, if it asks for it, current c.
 func letterWhere(f *nixie.Filter, now int64) *where {
 	w := facetWhere(f)
-	if f.Fingerprint != "" { // the index of facets finds its letters
-		w.add("l.facet = any(array("+facetsOfGroup+"))", f.Fingerprint)
-	}
 	w.letter(f, now)
 	w.age("l.died", f.Age, now)
 	w.times("l.died", f.Died)
@@ -133,7 +130,7 @@ func letterWhere(f *nixie.Filter, now int64) *where {
 }
 
 // facetsOfGroup finds the facets of letters with one fingerprint.
-const facetsOfGroup = "select facet from @.death where fingerprint = ?"
+const facetsOfGroup = "select facet from @.death where whole and fingerprint = ?"
 
 // letters returns the tables that a filter of letters reads.
 func (w *where) letters() string {
@@ -154,6 +151,7 @@ func facetWhere(f *nixie.Filter) *where {
 	w.contains("l.signature", "l.label_low", f.Signature)
 	if f.Fingerprint != "" {
 		w.add("l.fingerprint = ?", f.Fingerprint)
+		w.add("l.facet = any(array("+facetsOfGroup+"))", f.Fingerprint) // which has an index
 	}
 	if f.Redrivable != nil {
 		w.add("l.redrivable = ?", *f.Redrivable)
@@ -192,24 +190,11 @@ func messageWhere(f *nixie.Filter, now int64) *where {
 	}
 	w.contains(texts()["newest_text"], "(select f.low from @.history f where f.pos = c.pos order by f.ordinal desc limit 1)", f.Text)
 	oneOf(w, "c.reason", f.Reasons)
-	w.few(f)
 	w.counted(f, "c")
 	w.message(f, now)
 	w.age("c.enqueued", f.Age, now)
 	w.times("c.enqueued", f.Died)
 	return w
-}
-
-// few adds a condition on the positions of messages when a filter asks only for leased ones, or
-// for queued ones that had an attempt: those have a row in pending or are in a batch, and all
-// others may be many more.
-func (w *where) few(f *nixie.Filter) {
-	if slices.Equal(f.States, []nixie.State{nixie.Leased}) {
-		w.add("c.pos = any(array(select pos from @.pending where until > 0 union all select pos from @.member))")
-	}
-	if slices.Equal(f.States, []nixie.State{nixie.Queued}) && f.Attempts.Min != nil && *f.Attempts.Min > 0 {
-		w.add("c.pos = any(array(select pos from @.pending where attempts >= ?))", *f.Attempts.Min)
-	}
 }
 
 // cursorNumber reads a cursor that is one number.

@@ -12,6 +12,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
+const hourName = `to_char(to_timestamp(l.hour * 3600.0) at time zone 'UTC', 'YYYY-MM-DD"T"HH24')`
+
 // groupings has the properties of letters and deaths l that groups are made by, as texts.
 var groupings = map[store.GroupBy]string{
 	store.ByFingerprint: "l.fingerprint",
@@ -20,7 +22,8 @@ var groupings = map[store.GroupBy]string{
 	store.ByType:        "l.type",
 	store.ByQueue:       "(select name from @.queue where n = l.queue)",
 	store.ByStatus:      "l.status",
-	store.ByHour:        `to_char(to_timestamp(l.hour * 3600.0) at time zone 'UTC', 'YYYY-MM-DD"T"HH24')`,
+	store.ByHour:        hourName,
+	store.ByQueueHour:   hourName + " || ' ' || (select name from @.queue where n = l.queue)",
 	store.ByRedrivable:  "case when l.redrivable then 'yes' else 'no' end",
 	store.ByReview:      "case when l.needs_review then 'yes' else 'no' end",
 	store.ByAttempts:    "l.attempts::text",
@@ -28,7 +31,7 @@ var groupings = map[store.GroupBy]string{
 
 // groupColumns has the columns of those groupings that are costly to say: a group is made by its
 // column, and only then said.
-var groupColumns = map[store.GroupBy]string{store.ByQueue: "l.queue", store.ByHour: "l.hour"}
+var groupColumns = map[store.GroupBy]string{store.ByQueue: "l.queue", store.ByHour: "l.hour", store.ByQueueHour: "l.hour, l.queue"}
 
 // Count implements store.DeadLetters. It always counts all letters: from table death where it can,
 // with three letters of each facet where groups are described.
@@ -65,7 +68,7 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 func (t *tx) sizes(lists [][]store.Group, a *asking, by []store.GroupBy) error {
 	for i, g := range by {
 		t.readSizes(&lists[i], fmt.Sprintf("select %s, sum(letters)::bigint, 0 from %s where %s group by %s having sum(letters) > 0",
-			groupings[g], a.source, a.where, cmp.Or(groupColumns[g], "1")), a.args)
+			groupings[g], a.source(g), a.where, cmp.Or(groupColumns[g], "1")), a.args)
 	}
 	return t.sendSizes(lists)
 }
@@ -108,15 +111,15 @@ func (t *tx) sendSizes(lists [][]store.Group) error {
 // groups returns the query for groups by a property.
 func (a *asking) groups(by store.GroupBy) string {
 	examples := strconv.Itoa(store.Examples)
-	if !a.counted {
-		return fill("letter_groups.sql", "key", groupings[by], "letters", a.source, "where", a.where, "examples", examples)
+	if !a.counted() {
+		return fill("letter_groups.sql", "key", groupings[by], "letters", a.letters, "where", a.where, "examples", examples)
 	}
 	part, letters := "0", a.interval.within("x.died")
 	if by == store.ByHour {
 		part, letters = "l.hour", letters+fmt.Sprintf(" and x.died between k.part * %d and k.part * %[1]d + %d", hour, hour-1)
 	}
-	return fill("death_groups.sql", "key", groupings[by], "deaths", a.source, "where", a.where, "hour", part, "within", letters, "examples",
-		examples)
+	return fill("death_groups.sql", "key", groupings[by], "deaths", a.source(by), "where", a.where, "hour", part, "within", letters,
+		"examples", examples)
 }
 
 // grouped has groups by their keys.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/nixie-go/nixie"
@@ -72,6 +73,9 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 			return err
 		}
 		w := messageWhere(&filter, t.now)
+		if err := t.few(w, &filter); err != nil {
+			return err
+		}
 		if page.Cursor != "" {
 			before, err := cursorNumber(page.Cursor)
 			if err != nil {
@@ -105,6 +109,32 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 	return list[:limit], strconv.FormatInt(positions[limit-1], 10), nil
 }
 
+// few adds a condition on the positions of messages when a filter asks only for some that have not
+// ended: leased ones, queued ones that had an attempt, and those in streams of ordered queues. All
+// others may be many more.
+func (t *tx) few(w *where, f *nixie.Filter) error {
+	onWay := func(s nixie.State) bool { return s == nixie.Queued || s == nixie.Leased }
+	switch {
+	case slices.Equal(f.States, []nixie.State{nixie.Leased}):
+		w.add("c.pos = any(array(select pos from @.pending where until > 0 union all select pos from @.member))")
+	case slices.Equal(f.States, []nixie.State{nixie.Queued}) && f.Attempts.Min != nil && *f.Attempts.Min > 0:
+		w.add("c.pos = any(array(select pos from @.pending where attempts >= ?))", *f.Attempts.Min)
+	case len(f.Queues) > 0 && len(f.Streams) > 0 && !slices.Contains(f.Streams, "") &&
+		len(f.States) > 0 && !slices.ContainsFunc(f.States, func(s nixie.State) bool { return !onWay(s) }):
+		t.readQueues("name = any($1)", f.Queues)
+		if err := t.send(); err != nil {
+			return err
+		}
+		for _, q := range t.named {
+			if !q.settings.Ordered() {
+				return nil // it keeps no list of its streams
+			}
+		}
+		w.add("c.pos = any(array("+asked("unfinished_in_streams")+"))", f.Streams)
+	}
+	return nil
+}
+
 // Letters implements store.DeadLetters.
 func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Page) ([]nixie.Letter, string, error) {
 	limit := page.Rows()
@@ -123,10 +153,14 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			}
 			w.add("(l.died, l.pos) < (?, ?)", after[0], after[1])
 		}
+		facets, err := t.fewFacets(&filter, limit)
+		if err != nil {
+			return err
+		}
 		parts, part := "@.queue q", "l.queue = q.n" // in which an index has the latest first
-		if filter.Fingerprint != "" {
-			w.args = append(w.args, filter.Fingerprint)
-			parts, part = fmt.Sprintf("(select distinct facet from @.death where fingerprint = $%d) k", len(w.args)), "l.facet = k.facet"
+		if facets != nil {
+			w.args = append(w.args, facets)
+			parts, part = fmt.Sprintf("unnest($%d::bigint[]) k (facet)", len(w.args)), "l.facet = k.facet"
 		}
 		t.read(func(r row) error {
 			l, pos, err := shownLetter(r)
@@ -158,6 +192,30 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		return list, "", err
 	}
 	return list[:limit], fmt.Sprintf("%d.%d", list[limit-1].DiedAt.UnixNano(), positions[limit-1]), nil
+}
+
+// mostOfFacets limits the letters of facets that a page reads. A page that would read more reads
+// the letters of queues, until it has enough that match.
+const mostOfFacets = 20_000
+
+// fewFacets returns the facets that a filter chooses by their properties, if a page with a number
+// of letters of each is short enough, else nil.
+func (t *tx) fewFacets(f *nixie.Filter, page int) ([]int64, error) {
+	w := facetWhere(f)
+	if len(w.terms) == 0 {
+		return nil, nil
+	}
+	most, facets := max(1, mostOfFacets/(page+1)), []int64{}
+	t.read(func(r row) error {
+		var facet int64
+		err := r.Scan(&facet)
+		facets = append(facets, facet)
+		return err
+	}, fmt.Sprintf("select facet from @.death l where whole and %s group by 1 limit %d", w, most+1), w.args...)
+	if err := t.send(); err != nil || len(facets) > most {
+		return nil, err
+	}
+	return facets, nil
 }
 
 // readNotes adds the notes of letters.

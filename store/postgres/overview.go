@@ -167,6 +167,6 @@ func (t *tx) countRecent(infos queueInfos) {
 	t.read(into(func(i *store.QueueInfo) *int64 { return &i.Retried }),
 		"select queue, count(*) from @.failure where decision = 'retry' and at > $1 group by 1", since)
 	t.read(into(func(i *store.QueueInfo) *int64 { return &i.Died }),
-		"select queue, sum(letters)::bigint from "+interval{since + 1, math.MaxInt64}.deaths()+" group by 1 having sum(letters) <> 0")
+		"select queue, sum(letters)::bigint from "+interval{since + 1, math.MaxInt64}.deaths(true)+" group by 1 having sum(letters) <> 0")
 	t.read(into(func(i *store.QueueInfo) *int64 { return &i.Dead }), "count_dead.sql")
 }

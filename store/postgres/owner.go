@@ -88,9 +88,7 @@ func (o *ownership) once(ctx context.Context, s *Store) {
 	}
 	_, _ = s.pool.Exec(ctx, s.named(beat), o.self())
 	_, _ = s.pool.Exec(ctx, s.named("forget_progress.sql"), o.self())
-	for _, fold := range folds {
-		_, _ = s.pool.Exec(ctx, s.named(fold))
-	}
+	s.fold(ctx)
 	_ = s.forgetStreams(ctx)
 }
 

@@ -320,3 +320,38 @@ func ofMany(n int) []nixie.Message {
 	}
 	return ms
 }
+
+// TestEntriesOfALetterAreFoundAmongMany reads what the audit says about a letter among many: it
+// reads those entries, and not all.
+func TestEntriesOfALetterAreFoundAmongMany(t *testing.T) {
+	const letters, atOnce = 1500, 15 // of more in a call the entries would share rows
+	list, schema := crowd(t, 1)
+	alone(t, schema)
+	dead := make([]nixie.Letter, letters)
+	for i := range dead {
+		died := time.Now()
+		dead[i] = nixie.Letter{Message: nixie.Message{Queue: "q"}, Status: nixie.StatusOpen, Cause: nixie.CauseExhausted, DiedAt: died,
+			FirstFailedAt: died, LastFailedAt: died}
+	}
+	var receipts []nixie.Receipt
+	for call := range slices.Chunk(dead, atOnce) {
+		some, errs := list[0].Adopt(t.Context(), call, "ann", "found")
+		must(t, errors.Join(errs...))
+		receipts = append(receipts, some...)
+	}
+	found, _, err := list[0].Letters(t.Context(), nixie.Filter{IDs: []nixie.ID{receipts[letters/2].ID}}, store.Page{})
+	must(t, err)
+	execute(t, "vacuum analyze")
+	must(t, list[0].Close())
+	deadlocks(t) // waits until it is gone, and has told what it read
+	before := readingOf(t, schema, ofTables)
+	reader, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema})
+	must(t, err)
+	entries, _, err := reader.Audit(t.Context(), store.AuditFilter{Subjects: []nixie.ID{found[0].ID}, Oldest: true}, store.Page{})
+	must(t, errors.Join(err, reader.Close()))
+	if len(entries) == 0 {
+		t.Error("the audit says nothing about the letter")
+	}
+	deadlocks(t)
+	before.bounded(t, schema, ofTables, "the audit of a letter", letters/4)
+}

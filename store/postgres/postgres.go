@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -61,15 +62,16 @@ const (
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
 	endpoint
-	schema *Schema
-	pool   *pgxpool.Pool
-	ids    store.IDs
-	local  func() time.Time // for IDs that are made before the database was asked
-	gate   gate
-	owner  ownership
-	wakes  store.Wakes
-	watch  *store.Watch
-	pooled bool // a pooler between us and the server shares sessions
+	schema  *Schema
+	pool    *pgxpool.Pool
+	ids     store.IDs
+	local   func() time.Time // for IDs that are made before the database was asked
+	gate    gate
+	owner   ownership
+	letters atomic.Int64 // that were taken in or resolved since this process folded
+	wakes   store.Wakes
+	watch   *store.Watch
+	pooled  bool // a pooler between us and the server shares sessions
 
 	sessionSettings string // what is set for each transaction then, instead of once
 

@@ -32,6 +32,7 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 	if err != nil {
 		return all(errs, err)
 	}
+	s.changed(ctx, len(resolutions))
 	return errs
 }
 

@@ -20,6 +20,7 @@ var groupings = map[store.GroupBy]string{
 	store.ByQueue:       "(select name from queue where n = f.queue)",
 	store.ByStatus:      "f.status",
 	store.ByHour:        "''",
+	store.ByQueueHour:   "(select name from queue where n = f.queue)",
 	store.ByRedrivable:  "iif(f.redrivable, 'yes', 'no')",
 	store.ByAttempts:    "cast(f.attempts as text)",
 	store.ByReview:      "iif(f.needs_review, 'yes', 'no')",
@@ -176,9 +177,25 @@ func (g *grouper) counted(facets *where) error {
 		if n == 0 {
 			continue
 		}
-		s := g.group(f.key, f.reason)
-		g.add(s, n, f.signature, f.reason)
-		if err := g.ends(s, f, g.within, n); err != nil {
+		g.add(g.group(f.key, f.reason), n, f.signature, f.reason)
+	}
+	return g.endsOfEach(facets)
+}
+
+// endsOfEach meets the newest letters of each facet, and the oldest one, within the times of death.
+func (g *grouper) endsOfEach(facets *where) error {
+	meet := func(row rows) error {
+		if s := g.groups[g.facets[row.ColumnInt64(0)].key]; s != nil {
+			s.meets(example{deathPos{row.ColumnInt64(1), row.ColumnInt64(2)}, columnID(row, 3)})
+		}
+		return nil
+	}
+	for _, end := range [...]struct {
+		query string
+		want  int
+	}{{"facets_newest", store.Examples}, {"facets_oldest", 1}} {
+		args := []any{g.within.below.died, g.within.below.pos, g.within.least.died, g.within.least.pos, end.want}
+		if err := g.c.each(sqlText(end.query)+" "+facets.String(), meet, append(args, facets.args...)...); err != nil {
 			return err
 		}
 	}

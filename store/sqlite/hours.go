@@ -10,7 +10,7 @@ import (
 
 const hour = int64(time.Hour)
 
-func hourName(h int64) string { return time.Unix(h*3600, 0).UTC().Format("2006-01-02T15") }
+func hourName(h int64) string { return time.Unix(h*3600, 0).UTC().Format(store.HourForm) }
 
 // hours returns the whole hours within an interval, from first to before end, and the rest at its
 // ends, each part within one hour.

@@ -10,10 +10,6 @@ import (
 // Messages implements store.Overview.
 func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Page) ([]store.Record, string, error) {
 	w := messageWhere(&filter, s.Now())
-	order := "c.id"
-	if w.near(&filter) {
-		order = "+c.id" // start from those positions instead of the newest message
-	}
 	if page.Cursor != "" {
 		before, err := nixie.ParseID(page.Cursor)
 		if err != nil {
@@ -22,10 +18,18 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 		w.add("c.id < ?", before)
 	}
 	limit := page.Rows()
-	query := "select " + sqlText("current_columns") + " from current c where " + w.String() + " order by " + order + " desc limit ?"
 	var list []store.Record
 	size := 0
 	err := s.read(ctx, func(c conn) error {
+		order := "c.id"
+		near, err := w.near(c, &filter)
+		if err != nil {
+			return err
+		}
+		if near {
+			order = "+c.id" // start from those positions instead of the newest message
+		}
+		query := "select " + sqlText("current_columns") + " from current c where " + w.String() + " order by " + order + " desc limit ?"
 		return chosen(c.each(query, func(row rows) error {
 			r, err := s.scanRecord(c, row, page.Whole)
 			list = append(list, r)

@@ -60,9 +60,15 @@ func retryingWhere(f *nixie.Filter) *where {
 
 // near adds a condition on the positions of messages, when a filter asks only for some that have
 // not ended: all others may be many more. It reports whether it did.
-func (w *where) near(f *nixie.Filter) bool {
+func (w *where) near(c conn, f *nixie.Filter) (bool, error) {
 	if len(f.States) == 0 || slices.ContainsFunc(f.States, func(s nixie.State) bool { return s != nixie.Queued && s != nixie.Leased }) {
-		return false
+		return false, nil
+	}
+	if len(f.Streams) > 0 && !slices.Contains(f.Streams, "") && len(f.Queues) > 0 {
+		if ordered, err := allOrdered(c, f.Queues); err != nil || ordered {
+			w.ofStreams(f)
+			return true, err
+		}
 	}
 	parts := []string{"select pos from pending"}
 	var args []any
@@ -79,10 +85,35 @@ func (w *where) near(f *nixie.Filter) bool {
 	case least > 0:
 		parts = append(parts, members)
 	default:
-		return false
+		return false, nil
 	}
 	w.add("c.pos in ("+strings.Join(parts, " union all ")+")", args...)
-	return true
+	return true, nil
+}
+
+// allOrdered reports whether all of some queues have an order. Their messages that have not ended
+// have rows of pending, which name their streams.
+func allOrdered(c conn, queues []string) (ordered bool, err error) {
+	w := &where{}
+	oneOf(w, "name", queues)
+	ordered = true
+	err = c.each("select settings from queue where "+w.String(), func(row rows) error {
+		var set nixie.QueueSettings
+		err := fromJSON(row.ColumnText(0), &set)
+		ordered = ordered && set.Ordered()
+		return err
+	}, w.args...)
+	return ordered, err
+}
+
+// ofStreams adds a condition on the positions of messages in ordered queues that have not ended,
+// for a filter that names their streams.
+func (w *where) ofStreams(f *nixie.Filter) {
+	queues, names := &where{}, &where{}
+	oneOf(queues, "name", f.Queues)
+	oneOf(names, "s.name", f.Streams)
+	w.add("c.pos in (select p.pos from stream s join pending p on p.stream = s.n where s.queue in (select n from queue where "+
+		queues.String()+") and "+names.String()+")", append(queues.args, names.args...)...)
 }
 
 // atLeast returns the lower bound of a count.

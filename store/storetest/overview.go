@@ -97,7 +97,27 @@ func overviews(t *testing.T, st store.Store, letters int64) map[string]func() er
 			return err
 		}
 	}
+	newest, _, err := st.Letters(ctx, nixie.Filter{}, store.Page{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return map[string]func() error{
+		"audit of a letter": func() error {
+			entries, _, err := st.Audit(ctx, store.AuditFilter{Subjects: []nixie.ID{newest[0].ID}, Oldest: true}, store.Page{})
+			if err == nil && len(entries) == 0 {
+				err = nixie.Errorf(nixie.CodeInternal, "there are no entries about a letter")
+			}
+			return err
+		},
+		"followers in a stream": func() error {
+			f := nixie.Filter{Queues: []string{"ordered"}, Streams: []string{"s"}, States: []nixie.State{nixie.Queued, nixie.Leased}}
+			for range 5 { // once is too quick to tell
+				if list, _, err := st.Messages(ctx, f, store.Page{}); err != nil || len(list) != followers {
+					return fmt.Errorf("%d followers, not %d: %w", len(list), followers, err)
+				}
+			}
+			return nil
+		},
 		"groups": func() error {
 			groups, _, err := st.Count(ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByFingerprint}, Described: true})
 			if err != nil {
@@ -114,7 +134,7 @@ func overviews(t *testing.T, st store.Store, letters int64) map[string]func() er
 		},
 		"groups by hour": count(nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByHour}, Described: true}),
 		"counts of the waiting": count(waiting, store.Counting{By: []store.GroupBy{store.ByRedrivable, store.ByReview, store.ByReason,
-			store.ByQueue, store.ByHour}}),
+			store.ByQueue, store.ByHour, store.ByQueueHour}}),
 		"groups of the last day": count(lately, store.Counting{By: []store.GroupBy{store.ByStatus}, Described: true}),
 		"what retries":           count(nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByReason}, Retrying: true}),
 		"queues": func() error {
@@ -128,9 +148,20 @@ func overviews(t *testing.T, st store.Store, letters int64) map[string]func() er
 	}
 }
 
+// followers is the number of messages in a stream, which are older than all letters.
+const followers = 3
+
 // buryMany adopts letters of four queues, five groups and three days.
 func buryMany(t *testing.T, st store.Store, letters int) {
 	t.Helper()
+	if err := store.Configure(t.Context(), st, "ordered", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""); err != nil {
+		t.Fatal(err)
+	}
+	for range followers {
+		if _, err := st.Enqueue(t.Context(), nixie.Message{Queue: "ordered", Stream: "s"}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	now, statuses := time.Now(), []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
 	reasons := []nixie.Reason{nixie.ReasonHandler, nixie.ReasonTimeout, nixie.ReasonDependency, nixie.ReasonValidation, nixie.ReasonPoison}
 	var call []nixie.Letter

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -13,6 +14,7 @@ func streamClauses() []clause {
 	return []clause{
 		{"WhoPassesARestoredOneKnows", passesRestored},
 		{"WithoutOrderAStreamIsAName", unordered},
+		{"TheUnfinishedOfAStream", unfinishedOfStream},
 		{"OneLeaseAtATime", oneLease},
 		{"R39_StrictFollowerWaitsOverBackoff", strictWaits},
 		{"Show2_TheDecisionMatrix", decisionMatrix},
@@ -530,5 +532,41 @@ func passesRestored(b *fixture) {
 		}
 		b.ok(b.resolve(b.letterOf(held).ID, store.OnRestore))
 		same(b, fmt.Sprint("gap ", before), b.take(fmt.Sprint("follower", i)).OrderGap, true)
+	}
+}
+
+// unfinishedOfStream lists messages by their stream, in queues with an order and without: those
+// that are queued and leased are found as in a list of all.
+func unfinishedOfStream(b *fixture) {
+	for queue, order := range map[string]nixie.Order{work: nixie.OrderStrict, "relaxed": nixie.OrderRelaxed, "loose": nixie.OrderNone} {
+		b.ok(store.Configure(b.ctx, b.st, queue, nixie.QueueSettings{Order: order}, "ann", ""))
+		for i := range 4 {
+			for _, stream := range []string{"s", "t", ""} {
+				b.put(fmt.Sprint(queue, i, stream), nixie.Queue(queue), nixie.Stream(stream))
+			}
+		}
+		ds, err := b.st.Claim(b.ctx, queue, nixie.Want{Max: 3, Lease: time.Minute})
+		b.ok(err)
+		b.complete(ds[0])
+	}
+	all, err := allMessages(b.ctx, b.st, nixie.Filter{})
+	b.ok(err)
+	same(b, "messages", len(all), 36)
+	onWay := []nixie.State{nixie.Queued, nixie.Leased}
+	for _, queues := range [][]string{nil, {work}, {"loose"}, {"relaxed", work}, {"loose", work}, {"none"}} {
+		for _, streams := range [][]string{{"s"}, {"s", "t"}, {"t", ""}, {""}, {"none"}} {
+			for _, states := range [][]nixie.State{onWay, onWay[:1], onWay[1:], nil} {
+				f := nixie.Filter{Queues: queues, Streams: streams, States: states}
+				want := 0
+				for i := range all {
+					if filter.MatchMessage(&f, &all[i].Message, b.clock.Now()) {
+						want++
+					}
+				}
+				got, err := allMessages(b.ctx, b.st, f)
+				b.ok(err)
+				same(b, fmt.Sprintf("messages of %+v", f), len(got), want)
+			}
+		}
 	}
 }

@@ -365,7 +365,9 @@ create index letter_operation on @.letter (operation, status) where operation is
 create index letter_stream    on @.letter (stream, rank) where stream is not null;
 
 -- How many letters of a facet died in which hour, as a sum of changes. Statements only add rows, so that
--- no transaction waits for another; now and then they are added to the kept row of their facet and hour.
+-- no transaction waits for another; now and then they are added to the kept rows of their facet: that of
+-- their hour, and that of all hours. Who asks for all hours reads the rows with whole, who asks for some
+-- hours reads those with an hour. Changes are both.
 create table @.death (
   queue        integer not null,
   type         text    not null,
@@ -384,12 +386,16 @@ create table @.death (
   facet        bigint  generated always as (@.facet_of(
     queue, type, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, redrives, attempts, crashes
   )) stored,
-  hour         bigint  not null,
+  hour         bigint, -- null: of all hours
   letters      bigint  not null,
-  kept         boolean not null default false
+  kept         boolean not null default false,
+  whole        boolean not null default true
 );
 
-create unique index death_kept on @.death (facet, hour) where kept;
+create unique index death_kept  on @.death (facet, hour) where kept and hour is not null;
+create unique index death_sum   on @.death (facet)       where kept and hour is null;
+create index        death_whole on @.death (kept, fingerprint) where whole;
+create index        death_hour  on @.death (hour)        where hour is not null;
 
 create function @.count_letters() returns trigger language plpgsql as $$
 begin
@@ -518,6 +524,10 @@ create table @.audit (
 alter table @.audit alter subjects set storage external, alter hashes set storage external;
 create index audit_at on @.audit (at);
 
+-- IDs grow with time, so that a new one goes to the end of the index: a list of new ones to be put in
+-- order later would save nothing, and one call would wait for that.
+create index audit_subjects on @.audit using gin (subjects) with (fastupdate = off);
+
 -- The messages of letters that were purged: the audit names the letters alone.
 create table @.purged (
   letter  uuid    primary key,
@@ -569,7 +579,8 @@ create view @.entry as
 select
   a.queue, a.number as last, a.number - cardinality(a.subjects) + u.i as number, a.at, a.actor, a.event, u.subject,
   a.reason, substr(a.hashes, (32 * u.i - 31)::int, 32) as hash,
-  case when u.i > 1 then substr(a.hashes, (32 * u.i - 63)::int, 32) end as before, a.operation
+  case when u.i > 1 then substr(a.hashes, (32 * u.i - 63)::int, 32) end as before, a.operation,
+  a.subjects as among -- the subjects of the whole row, by which the index finds it
 from @.audit a
 cross join lateral unnest(a.subjects) with ordinality u (subject, i);
 

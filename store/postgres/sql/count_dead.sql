@@ -3,6 +3,6 @@
 -- out: queue, count
 select queue, sum(letters)::bigint
 from @.death
-where status not in ('resolved', 'discarded', 'redriving')
+where whole and status not in ('resolved', 'discarded', 'redriving')
 group by 1
 having sum(letters) <> 0

@@ -354,7 +354,8 @@ create table audit (
   primary key (queue, number)
 ) strict, without rowid;
 
-create index audit_at on audit (at);
+create index audit_at      on audit (at);
+create index audit_subject on audit (subject);
 
 -- The newest pruned entry of a chain, from which the rest of the chain goes on.
 create table anchor (
