@@ -113,7 +113,7 @@ func TestASlowStoreIsAskedLessOften(t *testing.T) {
 	_, version := w.look("/queues", "none")
 	w.die(2)
 	queues := w.store.queues.Load()
-	for range 3 {
+	for range 4 {
 		w.now.Add(int64(3900 * time.Millisecond))
 		if status, _ := w.look("/queues", version); status != http.StatusNoContent || w.store.queues.Load() != queues {
 			t.Errorf("status %d, and the store was asked %d times", status, w.store.queues.Load()-queues)

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
@@ -87,7 +89,7 @@ func (j *job) run(ctx context.Context) (err error) {
 	for _, kind := range strings.Split(j.stores, ",") {
 		switch kind {
 		case "sqlite":
-			err = j.store(ctx, kind, "sqlite://"+j.file())
+			err = j.store(ctx, kind, "sqlite://"+j.file(), func(context.Context, string) error { return nil })
 		case "postgres":
 			err = j.onServer(ctx)
 		default:
@@ -109,11 +111,22 @@ func (j *job) onServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(j.store(ctx, "postgres", server.URL), server.Stop())
+	return errors.Join(j.store(ctx, "postgres", server.URL, vacuum), server.Stop())
 }
 
-// store fills a store and measures the console over it.
-func (j *job) store(ctx context.Context, kind, url string) error {
+// vacuum does what the server would do by itself in the minutes after a lot was written, while the
+// first pages are asked for.
+func vacuum(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "vacuum analyze")
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// store fills a store, lets it settle, and measures the console over it.
+func (j *job) store(ctx context.Context, kind, url string, settle func(ctx context.Context, url string) error) error {
 	st, err := app.OpenStore(url, app.Options{})
 	if err != nil {
 		return err
@@ -121,6 +134,9 @@ func (j *job) store(ctx context.Context, kind, url string) error {
 	began := time.Now()
 	err = j.fill(ctx, st)
 	fmt.Printf("%s: %d letters of %d groups in %s\n", kind, j.letters, j.groups, time.Since(began).Round(time.Second))
+	if err == nil {
+		err = settle(ctx, url)
+	}
 	if err == nil {
 		err = j.measure(ctx, kind, st)
 	}

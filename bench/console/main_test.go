@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,7 +9,7 @@ import (
 
 func TestFewLetters(t *testing.T) {
 	j := &job{letters: 500, groups: 20, rounds: 2, folder: t.TempDir(), length: time.Second}
-	if err := j.store(t.Context(), "sqlite", "sqlite://"+j.file()); err != nil {
+	if err := j.store(t.Context(), "sqlite", "sqlite://"+j.file(), func(context.Context, string) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	names := ""
