@@ -40,6 +40,12 @@ type PolicyKeeper interface {
 	Policies(ctx context.Context) (map[string]string, error)
 }
 
+// BreakerKeeper is an optional ability of a source: it tells operators of circuit breakers.
+type BreakerKeeper interface {
+	// KeepBreaker takes in that a breaker of a worker on the source entered another state.
+	KeepBreaker(ctx context.Context, change nixie.BreakerChange) error
+}
+
 // SlowSettler is an optional ability of a source: it reports the settlements that wait for a third
 // party, such as a broker that confirms a letter. A worker settles them in calls of their own,
 // concurrently with the others and as long as they take. The context of these calls ends 30 s

@@ -80,6 +80,48 @@ func (d *counter) stalls(leases int) []string {
 	return kinds
 }
 
+// inspected is a store that knows its processes.
+type inspected struct {
+	*memory.Store
+	owners []store.Owner
+}
+
+func (s *inspected) Features() store.Features {
+	f := s.Store.Features()
+	f.Inspect = func(context.Context) (store.Health, error) { return store.Health{Owners: s.owners}, nil }
+	return f
+}
+
+// A breaker that is not closed holds up its queue, unless its process has ended.
+func TestStalledByABreaker(t *testing.T) {
+	d := newCounter(t)
+	d.put("a", 3)
+	d.claim("a", 1)
+	open := store.Breaker{Queue: "a", Type: "mail", Reason: nixie.ReasonDependency, State: "open", Until: d.now.Add(30 * time.Second)}
+	tried := store.Breaker{Queue: "a", Reason: nixie.ReasonTimeout, State: "half-open"}
+	st := &inspected{d.st, []store.Owner{
+		{Name: "worker-1", Alive: true, Breakers: []store.Breaker{open, tried}},
+		{Name: "worker-2", Breakers: []store.Breaker{open}},
+		{Name: "worker-3", Alive: true, Breakers: []store.Breaker{{Queue: "elsewhere", State: "open"}}},
+	}}
+	o, err := office.New(office.Config{Store: st, Actor: "ann@desk", Clock: func() time.Time { return d.now }})
+	d.ok(err)
+	list, err := o.Stalled(d.Context(), []string{"a"}, 0)
+	d.ok(err)
+	var got []string
+	for _, s := range list {
+		got = append(got, fmt.Sprint(s.What, " ", s.Queue, " ", s.Count, " ", s.Text))
+	}
+	want := []string{
+		"breaker a 2 worker-1 holds back messages of type mail after failures of dependency: its breaker is open " +
+			"until 2026-05-04T12:00:30Z",
+		"breaker a 2 worker-1 holds back messages without a type after failures of timeout: its breaker is half-open",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestStalled(t *testing.T) {
 	d := newCounter(t)
 	d.put("a", 3)

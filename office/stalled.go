@@ -25,9 +25,9 @@ const maxLeased = 10_000
 
 // StallView names something that makes no progress. It is a row of stats stalled.
 type StallView struct {
-	What    string    `json:"what"` // lease-over, owner-gone, long-lease, paused, blocked, retry-storm
+	What    string    `json:"what"` // lease-over, owner-gone, long-lease, breaker, paused, blocked, retry-storm
 	Queue   string    `json:"queue"`
-	Count   int64     `json:"count"`   // messages; for a retry storm its retries
+	Count   int64     `json:"count"`   // messages; for a retry storm its retries, for a breaker those that wait in its queue
 	Example string    `json:"example"` // ID of one of them, "" when none is known
 	Since   Timestamp `json:"since"`   // of the one that stands longest, null when unknown
 	Text    string    `json:"text"`
@@ -39,6 +39,7 @@ type StallView struct {
 //	lease-over   leases that have ended and that no worker claimed since
 //	owner-gone   leases of a process that ended without a stop
 //	long-lease   messages held for more than that many leases (0 means [DefaultLongLeases])
+//	breaker      circuit breakers of workers that are not closed, one by one
 //	paused       paused queues with messages
 //	blocked      streams that a dead message blocks
 //	retry-storm  queues whose messages are retried over and over
@@ -59,10 +60,15 @@ func (o *Office) stalled(ctx context.Context, infos []store.QueueInfo, queues []
 	if leases == 0 {
 		leases = DefaultLongLeases
 	}
-	list, err := o.stalledLeases(ctx, infos, queues, leases)
+	owners, err := o.owners(ctx)
 	if err != nil {
 		return nil, err
 	}
+	list, err := o.stalledLeases(ctx, infos, owners, queues, leases)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, breakers(infos, owners)...)
 	retrying, err := o.retrying(ctx, queues, store.ByQueue)
 	if err != nil {
 		return nil, err
@@ -117,10 +123,49 @@ func (s *stalls) add(what string, r *store.Record, text, fix string) {
 	}
 }
 
-func (o *Office) stalledLeases(ctx context.Context, infos []store.QueueInfo, queues []string, leases int) ([]StallView, error) {
-	gone, err := o.goneOwners(ctx)
-	if err != nil {
-		return nil, err
+// breakers lists the circuit breakers of queues that hold messages back.
+func breakers(infos []store.QueueInfo, owners []store.Owner) (list []StallView) {
+	waiting := map[string]int64{}
+	for i := range infos {
+		waiting[infos[i].Name] = infos[i].Unfinished() - infos[i].Leased
+	}
+	for _, w := range owners {
+		for _, b := range w.Breakers {
+			n, listed := waiting[b.Queue]
+			if !listed || !w.Alive {
+				continue
+			}
+			list = append(list, StallView{
+				What: "breaker", Queue: b.Queue, Count: n,
+				Text: fmt.Sprintf("%s holds back %s after failures of %s: its breaker is %s%s",
+					w.Name, typeWords(b.Type), b.Reason, b.State, untilWords(b)),
+				Fix: "look at the service that the reason names: the worker goes on by itself when it answers",
+			})
+		}
+	}
+	return list
+}
+
+func typeWords(messageType string) string {
+	if messageType == "" {
+		return "messages without a type"
+	}
+	return "messages of type " + messageType
+}
+
+func untilWords(b store.Breaker) string {
+	if b.Until.IsZero() {
+		return ""
+	}
+	return " until " + Timestamp{b.Until.Round(time.Second)}.String()
+}
+
+func (o *Office) stalledLeases(
+	ctx context.Context, infos []store.QueueInfo, owners []store.Owner, queues []string, leases int,
+) ([]StallView, error) {
+	gone := map[string]bool{} // owners that are known to have ended
+	for _, w := range owners {
+		gone[w.Name] = !w.Alive
 	}
 	long := map[string]time.Duration{}
 	for i := range infos {
@@ -148,17 +193,12 @@ func (o *Office) stalledLeases(ctx context.Context, infos []store.QueueInfo, que
 	return values(s.list), nil
 }
 
-// goneOwners returns the owners of leases that are known to have ended; a store that cannot tell
-// returns none.
-func (o *Office) goneOwners(ctx context.Context) (map[string]bool, error) {
-	gone := map[string]bool{}
+// owners returns the holders of leases; a store that does not know them returns none.
+func (o *Office) owners(ctx context.Context) ([]store.Owner, error) {
 	inspect := o.store.Features().Inspect
 	if inspect == nil {
-		return gone, nil
+		return nil, nil
 	}
 	h, err := inspect(ctx)
-	for _, w := range h.Owners {
-		gone[w.Name] = !w.Alive
-	}
-	return gone, err
+	return h.Owners, err
 }

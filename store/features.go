@@ -28,6 +28,10 @@ type Features struct {
 	// full.
 	Patience func(err error) time.Duration
 
+	// Breaker tells that a circuit breaker of this process changed, for Owners of Inspect. Only a
+	// process that has claimed is among these, and it is forgotten with its breakers when it ends.
+	Breaker func(ctx context.Context, change nixie.BreakerChange) error
+
 	// Wake returns a channel that is closed when this process next adds due work to the queue. It
 	// is a hint: work of other processes and retries that become due do not close it, unless Watch
 	// runs.

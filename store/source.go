@@ -190,6 +190,14 @@ func alternate(lists [][]*nixie.Delivery) (all []*nixie.Delivery) {
 	return all
 }
 
+// KeepBreaker implements [lease.BreakerKeeper].
+func (s *Source) KeepBreaker(ctx context.Context, change nixie.BreakerChange) error {
+	if s.store.Breaker == nil {
+		return nil
+	}
+	return s.store.Breaker(ctx, change)
+}
+
 // Policies implements [lease.PolicyKeeper].
 func (s *Source) Policies(ctx context.Context) (map[string]string, error) {
 	queues, err := s.queue.Queues(ctx, QueueQuery{Names: append([]string{}, s.names...), Settings: true}) // no names are no queues, not all

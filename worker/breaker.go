@@ -20,9 +20,40 @@ type breakers struct {
 	troubled atomic.Bool // some type fails; otherwise no goroutine takes the lock
 
 	mu      sync.Mutex
-	failing map[typeKey]typeBreakers // types that fail
-	seen    map[typeKey]bool         // types that were received
-	paused  bool                     // nothing is received while a breaker is open: see saveDeliveries
+	failing map[typeKey]typeBreakers           // types that fail
+	seen    map[typeKey]bool                   // types that were received
+	fresh   map[breakerKey]nixie.BreakerChange // that the source was not told of; nil: it does not want to know
+	told    chan struct{}                      // there are some
+	paused  bool                               // nothing is received while a breaker is open: see saveDeliveries
+}
+
+// breakerKey names a breaker.
+type breakerKey struct {
+	typeKey
+	reason nixie.Reason
+}
+
+// tell keeps a change for the source, only the newest of each breaker.
+func (c *breakers) tell(change nixie.BreakerChange) {
+	if c.told == nil {
+		return
+	}
+	c.mu.Lock()
+	c.fresh[breakerKey{typeKey{change.Queue, change.Type}, change.Reason}] = change
+	c.mu.Unlock()
+	select {
+	case c.told <- struct{}{}:
+	default:
+	}
+}
+
+// news returns the changes that the source was not told of.
+func (c *breakers) news() map[breakerKey]nixie.BreakerChange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	news := c.fresh
+	c.fresh = map[breakerKey]nixie.BreakerChange{}
+	return news
 }
 
 // typeKey names a queue and a message type. Messages of one key fail together.

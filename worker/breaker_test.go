@@ -157,6 +157,42 @@ func TestR10_OtherTypesGoOn(t *testing.T) {
 	})
 }
 
+// keeping is a source that keeps breakers.
+type keeping struct {
+	nixie.Source
+	changes
+	err error // of the first call
+}
+
+func (k *keeping) KeepBreaker(_ context.Context, change nixie.BreakerChange) error {
+	k.observer().Breaker(change)
+	err := k.err
+	k.err = nil
+	return err
+}
+
+// The source is told of breakers, for operators, and that they have gone when the worker ends.
+func TestTheSourceIsToldOfBreakers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New(memory.Options{})
+		fillTyped(t, st, "job", 20)
+		o := &outage{began: time.Now(), until: time.Hour}
+		src, seen := &keeping{Source: store.NewSource(st, "q"), err: errBoom}, &troubles{}
+		g := start(t, worker.Config{Source: src, Concurrency: 4, Policy: noJitter(t, 20), Breaker: policy.DefaultBreaker(),
+			Handler: handler(o.handle), Observer: seen.observer()})
+		time.Sleep(45 * time.Second)
+		g.end()
+		// What changes again before the source has heard of it is told once.
+		if n := len(src.list); n < 3 || src.list[0] != "q/job/dependency open" || src.list[n-2] != "q/job/dependency open" ||
+			src.list[n-1] != "q/job/dependency closed" {
+			t.Errorf("told %q", src.list)
+		}
+		if n, _, _ := seen.count(); n != 1 {
+			t.Errorf("%d troubles, one call failed", n)
+		}
+	})
+}
+
 // A message with few deliveries left is not given back again and again: the worker receives nothing
 // while the breaker is open.
 func TestR10_BreakerUsesUpNoDeliveries(t *testing.T) {

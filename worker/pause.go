@@ -1,9 +1,12 @@
 package worker
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/policy"
 )
 
@@ -59,8 +62,40 @@ func (w *Worker) tell(changes []nixie.BreakerChange, now time.Time) {
 			change.Queue = w.c.Queue
 		}
 		w.c.Observer.Breaker(change)
+		w.breakers.tell(change)
 	}
 	w.notifyChange()
+}
+
+// tellSource tells the source of changes, one after the other, and when the worker ends that its
+// breakers have gone. What it cannot tell is told with the next change.
+func (w *Worker) tellSource(ctx context.Context, keeper lease.BreakerKeeper) {
+	open := map[breakerKey]nixie.BreakerChange{}
+	tell := func(change nixie.BreakerChange) {
+		asked, stop := context.WithTimeout(w.base, callLimit)
+		defer stop()
+		if err := keeper.KeepBreaker(asked, change); err != nil {
+			w.c.trouble(unexpected, fmt.Errorf("tell of a circuit breaker of queue %s: %w", change.Queue, err))
+		}
+	}
+	for {
+		select {
+		case <-w.breakers.told:
+			for key, change := range w.breakers.news() {
+				tell(change)
+				open[key] = change
+				if change.State == policy.BreakerClosed.String() {
+					delete(open, key)
+				}
+			}
+		case <-ctx.Done():
+			for _, change := range open {
+				change.State, change.Until = policy.BreakerClosed.String(), time.Time{}
+				tell(change)
+			}
+			return
+		}
+	}
 }
 
 func (w *Worker) postponeWaiting(change nixie.BreakerChange, now time.Time) {

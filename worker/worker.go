@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/policy"
 )
 
@@ -117,6 +118,9 @@ func New(c Config) (*Worker, error) {
 		w.slots[i].shard = &w.shards[i%len(w.shards)]
 	}
 	w.breakers.rules = c.Breaker
+	if _, ok := c.Source.(lease.BreakerKeeper); ok && c.Breaker.Failures > 0 {
+		w.breakers.told, w.breakers.fresh = make(chan struct{}, 1), map[breakerKey]nixie.BreakerChange{}
+	}
 	w.changed = sync.NewCond(&w.mu)
 	return w, nil
 }
@@ -155,6 +159,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	keepers.Go(func() { w.settleLoop(closing) })
 	keepers.Go(func() { w.renewLoop(keeping) })
 	keepers.Go(func() { w.watch(keeping) })
+	if w.breakers.told != nil {
+		keepers.Go(func() { w.tellSource(keeping, w.c.Source.(lease.BreakerKeeper)) })
+	}
 	receiver.Go(func() { w.receiveLoop(ctx) })
 
 	<-ctx.Done()

@@ -5,6 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 const (
@@ -22,8 +25,9 @@ type ownership struct {
 	stop context.CancelFunc
 	done chan struct{} // closed when heartbeats have ended
 
-	claims atomic.Int64 // numbers of batches that were used
-	rest   rest
+	claims   atomic.Int64 // numbers of batches that were used
+	breakers store.Breakers
+	rest     rest
 }
 
 // registered returns the number of this process. It enters the list with its first claim, and again
@@ -52,6 +56,17 @@ func (o *ownership) self() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.n
+}
+
+// keepBreaker implements Breaker of store.Features.
+func (s *Store) keepBreaker(ctx context.Context, change nixie.BreakerChange) error {
+	return s.owner.breakers.Tell(change, func(text string) error {
+		return s.write(ctx, func(t *tx) error {
+			t.quiet = true
+			t.run("update @.owner set breakers = $2 where n = $1", s.owner.self(), text)
+			return nil
+		})
+	})
 }
 
 // batches returns a number behind which as many are free as one claim may need. No two claims ever

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // ownership holds the identity of this process as a holder of leases. The first claim registers it:
@@ -20,6 +22,7 @@ type ownership struct {
 	file *os.File
 
 	progress progressFile // logged in the file
+	breakers store.Breakers
 
 	marked atomic.Int64
 	probed atomic.Uint32
@@ -77,6 +80,15 @@ func (s *Store) register(t *tx) error {
 		o.mu.Unlock()
 	})
 	return nil
+}
+
+// keepBreaker implements Breaker of store.Features.
+func (s *Store) keepBreaker(ctx context.Context, change nixie.BreakerChange) error {
+	return s.owner.breakers.Tell(change, func(text string) error {
+		return s.write(ctx, 0, func(t *tx) error {
+			return t.run("update owner set breakers = ? where n = ?", text, s.owner.registered().n)
+		})
+	})
 }
 
 func (o *ownership) lock(folder, name string) error {

@@ -13,6 +13,7 @@ import (
 
 func operatorClauses() []clause {
 	return []clause{
+		{"BreakersAreToldUntilTheirProcessEnds", breakersTold},
 		{"AdjustChangesOnlyWhatItIsAbout", adjustOnly},
 		{"AdjustHasNoRace", adjustRaces},
 		{"AdjustRefusesNonsense", adjustNonsense},
@@ -297,4 +298,47 @@ func dueBands(b *fixture) {
 	same(b, "by due", info.Due, store.DueCounts{0, 0, 0, 2, 0, 1, 0, 1})
 	same(b, "ready", info.Ready, 4)
 	b.empty()
+}
+
+// breakersTold lets two processes tell of circuit breakers, if the store keeps them.
+func breakersTold(b *fixture) {
+	other := b.join()
+	tell, inspect := b.st.Features().Breaker, b.st.Features().Inspect
+	if tell == nil {
+		return
+	}
+	b.put("a")
+	b.put("b")
+	b.take("a")
+	if _, err := other.Claim(b.ctx, work, nixie.Want{Max: 1, Lease: time.Minute}); err != nil {
+		b.Fatal(err)
+	}
+	until := b.clock.Now().Add(30 * time.Second)
+	change := func(kind, state string) nixie.BreakerChange {
+		return nixie.BreakerChange{Queue: work, Type: kind, Reason: nixie.ReasonDependency, State: state, Until: until}
+	}
+	told := func(want string) {
+		b.Helper()
+		h, err := inspect(b.ctx)
+		b.ok(err)
+		var got []string
+		for _, o := range h.Owners {
+			for _, w := range o.Breakers {
+				got = append(got, fmt.Sprint(o.Name, " ", w.Queue, " ", w.Type, " ", w.Reason, " ", w.State, " ", w.Until.Equal(until)))
+			}
+		}
+		same(b, "breakers", fmt.Sprintf("%q", got), want)
+	}
+	told("[]")
+	b.ok(tell(b.ctx, change("mail", "open")))
+	b.ok(tell(b.ctx, change("card", "open")))
+	b.ok(tell(b.ctx, change("mail", "half-open")))
+	b.ok(other.Features().Breaker(b.ctx, change("mail", "open")))
+	told(`["owner-1 work card dependency open true" "owner-1 work mail dependency half-open true" ` +
+		`"owner-2 work mail dependency open true"]`)
+	b.ok(tell(b.ctx, change("card", "closed")))
+	b.shared.Crash(other)
+	_, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 1, Lease: time.Minute})
+	b.ok(err)
+	told(`["owner-1 work mail dependency half-open true"]`)
 }

@@ -475,7 +475,8 @@ create table @.owner (
   name    text        not null,
   started timestamptz not null default clock_timestamp(),
   seen    timestamptz not null default clock_timestamp(),
-  gone    boolean     not null default false -- it left, or was taken for dead, and held leases
+  gone    boolean     not null default false, -- it left, or was taken for dead, and held leases
+  breakers text       not null default '' -- circuit breakers of its workers that are not closed
 );
 
 create table @.operation (

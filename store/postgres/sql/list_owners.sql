@@ -1,9 +1,10 @@
 -- Lists processes that claim, and how many messages each has leased.
 -- locks: none
--- out: name, started, alive, leases
+-- out: name, started, alive, leases, breakers
 select
   o.name, o.started, not {{owner_is_dead}},
   (select count(*) from @.pending p where p.until > 0 and p.owner = o.n)
-    + (select coalesce(sum(remains), 0) from @.batch b where b.owner = o.n)
+    + (select coalesce(sum(remains), 0) from @.batch b where b.owner = o.n),
+  o.breakers
 from @.owner o
 order by o.n

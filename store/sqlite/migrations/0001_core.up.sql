@@ -308,7 +308,8 @@ create table owner (
   n       integer primary key autoincrement,
   name    text    not null,
   lock    text    not null,               -- name of the file whose kernel lock the owner holds
-  started integer not null
+  started integer not null,
+  breakers text   not null default ''   -- circuit breakers of its workers that are not closed
 ) strict;
 
 create table operation (

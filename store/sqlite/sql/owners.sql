@@ -1,7 +1,8 @@
 -- Lists the processes that hold leases, with how many.
--- out: n, name, started, leases
+-- out: n, name, started, leases, breakers
 select o.n, o.name, o.started,
   (select count(*) from pending p where p.state = 1 and p.owner = o.n)
-  + (select coalesce(sum(left), 0) from batch b where b.owner = o.n)
+  + (select coalesce(sum(left), 0) from batch b where b.owner = o.n),
+  o.breakers
 from owner o
 order by o.n
