@@ -140,6 +140,13 @@ func (l *ledger) until(t testing.TB, n int) {
 	}
 }
 
+// handled counts the distinct records that were handled.
+func (l *ledger) handled() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.times)
+}
+
 // repeats counts the runs that were not the first ones of their records.
 func (l *ledger) repeats() (n int) {
 	l.mu.Lock()

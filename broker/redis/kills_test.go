@@ -54,9 +54,9 @@ func kills(t *testing.T, f *fixture, own *testservers.Redis, seed uint64, points
 	letters := f.distinct(t)
 	c.Kill()
 	what := fmt.Sprintf("seed %d: %d records, %d consumers and %d servers killed: %d handled, %d letters, %d repeats; %d were in hand",
-		seed, records, points-ofServer, ofServer, len(l.times), len(letters), l.repeats(), inHand)
+		seed, records, points-ofServer, ofServer, l.handled(), len(letters), l.repeats(), inHand)
 	t.Log(what)
-	if len(l.times) != good || len(letters) != records/20 || l.repeats() > inHand+ofServer*parallel {
+	if l.handled() != good || len(letters) != records/20 || l.repeats() > inHand+ofServer*parallel {
 		t.Error(what)
 	}
 	return points

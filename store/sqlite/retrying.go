@@ -109,11 +109,11 @@ func allOrdered(c conn, queues []string) (ordered bool, err error) {
 // ofStreams adds a condition on the positions of messages in ordered queues that have not ended,
 // for a filter that names their streams.
 func (w *where) ofStreams(f *nixie.Filter) {
-	queues, names := &where{}, &where{}
+	queues, streams := &where{}, &where{}
 	oneOf(queues, "name", f.Queues)
-	oneOf(names, "s.name", f.Streams)
-	w.add("c.pos in (select p.pos from stream s join pending p on p.stream = s.n where s.queue in (select n from queue where "+
-		queues.String()+") and "+names.String()+")", append(queues.args, names.args...)...)
+	streams.add("s.queue in (select n from queue where "+queues.String()+")", queues.args...)
+	oneOf(streams, "s.name", f.Streams)
+	w.add("c.pos in (select p.pos from stream s join pending p on p.stream = s.n where "+streams.String()+")", streams.args...)
 }
 
 // atLeast returns the lower bound of a count.
