@@ -113,13 +113,13 @@ func TestASlowStoreIsAskedLessOften(t *testing.T) {
 	_, version := w.look("/queues", "none")
 	w.die(2)
 	queues := w.store.queues.Load()
-	for range 4 {
+	for range 5 {
 		w.now.Add(int64(3900 * time.Millisecond))
 		if status, _ := w.look("/queues", version); status != http.StatusNoContent || w.store.queues.Load() != queues {
 			t.Errorf("status %d, and the store was asked %d times", status, w.store.queues.Load()-queues)
 		}
 	}
-	w.now.Add(int64(300 * time.Millisecond))
+	w.now.Add(int64(600 * time.Millisecond))
 	if status, newest := w.look("/queues", version); status != http.StatusOK || newest == version {
 		t.Errorf("status %d, version %s after %s", status, newest, version)
 	}
