@@ -20,11 +20,11 @@ type breakers struct {
 	troubled atomic.Bool // some type fails; otherwise no goroutine takes the lock
 
 	mu      sync.Mutex
-	failing map[typeKey]typeBreakers           // types that fail
-	seen    map[typeKey]bool                   // types that were received
-	fresh   map[breakerKey]nixie.BreakerChange // that the source was not told of; nil: it does not want to know
-	told    chan struct{}                      // there are some
-	paused  bool                               // nothing is received while a breaker is open: see saveDeliveries
+	failing map[typeKey]typeBreakers // types that fail
+	seen    map[typeKey]bool         // types that were received
+	fresh   map[breakerKey]bool      // breakers whose changes the source was not told of
+	told    chan struct{}            // there are some; nil: the source does not want to know
+	paused  bool                     // nothing is received while a breaker is open: see saveDeliveries
 }
 
 // breakerKey names a breaker.
@@ -33,13 +33,13 @@ type breakerKey struct {
 	reason nixie.Reason
 }
 
-// tell keeps a change for the source, only the newest of each breaker.
+// tell notes for the source that a breaker changed.
 func (c *breakers) tell(change nixie.BreakerChange) {
 	if c.told == nil {
 		return
 	}
 	c.mu.Lock()
-	c.fresh[breakerKey{typeKey{change.Queue, change.Type}, change.Reason}] = change
+	c.fresh[breakerKey{typeKey{change.Queue, change.Type}, change.Reason}] = true
 	c.mu.Unlock()
 	select {
 	case c.told <- struct{}{}:
@@ -47,12 +47,15 @@ func (c *breakers) tell(change nixie.BreakerChange) {
 	}
 }
 
-// news returns the changes that the source was not told of.
-func (c *breakers) news() map[breakerKey]nixie.BreakerChange {
+// news returns the breakers whose changes the source was not told of, as they are now: goroutines
+// may note changes in another order than that in which they happened.
+func (c *breakers) news() (news []nixie.BreakerChange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	news := c.fresh
-	c.fresh = map[breakerKey]nixie.BreakerChange{}
+	for key := range c.fresh {
+		news = append(news, changeOf(key, c.failing[key.typeKey][key.reason]))
+	}
+	clear(c.fresh)
 	return news
 }
 
@@ -163,11 +166,15 @@ func appendChange(
 	if !answer.Changed {
 		return changes
 	}
-	change := nixie.BreakerChange{Queue: k.queue, Type: k.messageType, Reason: reason, State: b.State.String()}
+	return append(changes, changeOf(breakerKey{k, reason}, b))
+}
+
+func changeOf(key breakerKey, b policy.Breaker) nixie.BreakerChange {
+	change := nixie.BreakerChange{Queue: key.queue, Type: key.messageType, Reason: key.reason, State: b.State.String()}
 	if b.State == policy.BreakerOpen {
 		change.Until = b.Until
 	}
-	return append(changes, change)
+	return change
 }
 
 // received notes which types of messages the source has.

@@ -161,11 +161,16 @@ func TestR10_OtherTypesGoOn(t *testing.T) {
 type keeping struct {
 	nixie.Source
 	changes
-	err error // of the first call
+	err    error         // of the first call
+	closed chan struct{} // closed when it hears that a breaker has closed; nil: nobody waits for that
 }
 
 func (k *keeping) KeepBreaker(_ context.Context, change nixie.BreakerChange) error {
 	k.observer().Breaker(change)
+	if k.closed != nil && change.State == "closed" {
+		close(k.closed)
+		k.closed = nil
+	}
 	err := k.err
 	k.err = nil
 	return err
@@ -189,6 +194,31 @@ func TestTheSourceIsToldOfBreakers(t *testing.T) {
 		}
 		if n, _, _ := seen.count(); n != 1 {
 			t.Errorf("%d troubles, one call failed", n)
+		}
+	})
+}
+
+// A goroutine that is slow to tell that a breaker was half-open does not undo that it has closed.
+func TestTheSourceIsToldWhatIsSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New(memory.Options{})
+		fillTyped(t, st, "job", 20)
+		o := &outage{began: time.Now(), until: 5 * time.Second}
+		closed := make(chan struct{})
+		src := &keeping{Source: store.NewSource(st, "q"), closed: closed}
+		slow := &nixie.Observer{Breaker: func(change nixie.BreakerChange) {
+			if change.State == "half-open" {
+				<-closed
+			}
+		}}
+		rules := policy.BreakerRules{Failures: 3, Successes: 1, OpenFor: 10 * time.Second, HalfOpenMax: 2}
+		g := start(t, worker.Config{Source: src, Concurrency: 2, Policy: noJitter(t, 20), Breaker: rules, Handler: handler(o.handle),
+			Observer: slow})
+		time.Sleep(time.Minute)
+		g.end()
+		first := slices.Index(src.list, "q/job/dependency closed")
+		if first < 1 || slices.Contains(src.list[first:], "q/job/dependency half-open") {
+			t.Errorf("told %q", src.list)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -58,13 +59,16 @@ func (w *Worker) tell(changes []nixie.BreakerChange, now time.Time) {
 		if change.State == string(policy.BreakerOpen) {
 			w.postponeWaiting(change, now)
 		}
-		if change.Queue == "" {
-			change.Queue = w.c.Queue
-		}
-		w.c.Observer.Breaker(change)
+		w.c.Observer.Breaker(w.named(change))
 		w.breakers.tell(change)
 	}
 	w.notifyChange()
+}
+
+// named adds the queue of the worker to a change where the source names none.
+func (w *Worker) named(change nixie.BreakerChange) nixie.BreakerChange {
+	change.Queue = cmp.Or(change.Queue, w.c.Queue)
+	return change
 }
 
 // tellSource tells the source of changes, one after the other, and when the worker ends that its
@@ -81,8 +85,10 @@ func (w *Worker) tellSource(ctx context.Context, keeper lease.BreakerKeeper) {
 	for {
 		select {
 		case <-w.breakers.told:
-			for key, change := range w.breakers.news() {
+			for _, change := range w.breakers.news() {
+				change = w.named(change)
 				tell(change)
+				key := breakerKey{typeKey{change.Queue, change.Type}, change.Reason}
 				open[key] = change
 				if change.State == policy.BreakerClosed.String() {
 					delete(open, key)

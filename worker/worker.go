@@ -119,7 +119,7 @@ func New(c Config) (*Worker, error) {
 	}
 	w.breakers.rules = c.Breaker
 	if _, ok := c.Source.(lease.BreakerKeeper); ok && c.Breaker.Failures > 0 {
-		w.breakers.told, w.breakers.fresh = make(chan struct{}, 1), map[breakerKey]nixie.BreakerChange{}
+		w.breakers.told, w.breakers.fresh = make(chan struct{}, 1), map[breakerKey]bool{}
 	}
 	w.changed = sync.NewCond(&w.mu)
 	return w, nil
