@@ -162,7 +162,7 @@ type keeping struct {
 	nixie.Source
 	changes
 	err    error         // of the first call
-	closed chan struct{} // closed when it hears that a breaker has closed; nil: nobody waits for that
+	closed chan struct{} // closed when it hears that a breaker has closed; may be nil
 }
 
 func (k *keeping) KeepBreaker(_ context.Context, change nixie.BreakerChange) error {
