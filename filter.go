@@ -10,21 +10,21 @@ import (
 // destructive verb accepts only when the operator says so explicitly. Package filter reads and
 // writes the text form.
 type Filter struct {
-	IDs         []ID     // of the letter or of its message
-	Queues      []string // exact
-	Types       []string
-	Keys        []string
-	Streams     []string
-	Statuses    []Status // letters
-	States      []State  // messages
-	Reasons     []Reason // of the letter, or of the message's newest failure
-	Classes     []Class
-	Causes      []Cause
-	Signature   string // part of it, in any case
-	Fingerprint string // exact
-	Text        string // part of the last failure's text, in any case
-	Redrivable  *bool
-	NeedsReview *bool
+	IDs          []ID     // of the letter or of its message
+	Queues       []string // exact
+	Types        []string
+	Keys         []string
+	Streams      []string
+	Statuses     []Status // letters
+	States       []State  // messages
+	Reasons      []Reason // of the letter, or of the message's newest failure
+	Classes      []Class
+	Causes       []Cause
+	Fingerprints []string
+	Signature    string // part of it, in any case
+	Text         string // part of the last failure's text, in any case
+	Redrivable   *bool
+	NeedsReview  *bool
 
 	Age         Durations // time since it died, or since a message was enqueued
 	Died        Times     // when it died, or when a message was enqueued

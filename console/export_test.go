@@ -8,3 +8,6 @@ func Patterns() []string {
 	}
 	return list
 }
+
+// AtOnce asks the questions of a page.
+var AtOnce = atOnce

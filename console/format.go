@@ -71,7 +71,7 @@ func term(pairs ...string) string {
 		case "status":
 			f.Statuses = append(f.Statuses, nixie.Status(value))
 		case "fingerprint":
-			f.Fingerprint = value
+			f.Fingerprints = []string{value}
 		case "operation":
 			f.Operation, _ = nixie.ParseID(value)
 		}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
@@ -41,28 +42,38 @@ func (c *console) showGroups(r *http.Request) (answer, error) {
 		return answer{Data: d}, nil
 	}
 	f := waiting(d.filter)
-	groups, coverage, err := c.office.Groups(ctx, f)
+	var counts [][]office.Count
+	var recent map[string]int64
+	err := atOnce(
+		func() (err error) {
+			counts, d.Coverage, err = c.office.CountBy(ctx, f, office.ByFingerprint)
+			return err
+		},
+		func() (err error) { recent, err = c.diedSince(ctx, f, c.Clock().Add(-time.Hour)); return err },
+	)
 	if err != nil {
 		return answer{}, err
 	}
-	recent, err := c.recent(ctx, f)
+	causes := counts[0]
+	d.span = spanOf(r, len(causes), groupsShown)
+	for _, n := range causes {
+		d.Letters += n.Count
+	}
+	groups, err := c.described(ctx, f, causes[d.From:d.To])
 	if err != nil {
 		return answer{}, err
 	}
-	d.Coverage, d.span = coverage, spanOf(r, len(groups), groupsShown)
-	for _, g := range groups {
-		d.Letters += g.Count
-	}
-	for i, g := range groups[d.From:d.To] {
-		row := groupRow{GroupView: g, LastHour: recent[g.Fingerprint]}
+	var sparks []func() error
+	for i, g := range groups {
+		d.Groups = append(d.Groups, groupRow{GroupView: g, LastHour: recent[g.Fingerprint]})
 		if i < maxSparks {
-			if row.Hours, err = c.deaths(ctx, nixie.Filter{Fingerprint: g.Fingerprint}); err != nil {
-				return answer{}, err
-			}
+			sparks = append(sparks, func() (err error) {
+				d.Groups[i].Hours, err = c.deaths(ctx, nixie.Filter{Fingerprints: []string{g.Fingerprint}})
+				return err
+			})
 		}
-		d.Groups = append(d.Groups, row)
 	}
-	return answer{Data: d}, nil
+	return answer{Data: d}, atOnce(sparks...)
 }
 
 func groupPage() page {
@@ -95,7 +106,7 @@ type spread struct {
 
 func (c *console) showGroup(r *http.Request) (answer, error) {
 	ctx := r.Context()
-	all := nixie.Filter{Fingerprint: r.FormValue("fingerprint")}
+	all := nixie.Filter{Fingerprints: []string{r.FormValue("fingerprint")}}
 	f := waiting(all)
 	groups, _, err := c.office.Groups(ctx, f)
 	if err == nil && len(groups) == 0 { // they are redriven, resolved or discarded
@@ -108,7 +119,7 @@ func (c *console) showGroup(r *http.Request) (answer, error) {
 	switch {
 	case err != nil:
 		return answer{}, err
-	case f.Fingerprint == "" || len(groups) == 0:
+	case f.Fingerprints[0] == "" || len(groups) == 0:
 		return answer{}, nixie.Errorf(nixie.CodeNotFound, "there is no letter of this group")
 	}
 	if err := c.office.AddExamples(ctx, groups[:1]); err != nil {

@@ -53,44 +53,41 @@ type queueRow struct {
 func (c *console) showOffice(r *http.Request) (answer, error) {
 	ctx, now := r.Context(), c.Clock()
 	d := officeData{}
-	groups, _, err := c.office.Groups(ctx, waiting(nixie.Filter{}))
+	names, err := c.office.AllSettings(ctx)
 	if err != nil {
 		return answer{}, err
 	}
-	for _, g := range groups {
-		d.Waiting += g.Count
-	}
-	queues, err := c.office.Queues(ctx)
+	var causes []office.Count
+	var lately causesLately
+	var queues []office.QueueInfo
+	var hours map[string][]int64
+	err = atOnce(
+		func() (err error) { causes, err = c.causes(ctx, waiting(nixie.Filter{})); return err },
+		func() (err error) {
+			if queues, err = c.office.Queues(ctx); err != nil {
+				return err
+			}
+			return c.addStops(ctx, queues, &d)
+		},
+		func() (err error) { hours, err = c.deathsOfAll(ctx, names, &d); return err },
+		func() (err error) {
+			lately.hour, err = c.diedSince(ctx, waiting(nixie.Filter{}), now.Add(-time.Hour))
+			return err
+		},
+		func() (err error) {
+			lately.day, err = c.diedSince(ctx, waiting(nixie.Filter{}), sparksFrom(now))
+			return err
+		},
+	)
 	if err != nil {
 		return answer{}, err
 	}
-	hours, err := c.deathsOfAll(ctx, queues, &d)
-	if err != nil {
-		return answer{}, err
+	for _, n := range causes {
+		d.Waiting += n.Count
 	}
-	if err := c.addStops(ctx, queues, &d); err != nil {
+	lately.before = now.Sub(sparksFrom(now)) - time.Hour
+	if err := c.addCauses(ctx, causes, &lately, &d); err != nil {
 		return answer{}, err
-	}
-	recent, err := c.recent(ctx, waiting(nixie.Filter{}))
-	if err != nil {
-		return answer{}, err
-	}
-	for _, g := range groups {
-		a := alert{Tone: "wait", Title: "growing", Since: g.FirstAt.Time, To: c.link("group", "fingerprint", g.Fingerprint)}
-		switch n := recent[g.Fingerprint]; {
-		case n > 0 && g.FirstAt.After(now.Add(-time.Hour)):
-			a.Tone, a.Title = "bad", "new"
-			a.Text = plural(g.Count, "letter") + ": " + g.Signature
-		case n > 0 && growing(n, g.Count, now.Sub(g.FirstAt.Time)):
-			a.Text = number(n) + " of " + plural(g.Count, "letter") + " died in the last hour: " + g.Signature
-		default:
-			continue
-		}
-		if len(d.Attention) >= maxAlerts {
-			d.More++
-			continue
-		}
-		d.Attention = append(d.Attention, a)
 	}
 	c.flow.add(queues, now)
 	for i := range queues {
@@ -105,11 +102,6 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 	d.Rest = max(0, len(queues)-maxSparks)
 	d.Queues = c.queueRows(queues[:len(queues)-d.Rest], hours)
 	return answer{Data: d}, nil
-}
-
-// growing reports whether a cause kills at more than twice its average rate.
-func growing(lastHour, all int64, since time.Duration) bool {
-	return float64(lastHour)*since.Hours() > 2*float64(all)
 }
 
 // addStops adds what makes no progress: leases, queues, streams and operations.
@@ -156,10 +148,10 @@ func (c *console) deathsOfAll(ctx context.Context, queues []office.QueueInfo, d 
 		if d.Hours, err = c.deaths(ctx, nixie.Filter{}); err != nil {
 			return nil, err
 		}
-		return c.deathsIn(ctx, queues[:maxSparks])
+		return c.deathsIn(ctx, in(queues[:maxSparks]), queues[:maxSparks])
 	}
 	d.Hours = make([]int64, sparkHours)
-	hours, err = c.deathsIn(ctx, queues)
+	hours, err = c.deathsIn(ctx, nixie.Filter{}, queues)
 	for _, list := range hours {
 		for i := range list {
 			d.Hours[i] += list[i]
@@ -168,29 +160,34 @@ func (c *console) deathsOfAll(ctx context.Context, queues []office.QueueInfo, d 
 	return hours, err
 }
 
-// deathsIn counts the letters of some queues by the last hours of their death, in one question.
-func (c *console) deathsIn(ctx context.Context, queues []office.QueueInfo) (map[string][]int64, error) {
-	if len(queues) == 0 {
-		return nil, nil // no names would ask for all
-	}
-	now := c.Clock()
-	f := nixie.Filter{Died: nixie.Times{After: sparksFrom(now)}}
-	by := map[string]map[string]int64{}
+// in chooses the letters of some queues.
+func in(queues []office.QueueInfo) (f nixie.Filter) {
 	for i := range queues {
 		f.Queues = append(f.Queues, queues[i].Name)
-		by[queues[i].Name] = map[string]int64{}
 	}
+	return f
+}
+
+// deathsIn counts the letters that match by the last hours of their death, for each of some queues,
+// in one question.
+func (c *console) deathsIn(ctx context.Context, f nixie.Filter, queues []office.QueueInfo) (map[string][]int64, error) {
+	now := c.Clock()
+	f.Died.After = sparksFrom(now)
 	counts, _, err := c.office.CountBy(ctx, f, office.ByQueueHour)
 	if err != nil {
 		return nil, err
 	}
+	by := map[string]map[string]int64{}
 	for _, n := range counts[0] {
 		hour, queue, _ := strings.Cut(n.Value, " ")
+		if by[queue] == nil {
+			by[queue] = map[string]int64{}
+		}
 		by[queue][hour] = n.Count
 	}
 	hours := map[string][]int64{}
-	for queue := range by {
-		hours[queue] = byHours(by[queue], now)
+	for i := range queues {
+		hours[queues[i].Name] = byHours(by[queues[i].Name], now)
 	}
 	return hours, nil
 }
@@ -198,17 +195,4 @@ func (c *console) deathsIn(ctx context.Context, queues []office.QueueInfo) (map[
 // sparksFrom returns when the first hour of a sparkline began.
 func sparksFrom(now time.Time) time.Time {
 	return now.Truncate(time.Hour).Add((1 - sparkHours) * time.Hour)
-}
-
-// recent counts the letters that match and died in the last hour, by their cause.
-func (c *console) recent(ctx context.Context, f nixie.Filter) (map[string]int64, error) {
-	f.Died.After = c.Clock().Add(-time.Hour)
-	counts, _, err := c.office.CountBy(ctx, f, office.ByFingerprint)
-	by := map[string]int64{}
-	if err == nil {
-		for _, n := range counts[0] {
-			by[n.Value] = n.Count
-		}
-	}
-	return by, err
 }

@@ -28,7 +28,8 @@ func (c *console) showQueues(r *http.Request) (answer, error) {
 	c.flow.add(queues, c.Clock())
 	d := queuesData{span: spanOf(r, len(queues), queuesShown)}
 	queues = queues[d.From:d.To]
-	hours, err := c.deathsIn(r.Context(), queues[:min(len(queues), maxSparks)])
+	sparks := queues[:min(len(queues), maxSparks)]
+	hours, err := c.deathsIn(r.Context(), in(sparks), sparks)
 	d.Queues = c.queueRows(queues, hours)
 	return answer{Data: d}, err
 }

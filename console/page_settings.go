@@ -72,7 +72,7 @@ func (c *console) showSettings(r *http.Request) (answer, error) {
 	default:
 		return answer{}, err
 	}
-	queues, err := c.office.Queues(ctx)
+	queues, err := c.office.AllSettings(ctx)
 	if err != nil {
 		return answer{}, err
 	}

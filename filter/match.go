@@ -22,8 +22,7 @@ func MatchLetter(f *nixie.Filter, l *nixie.Letter, now time.Time) bool {
 		anyOf(f.Statuses, l.Status) && anyOf(f.Reasons, l.Reason) &&
 		anyOf(f.Classes, l.Class) && anyOf(f.Causes, l.Cause) &&
 		containsFold(l.Signature, f.Signature) && containsFold(text, f.Text) &&
-		(f.Fingerprint == "" || f.Fingerprint == l.Fingerprint) &&
-		is(f.Redrivable, l.Redrivable) && is(f.NeedsReview, l.NeedsReview) &&
+		anyOf(f.Fingerprints, l.Fingerprint) && is(f.Redrivable, l.Redrivable) && is(f.NeedsReview, l.NeedsReview) &&
 		f.FirstFailed.Holds(l.FirstFailedAt) && f.LastFailed.Holds(l.LastFailedAt) &&
 		(f.Operation.IsZero() || f.Operation == l.Operation)
 }
@@ -31,7 +30,7 @@ func MatchLetter(f *nixie.Filter, l *nixie.Letter, now time.Time) bool {
 // MatchMessage reports whether the filter matches a message as of now. A filter on a property
 // that only letters have matches no message.
 func MatchMessage(f *nixie.Filter, m *nixie.Message, now time.Time) bool {
-	if len(f.Statuses)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||
+	if len(f.Statuses)+len(f.Classes)+len(f.Causes)+len(f.Fingerprints) > 0 || f.Signature != "" ||
 		f.Redrivable != nil || f.NeedsReview != nil || !f.Operation.IsZero() ||
 		f.FirstFailed != (nixie.Times{}) || f.LastFailed != (nixie.Times{}) {
 		return false

@@ -8,9 +8,9 @@
 // A value that contains a space, comma or quote stands in quotes. Within quotes \" and \\ are
 // the only escapes.
 //
-//	id queue type key stream              any values
+//	id queue type key stream fingerprint  any values
 //	status state reason class cause       values of a closed list
-//	signature fingerprint text operation  one value
+//	signature text operation              one value
 //	redrivable needs_review               yes, no, true or false
 //	age                                   <, <=, > or >= and a duration: the time since the death
 //	died due first_failed last_failed     a moment, after <, <=, >, >= or nothing
@@ -181,7 +181,7 @@ func (p *parser) quoted() (value, error) {
 func keys() []string {
 	return []string{
 		"id", "queue", "type", "key", "stream", "status", "state", "reason", "class", "cause",
-		"signature", "fingerprint", "text", "redrivable", "needs_review",
+		"fingerprint", "signature", "text", "redrivable", "needs_review",
 		"age", "died", "due", "first_failed", "last_failed", "redrives", "attempts", "deliveries", "crashes", "operation",
 	}
 }
@@ -199,6 +199,8 @@ func (p *parser) apply(t term) error {
 		addTexts(&f.Keys, t)
 	case "stream":
 		addTexts(&f.Streams, t)
+	case "fingerprint":
+		addTexts(&f.Fingerprints, t)
 	case "status":
 		return addClosed(p, &f.Statuses, t, nixie.Statuses())
 	case "state":
@@ -261,8 +263,6 @@ func (p *parser) applyOnce(t term) error {
 	switch t.key {
 	case "signature":
 		f.Signature = v.text
-	case "fingerprint":
-		f.Fingerprint = v.text
 	case "text":
 		f.Text = v.text
 	default:

@@ -96,6 +96,11 @@ func (o *Office) Queues(ctx context.Context) ([]store.QueueInfo, error) {
 	return o.store.Queues(ctx, store.QueueQuery{})
 }
 
+// AllSettings lists all queues by name with their settings, and counts nothing.
+func (o *Office) AllSettings(ctx context.Context) ([]store.QueueInfo, error) {
+	return o.store.Queues(ctx, store.QueueQuery{Settings: true})
+}
+
 // Queue finds a queue.
 func (o *Office) Queue(ctx context.Context, name string) (store.QueueInfo, error) {
 	list, err := o.queues(ctx, []string{name})

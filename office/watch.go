@@ -241,7 +241,7 @@ func (l *watcher) knownGroup(ctx context.Context, n *News, began watchPosition) 
 	if began.died.IsZero() {
 		return false, nil
 	}
-	f := Unresolved(nixie.Filter{Queues: l.filter.Queues, Fingerprint: n.Fingerprint})
+	f := Unresolved(nixie.Filter{Queues: l.filter.Queues, Fingerprints: []string{n.Fingerprint}})
 	f.Died.Before = began.died
 	older, err := l.latest(ctx, f)
 	if err != nil || older != nil {

@@ -63,7 +63,7 @@ func (w *watched) buryNext(group string) {
 // resolveAll applies an event to all letters of a group.
 func (w *watched) resolveAll(group string, on store.Event) {
 	w.Helper()
-	for l, err := range w.o.AllLetters(w.Context(), office.Unresolved(nixie.Filter{Fingerprint: group}), false) {
+	for l, err := range w.o.AllLetters(w.Context(), office.Unresolved(nixie.Filter{Fingerprints: []string{group}}), false) {
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func (j *job) fail(ctx context.Context, st store.Store, clerk *office.Office) er
 	if err := errors.Join(source.Settle(ctx, settlements)...); err != nil {
 		return err
 	}
-	filter := nixie.Filter{Fingerprint: fingerprint(1)}
+	filter := nixie.Filter{Fingerprints: []string{fingerprint(1)}}
 	work := &office.OperationRequest{Event: office.OnRedrive, Filter: filter, Text: office.FilterText(filter), Reason: "a bench", Max: 10}
 	op, err := clerk.Begin(ctx, work)
 	if err == nil {

@@ -100,8 +100,8 @@ func (s interval) deaths(hourly bool) string {
 	}
 	counted := part("letters", fmt.Sprintf("@.death where hour between '%d'::bigint and '%d'::bigint and ", first, last))
 	rows := counted + "kept union all " + counted + "whole and not kept" // each has an index
-	for _, end := range ends {
-		rows += " union all " + part("1", "@.letter where queue = any(array(select n from @.queue)) and "+end.within("died"))
+	for _, end := range ends { // of the same types, or the server would read all columns of all parts
+		rows += " union all " + part("1::bigint", "@.letter where queue = any(array(select n from @.queue)) and "+end.within("died"))
 	}
 	return "(" + rows + ") l"
 }

@@ -129,8 +129,8 @@ func letterWhere(f *nixie.Filter, now int64) *where {
 	return w
 }
 
-// facetsOfGroup finds the facets of letters with one fingerprint.
-const facetsOfGroup = "select facet from @.death where whole and fingerprint = ?"
+// facetsOfGroups finds the facets of letters with some fingerprints.
+const facetsOfGroups = "select facet from @.death where whole and fingerprint = any(?)"
 
 // letters returns the tables that a filter of letters reads.
 func (w *where) letters() string {
@@ -149,9 +149,8 @@ func facetWhere(f *nixie.Filter) *where {
 	oneOf(w, "l.class", f.Classes)
 	oneOf(w, "l.cause", f.Causes)
 	w.contains("l.signature", "l.label_low", f.Signature)
-	if f.Fingerprint != "" {
-		w.add("l.fingerprint = ?", f.Fingerprint)
-		w.add("l.facet = any(array("+facetsOfGroup+"))", f.Fingerprint) // which has an index
+	if oneOf(w, "l.fingerprint", f.Fingerprints); len(f.Fingerprints) > 0 {
+		w.add("l.facet = any(array("+facetsOfGroups+"))", f.Fingerprints) // which has an index
 	}
 	if f.Redrivable != nil {
 		w.add("l.redrivable = ?", *f.Redrivable)
@@ -180,7 +179,7 @@ func (w *where) letter(f *nixie.Filter, now int64) {
 // message, as in filter.MatchMessage.
 func messageWhere(f *nixie.Filter, now int64) *where {
 	w := &where{}
-	if len(f.Statuses)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||
+	if len(f.Statuses)+len(f.Classes)+len(f.Causes)+len(f.Fingerprints) > 0 || f.Signature != "" ||
 		f.Redrivable != nil || f.NeedsReview != nil || !f.Operation.IsZero() ||
 		f.FirstFailed != (nixie.Times{}) || f.LastFailed != (nixie.Times{}) {
 		w.add("false")

@@ -29,9 +29,15 @@ var groupings = map[store.GroupBy]string{
 	store.ByAttempts:    "l.attempts::text",
 }
 
-// groupColumns has the columns of those groupings that are costly to say: a group is made by its
-// column, and only then said.
-var groupColumns = map[store.GroupBy]string{store.ByQueue: "l.queue", store.ByHour: "l.hour", store.ByQueueHour: "l.hour, l.queue"}
+// saidLater are the groupings whose texts are costly to say: groups l are made by columns, and only
+// then said.
+var saidLater = map[store.GroupBy]struct{ columns, said, join string }{
+	store.ByQueue:     {"l.queue", "q.name", ofQueue},
+	store.ByHour:      {"l.hour", hourName, ""},
+	store.ByQueueHour: {"l.hour, l.queue", hourName + " || ' ' || q.name", ofQueue},
+}
+
+const ofQueue = " join @.queue q on q.n = l.queue"
 
 // Count implements store.DeadLetters. It always counts all letters: from table death where it can,
 // with three letters of each facet where groups are described.
@@ -67,8 +73,13 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 // sizes counts letters by each property.
 func (t *tx) sizes(lists [][]store.Group, a *asking, by []store.GroupBy) error {
 	for i, g := range by {
-		t.readSizes(&lists[i], fmt.Sprintf("select %s, sum(letters)::bigint, 0 from %s where %s group by %s having sum(letters) > 0",
-			groupings[g], a.source(g), a.where, cmp.Or(groupColumns[g], "1")), a.args)
+		columns, later := groupings[g]+" as said", saidLater[g]
+		if later.said != "" {
+			columns = later.columns
+		}
+		t.readSizes(&lists[i], fmt.Sprintf("select %s, l.letters, 0 from (%s) l%s", cmp.Or(later.said, "l.said"),
+			fmt.Sprintf("select %s, sum(letters)::bigint as letters from %s where %s group by %s having sum(letters) > 0",
+				columns, a.source(g), a.where, cmp.Or(later.columns, "1")), later.join), a.args)
 	}
 	return t.sendSizes(lists)
 }

@@ -116,9 +116,7 @@ func facetWhere(f *nixie.Filter) *where {
 	oneOf(w, "f.class", f.Classes)
 	oneOf(w, "f.cause", f.Causes)
 	w.contains("f.signature", f.Signature)
-	if f.Fingerprint != "" {
-		w.add("f.fingerprint = ?", f.Fingerprint)
-	}
+	oneOf(w, "f.fingerprint", f.Fingerprints)
 	if f.Redrivable != nil {
 		w.add("f.redrivable = ?", *f.Redrivable)
 	}
@@ -170,7 +168,7 @@ func (w *where) ofFacets(facets *where) {
 // matches no message, as in filter.MatchMessage.
 func messageWhere(f *nixie.Filter, now time.Time) *where {
 	w := &where{}
-	if len(f.Statuses)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||
+	if len(f.Statuses)+len(f.Classes)+len(f.Causes)+len(f.Fingerprints) > 0 || f.Signature != "" ||
 		f.Redrivable != nil || f.NeedsReview != nil || !f.Operation.IsZero() ||
 		f.FirstFailed != (nixie.Times{}) || f.LastFailed != (nixie.Times{}) {
 		w.add("false")

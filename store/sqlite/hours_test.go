@@ -94,7 +94,7 @@ func compareGroups(t *testing.T, s, ref store.Store, began time.Time) {
 	two, three := int64(2), int64(3)
 	yes := true
 	filters := []nixie.Filter{
-		{}, {Fingerprint: "v1:2"}, {Fingerprint: "v1:4"}, {Queues: []string{"q0"}}, {Redrivable: &yes},
+		{}, {Fingerprints: []string{"v1:2"}}, {Fingerprints: []string{"v1:4", "v1:2"}}, {Queues: []string{"q0"}}, {Redrivable: &yes},
 		{Statuses: []nixie.Status{nixie.StatusOpen}}, {Signature: "CALL"},
 		{Attempts: nixie.Range{Min: &two, Max: &three}}, {Text: "of 3"}, {Types: []string{"t2"}}, {Types: []string{"t9"}},
 	}

@@ -46,7 +46,7 @@ var groups = []group{
 		"internal/where"}},
 	{name: "proofs and apparatus", in: []string{"internal/proof/..."}, tests: true, lines: bound{15000, 13000}},
 	{name: "bench, examples", in: []string{"bench/...", "examples/..."}},
-	{name: "whole repository", tests: true, lines: bound{184950, 122000}},
+	{name: "whole repository", tests: true, lines: bound{185200, 122000}},
 }
 
 // Sizes prints the size of every group with its bounds, and reports the groups beyond them and

@@ -395,7 +395,7 @@ create table @.death (
 create unique index death_kept  on @.death (facet, hour) where kept and hour is not null;
 create unique index death_sum   on @.death (facet)       where kept and hour is null;
 create index        death_whole on @.death (kept, fingerprint) where whole;
-create index        death_hour  on @.death (hour)        where hour is not null;
+create index        death_hour  on @.death (hour, queue) include (letters) where kept and hour is not null;
 
 create function @.count_letters() returns trigger language plpgsql as $$
 begin
