@@ -2,9 +2,9 @@ package console
 
 import "sync"
 
-// maxAtOnce limits the questions of a page that the store answers at the same time, because each
-// takes a connection of a pool that others use, too.
-const maxAtOnce = 4
+// maxAtOnce limits the questions of a page that the store answers at the same time: each takes a
+// connection of a pool that others use, too, and the memory of a cache in SQLite.
+const maxAtOnce = 2
 
 // atOnce asks questions that do not depend on each other at the same time, and waits for all
 // answers. It returns the error of the first question that has one. A panic is passed on to the

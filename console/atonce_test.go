@@ -16,7 +16,8 @@ func TestAtOnce(t *testing.T) {
 	meet := func() error { both.Done(); both.Wait(); return nil }
 	first, second := errors.New("first"), errors.New("second")
 	asked := false
-	err := console.AtOnce(meet, func() error { return first }, meet, func() error { return second }, func() error { asked = true; return nil })
+	fail := func(err error) func() error { return func() error { return err } }
+	err := console.AtOnce(meet, fail(first), meet, fail(second), func() error { asked = true; return nil })
 	if !errors.Is(err, first) || !asked {
 		t.Errorf("the error is %v, all were asked %t", err, asked)
 	}

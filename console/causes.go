@@ -11,7 +11,7 @@ import (
 // diedSince counts the letters that match and died since a moment, by their cause.
 func (c *console) diedSince(ctx context.Context, f nixie.Filter, moment time.Time) (map[string]int64, error) {
 	f.Died.After = moment
-	causes, err := c.causes(ctx, f)
+	causes, _, err := c.causes(ctx, f)
 	by := map[string]int64{}
 	for _, n := range causes {
 		by[n.Value] = n.Count
@@ -19,17 +19,18 @@ func (c *console) diedSince(ctx context.Context, f nixie.Filter, moment time.Tim
 	return by, err
 }
 
-// causes counts the letters that match by their cause, largest count first.
-func (c *console) causes(ctx context.Context, f nixie.Filter) ([]office.Count, error) {
-	counts, _, err := c.office.CountBy(ctx, f, office.ByFingerprint)
+// causes counts the letters that match by their cause, largest count first. Coverage is that of
+// [office.Office.Groups].
+func (c *console) causes(ctx context.Context, f nixie.Filter) ([]office.Count, *office.Coverage, error) {
+	counts, coverage, err := c.office.CountBy(ctx, f, office.ByFingerprint)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return counts[0], nil
+	return counts[0], coverage, nil
 }
 
-// described describes causes of the letters that match, with their counts, largest first. To describe
-// one costs the store two looks into an index, so who shows some of many describes these.
+// described describes causes of the letters that match, with their counts, largest first. Each costs
+// two looks into an index of the store, so who shows some of many describes these alone.
 func (c *console) described(ctx context.Context, f nixie.Filter, causes []office.Count) ([]office.GroupView, error) {
 	if len(causes) == 0 {
 		return nil, nil // no fingerprints would ask for all
@@ -47,7 +48,7 @@ func (c *console) described(ctx context.Context, f nixie.Filter, causes []office
 	return groups, err
 }
 
-// causesLately has how many letters of each cause died in the last hour, and in the day that ends now.
+// causesLately has how many letters of each cause died in the last hour, and in the day before now.
 type causesLately struct {
 	hour, day map[string]int64
 	before    time.Duration // the part of the day before the last hour

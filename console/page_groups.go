@@ -42,11 +42,11 @@ func (c *console) showGroups(r *http.Request) (answer, error) {
 		return answer{Data: d}, nil
 	}
 	f := waiting(d.filter)
-	var counts [][]office.Count
+	var causes []office.Count
 	var recent map[string]int64
 	err := atOnce(
 		func() (err error) {
-			counts, d.Coverage, err = c.office.CountBy(ctx, f, office.ByFingerprint)
+			causes, d.Coverage, err = c.causes(ctx, f)
 			return err
 		},
 		func() (err error) { recent, err = c.diedSince(ctx, f, c.Clock().Add(-time.Hour)); return err },
@@ -54,7 +54,6 @@ func (c *console) showGroups(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	causes := counts[0]
 	d.span = spanOf(r, len(causes), groupsShown)
 	for _, n := range causes {
 		d.Letters += n.Count

@@ -62,7 +62,7 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 	var queues []office.QueueInfo
 	var hours map[string][]int64
 	err = atOnce(
-		func() (err error) { causes, err = c.causes(ctx, waiting(nixie.Filter{})); return err },
+		func() (err error) { causes, _, err = c.causes(ctx, waiting(nixie.Filter{})); return err },
 		func() (err error) {
 			if queues, err = c.office.Queues(ctx); err != nil {
 				return err

@@ -76,8 +76,11 @@ func (c *console) showQueue(r *http.Request) (answer, error) {
 	if d.Settings, err = c.office.Settings(ctx, name); err != nil {
 		return answer{}, err
 	}
-	d.Groups, _, err = c.office.Groups(ctx, waiting(f))
-	d.Groups = d.Groups[:min(len(d.Groups), maxAlerts)]
+	causes, _, err := c.causes(ctx, waiting(f))
+	if err != nil {
+		return answer{}, err
+	}
+	d.Groups, err = c.described(ctx, waiting(f), causes[:min(len(causes), maxAlerts)])
 	return answer{Title: line(name), Data: d}, err
 }
 

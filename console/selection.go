@@ -72,15 +72,18 @@ func (c *console) selection(r *http.Request, w *office.OperationRequest) (select
 // preview counts the letters of a selection by their causes, and says what would become of them
 // unless they are too many.
 func (c *console) preview(ctx context.Context, s *selection, w *office.OperationRequest) error {
-	groups, coverage, err := c.office.Groups(ctx, w.EffectiveFilter())
+	f := w.EffectiveFilter()
+	causes, coverage, err := c.causes(ctx, f)
 	if err != nil {
 		return err
 	}
-	for _, g := range groups {
-		s.Count += g.Count
+	for _, n := range causes {
+		s.Count += n.Count
 	}
-	s.Coverage, s.More = coverage, max(0, len(groups)-maxAlerts)
-	s.Groups = groups[:len(groups)-s.More]
+	s.Coverage, s.More = coverage, max(0, len(causes)-maxAlerts)
+	if s.Groups, err = c.described(ctx, f, causes[:len(causes)-s.More]); err != nil {
+		return err
+	}
 	if s.Count > maxPreview || coverage != nil {
 		return nil
 	}

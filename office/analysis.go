@@ -85,7 +85,8 @@ func (o *Office) groups(ctx context.Context, f nixie.Filter, scan store.Scan) ([
 		groups = append(groups, GroupView{
 			Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason,
 			FirstAt: Timestamp{g.FirstAt}, LastAt: Timestamp{g.LastAt}, Examples: orEmpty(g.Examples),
-			Advice: o.wording.advice(g.Reason), NeedsForce: NeedsForce(g.Reason), Filter: filter.Text(nixie.Filter{Fingerprints: []string{g.Key}}),
+			Advice: o.wording.advice(g.Reason), NeedsForce: NeedsForce(g.Reason),
+			Filter: filter.Text(nixie.Filter{Fingerprints: []string{g.Key}}),
 		})
 	}
 	return groups, partialCoverage(coverage), nil

@@ -190,9 +190,9 @@ func (s *Store) connect() (conn, error) {
 	return w, nil
 }
 
-// listCache halves the cache of a reader of lists: it reads most pages once, and a command that
-// looks something up has to stay small.
-const listCache = "pragma cache_size = -8192"
+// listCache is a quarter of the usual cache, for readers of lists: they read most pages once, and a
+// command that looks something up has to stay small.
+const listCache = "pragma cache_size = -4096"
 
 // checkFor limits the check of the file after a crash. For a large file nixie verify checks the
 // rest.

@@ -432,7 +432,8 @@ func (m *machine) query(r *rapid.T) {
 	p := m.process(r)
 	one := int64(1)
 	f := rapid.SampledFrom([]nixie.Filter{
-		{}, {Queues: []string{"a"}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout}}, {Fingerprints: []string{"v1:a"}}, {Fingerprints: []string{"v1:a", "v1:b"}}, {Text: "ON"},
+		{}, {Queues: []string{"a"}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout}}, {Text: "ON"},
+		{Fingerprints: []string{"v1:a"}}, {Fingerprints: []string{"v1:a", "v1:b"}},
 		{Statuses: []nixie.Status{nixie.StatusOpen}}, {Died: nixie.Times{Before: m.clock.Now()}}, {Age: nixie.Durations{Min: time.Second}},
 		{Died: nixie.Times{After: m.clock.Now().Add(-time.Hour), Before: m.clock.Now().Add(-time.Second)}},
 		{Age: nixie.Durations{Min: time.Second, Max: time.Hour}, Died: nixie.Times{After: m.clock.Now().Add(-3 * time.Hour)}},
