@@ -29,8 +29,8 @@ func (c *console) causes(ctx context.Context, f nixie.Filter) ([]office.Count, *
 	return counts[0], coverage, nil
 }
 
-// described describes causes of the letters that match, with their counts, largest first. Each costs
-// two looks into an index of the store, so who shows some of many describes these alone.
+// described describes causes of the letters that match, with their counts, largest first. Each
+// costs two looks into an index, so who shows some of many describes these alone.
 func (c *console) described(ctx context.Context, f nixie.Filter, causes []office.Count) ([]office.GroupView, error) {
 	if len(causes) == 0 {
 		return nil, nil // no fingerprints would ask for all

@@ -190,9 +190,9 @@ func (s *Store) connect() (conn, error) {
 	return w, nil
 }
 
-// listCache is a quarter of the usual cache, for readers of lists: they read most pages once, and a
+// listCache is an eighth of the usual cache, for readers of lists: they read most pages once, and a
 // command that looks something up has to stay small.
-const listCache = "pragma cache_size = -4096"
+const listCache = "pragma cache_size = -2048"
 
 // checkFor limits the check of the file after a crash. For a large file nixie verify checks the
 // rest.
