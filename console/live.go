@@ -16,7 +16,7 @@ import (
 const (
 	liveHeader = "Nixie-Live"    // of a request: the version that the browser has; of an answer: the one that it gets
 	liveEvery  = 3 * time.Second // between two looks at the store, for all who watch
-	liveShare  = 100             // times as long as a look and its pages took, before the next one
+	liveShare  = 150             // times as long as a look and its pages took, before the next one
 	liveAtMost = time.Minute     // between two looks, however long they take
 	liveKept   = 64              // addresses whose page is kept for the others who watch it
 )
@@ -44,7 +44,8 @@ func (l *live) enter(ctx context.Context) (func(), error) {
 
 // look asks the store for its numbers, unless it was asked a moment ago. When they differ from
 // those before, the version does. A store that takes long to answer is asked less often, so that
-// those who watch cost it a hundredth of its time and not more.
+// those who watch cost one or two hundredths of a processor and not more, though a page asks two
+// questions at once.
 func (c *console) look(ctx context.Context) error {
 	l, now := c.live, c.Clock()
 	if pause := min(max(liveEvery, liveShare*l.took), liveAtMost); !l.at.IsZero() && now.Sub(l.at) < pause {

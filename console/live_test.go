@@ -114,7 +114,7 @@ func TestASlowStoreIsAskedLessOften(t *testing.T) {
 	w.die(2)
 	queues := w.store.queues.Load()
 	for range 5 {
-		w.now.Add(int64(3900 * time.Millisecond))
+		w.now.Add(int64(5900 * time.Millisecond))
 		if status, _ := w.look("/queues", version); status != http.StatusNoContent || w.store.queues.Load() != queues {
 			t.Errorf("status %d, and the store was asked %d times", status, w.store.queues.Load()-queues)
 		}
