@@ -57,12 +57,13 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	all := waiting(nixie.Filter{})
 	var causes []office.Count
 	var lately causesLately
 	var queues []office.QueueInfo
 	var hours map[string][]int64
 	err = atOnce(
-		func() (err error) { causes, _, err = c.causes(ctx, waiting(nixie.Filter{})); return err },
+		func() (err error) { causes, _, err = c.causes(ctx, all); return err },
 		func() (err error) {
 			if queues, err = c.office.Queues(ctx); err != nil {
 				return err
@@ -71,11 +72,11 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 		},
 		func() (err error) { hours, err = c.deathsOfAll(ctx, names, &d); return err },
 		func() (err error) {
-			lately.hour, err = c.diedSince(ctx, waiting(nixie.Filter{}), now.Add(-time.Hour))
+			lately.hour, err = c.diedSince(ctx, all, now.Add(-time.Hour))
 			return err
 		},
 		func() (err error) {
-			lately.day, err = c.diedSince(ctx, waiting(nixie.Filter{}), sparksFrom(now))
+			lately.day, err = c.diedSince(ctx, all, sparksFrom(now))
 			return err
 		},
 	)
@@ -148,7 +149,7 @@ func (c *console) deathsOfAll(ctx context.Context, queues []office.QueueInfo, d 
 		if d.Hours, err = c.deaths(ctx, nixie.Filter{}); err != nil {
 			return nil, err
 		}
-		return c.deathsIn(ctx, in(queues[:maxSparks]), queues[:maxSparks])
+		return c.deathsIn(ctx, ofQueues(queues[:maxSparks]), queues[:maxSparks])
 	}
 	d.Hours = make([]int64, sparkHours)
 	hours, err = c.deathsIn(ctx, nixie.Filter{}, queues)
@@ -160,8 +161,8 @@ func (c *console) deathsOfAll(ctx context.Context, queues []office.QueueInfo, d 
 	return hours, err
 }
 
-// in chooses the letters of some queues.
-func in(queues []office.QueueInfo) (f nixie.Filter) {
+// ofQueues chooses the letters of some queues.
+func ofQueues(queues []office.QueueInfo) (f nixie.Filter) {
 	for i := range queues {
 		f.Queues = append(f.Queues, queues[i].Name)
 	}

@@ -29,7 +29,7 @@ func (c *console) showQueues(r *http.Request) (answer, error) {
 	d := queuesData{span: spanOf(r, len(queues), queuesShown)}
 	queues = queues[d.From:d.To]
 	sparks := queues[:min(len(queues), maxSparks)]
-	hours, err := c.deathsIn(r.Context(), in(sparks), sparks)
+	hours, err := c.deathsIn(r.Context(), ofQueues(sparks), sparks)
 	d.Queues = c.queueRows(queues, hours)
 	return answer{Data: d}, err
 }

@@ -99,7 +99,7 @@ func (s interval) deaths(hourly bool) string {
 		ends = []interval{s}
 	}
 	counted := part("letters", fmt.Sprintf("@.death where hour between '%d'::bigint and '%d'::bigint and ", first, last))
-	// each has an index
+	// Each of the two has an index.
 	rows := counted + "kept union all " + counted + "whole and not kept"
 	for _, end := range ends { // of the same types, or the server reads all columns of all parts
 		rows += " union all " + part("1::bigint", "@.letter where queue = any(array(select n from @.queue)) and "+end.within("died"))

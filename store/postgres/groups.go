@@ -23,7 +23,6 @@ var groupings = map[store.GroupBy]string{
 	store.ByQueue:       "(select name from @.queue where n = l.queue)",
 	store.ByStatus:      "l.status",
 	store.ByHour:        hourName,
-	store.ByQueueHour:   hourName + " || ' ' || (select name from @.queue where n = l.queue)",
 	store.ByRedrivable:  "case when l.redrivable then 'yes' else 'no' end",
 	store.ByReview:      "case when l.needs_review then 'yes' else 'no' end",
 	store.ByAttempts:    "l.attempts::text",

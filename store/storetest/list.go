@@ -190,7 +190,7 @@ func (b *fixture) randomFilter(random *rand.Rand, all []nixie.Letter) nixie.Filt
 		func() { f.Classes = []nixie.Class{some.Class, nixie.ClassUnknown} },
 		func() { f.Causes = []nixie.Cause{some.Cause} },
 		func() { f.Signature = pick(random, "HANDLER", "_", "%", "b", "zzz") },
-		func() { f.Fingerprints = []string{some.Fingerprint} },
+		func() { f.Fingerprints = []string{some.Fingerprint, pick(random, all...).Fingerprint} },
 		func() { f.Text = pick(random, "REFUSED", "%", "_", "such file", "zzz") },
 		func() { f.Redrivable = pick(random, &yes, &no) },
 		func() { f.NeedsReview = pick(random, &yes, &no) },
