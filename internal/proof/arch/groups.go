@@ -10,43 +10,40 @@ import (
 	"text/tabwriter"
 )
 
-// group is a part of the repository whose size is watched.
+// group is a part of the repository whose size is watched. Its bounds count what ships: tests are
+// printed and not bounded.
 type group struct {
 	name    string
 	in      []string // packages, as in a room; none is all
-	tests   bool     // the bound on lines counts tests, too
-	lines   bound
-	exports bound
+	lines   int      // most lines; 0 is no bound
+	exports int      // most exported names; 0 is no bound
 }
 
-// bound is the most that a group may have, and the most that it should have.
-type bound struct{ most, wanted int }
-
-// groups are printed in this order. Where a bound is above the wanted one, it was set to the size
-// of that day, and it only goes down.
+// groups are printed in this order. A bound is a tenth above the size on the day that it was set.
+// Who needs more takes something out first, or says in the decision record what the room is for.
 var groups = []group{
-	{name: "root package", in: []string{"."}, lines: bound{1600, 1600}, exports: bound{220, 220}},
-	{name: "check, filter, lease, policy, privacy", in: []string{"check", "filter", "lease", "policy", "privacy"}},
-	{name: "telemetry, internal/serve", in: []string{"telemetry", "internal/serve"}},
-	{name: "contracts: store, broker", in: []string{"store", "store/lifecycle", "broker"}},
-	{name: "engines: worker, redrive", in: []string{"worker", "redrive"}},
-	{name: "office, mapreduce", in: []string{"office", "mapreduce/..."}},
-	{name: "loop", in: []string{"loop/..."}},
-	{name: "console", in: []string{"console/..."}},
-	{name: "store/memory, store/itemdir", in: []string{"store/memory", "store/itemdir"}},
-	{name: "store/sqlite", in: []string{"store/sqlite"}},
-	{name: "store/postgres", in: []string{"store/postgres"}},
-	{name: "broker/kafka", in: []string{"broker/kafka"}},
-	{name: "broker/redis", in: []string{"broker/redis/..."}},
-	{name: "suites", in: []string{"store/storetest", "broker/brokertest"}},
-	{name: "command line", in: []string{"internal/cli"}, lines: bound{9900, 7000}},
+	{name: "root package", in: []string{"."}, lines: 1594, exports: 241},
+	{name: "check, filter, lease, policy, privacy", in: []string{"check", "filter", "lease", "policy", "privacy"},
+		lines: 7238, exports: 173},
+	{name: "telemetry, internal/serve", in: []string{"telemetry", "internal/serve"}, lines: 2849, exports: 36},
+	{name: "contracts: store, broker", in: []string{"store", "store/lifecycle", "broker"}, lines: 7913, exports: 399},
+	{name: "engines: worker, redrive", in: []string{"worker", "redrive"}, lines: 5301, exports: 60},
+	{name: "office, mapreduce", in: []string{"office", "mapreduce/..."}, lines: 6992, exports: 275},
+	{name: "loop", in: []string{"loop/..."}, lines: 2903, exports: 165},
+	{name: "console", in: []string{"console/..."}, lines: 4053, exports: 40},
+	{name: "store/memory, store/itemdir", in: []string{"store/memory", "store/itemdir"}, lines: 3277, exports: 40},
+	{name: "store/sqlite", in: []string{"store/sqlite"}, lines: 11922, exports: 51},
+	{name: "store/postgres", in: []string{"store/postgres"}, lines: 11059, exports: 48},
+	{name: "broker/kafka", in: []string{"broker/kafka"}, lines: 3174, exports: 41},
+	{name: "broker/redis", in: []string{"broker/redis/..."}, lines: 3527, exports: 62},
+	{name: "suites", in: []string{"store/storetest", "broker/brokertest"}, lines: 15147, exports: 74},
+	{name: "command line", in: []string{"internal/cli"}, lines: 10798, exports: 13},
 	{name: "rest of internal that ships", in: []string{"cmd/...", "internal/app", "internal/config", "internal/command",
-		"internal/failurejson",
-		"internal/itemfile", "internal/items", "internal/letterfile", "internal/runner", "internal/sqlfile", "internal/watchdog",
-		"internal/where"}},
-	{name: "proofs and apparatus", in: []string{"internal/proof/..."}, tests: true, lines: bound{15000, 13000}},
-	{name: "bench, examples", in: []string{"bench/...", "examples/..."}},
-	{name: "whole repository", tests: true, lines: bound{185200, 122000}},
+		"internal/failurejson", "internal/itemfile", "internal/items", "internal/letterfile", "internal/runner", "internal/sqlfile",
+		"internal/watchdog", "internal/where"}, lines: 13161, exports: 280},
+	{name: "proofs and apparatus", in: []string{"internal/proof/..."}, lines: 10659, exports: 235},
+	{name: "bench, examples", in: []string{"bench/...", "examples/..."}, lines: 9163, exports: 134},
+	{name: "whole repository"},
 }
 
 // Sizes prints the size of every group with its bounds, and reports the groups beyond them and
@@ -58,11 +55,8 @@ func Sizes(t *Tree, out io.Writer) []Violation {
 	for _, g := range groups {
 		lines, tests, exports := t.size(g)
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t", g.name, lines, tests, exports)
-		if g.tests {
-			lines += tests
-		}
-		wrong = append(wrong, g.lines.print(w, g.name, "lines", lines)...)
-		wrong = append(wrong, g.exports.print(w, g.name, "exported", exports)...)
+		wrong = append(wrong, bound(w, g.name, "lines", lines, g.lines)...)
+		wrong = append(wrong, bound(w, g.name, "exported", exports, g.exports)...)
 		fmt.Fprintln(w)
 	}
 	_ = w.Flush() // to memory
@@ -74,19 +68,16 @@ func Sizes(t *Tree, out io.Writer) []Violation {
 	return wrong
 }
 
-func (b bound) print(w io.Writer, group, of string, has int) []Violation {
-	if b.most == 0 {
+// bound prints how much of a bound is used, and reports what is beyond it. No bound prints nothing.
+func bound(w io.Writer, group, of string, has, most int) []Violation {
+	if most == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "%d %s of %d", has, of, b.most)
-	if b.wanted < b.most {
-		fmt.Fprintf(w, ", wanted %d", b.wanted)
-	}
-	fmt.Fprint(w, "; ")
-	if has <= b.most {
+	fmt.Fprintf(w, "%d %s of %d; ", has, of, most)
+	if has <= most {
 		return nil
 	}
-	return []Violation{{"group-size", group, fmt.Sprintf("%d %s, the bound is %d", has, of, b.most)}}
+	return []Violation{{"group-size", group, fmt.Sprintf("%d %s, the bound is %d", has, of, most)}}
 }
 
 func (t *Tree) size(g group) (lines, tests, exports int) {
