@@ -82,6 +82,21 @@ type Origin struct {
 	MessageID string    `json:"message_id,omitempty"`
 	Key       []byte    `json:"key"`
 	Timestamp time.Time `json:"timestamp,omitzero"`
+
+	// What tells this record from another one with the same name elsewhere, or later. Empty is
+	// unknown.
+	Server   string `json:"server,omitempty"`    // identity of the server or cluster, which no address gives
+	Database string `json:"database,omitempty"`  // of that server
+	Prefix   string `json:"prefix,omitempty"`    // of the names there
+	BodyHash []byte `json:"body_hash,omitempty"` // SHA-256 of the body that lies there
+
+	// BodyAt says where the body lies, as "topic/partition/offset", while the message does not have
+	// it. Such a message cannot be sent.
+	BodyAt string `json:"body_at,omitempty"`
+
+	// Earlier is the letter of an earlier death of the same job, which this office had sent back.
+	// It tells nothing of where the record lies.
+	Earlier ID `json:"earlier,omitzero"`
 }
 
 // Same reports whether both are set and equal.

@@ -77,10 +77,14 @@ func checkPast(m *nixie.Message) error {
 	if o := m.Origin; o != nil {
 		for _, f := range [...]struct{ what, value string }{
 			{"origin.system", o.System}, {"origin.channel", o.Channel}, {"origin.message_id", o.MessageID},
+			{"origin.server", o.Server}, {"origin.database", o.Database}, {"origin.prefix", o.Prefix}, {"origin.body_at", o.BodyAt},
 		} {
 			if err := nixie.CheckName(f.what, f.value); err != nil {
 				return err
 			}
+		}
+		if n := len(o.BodyHash); n != 0 && n != len(m.Hash) {
+			return nixie.Errorf(nixie.CodeInvalid, "origin.body_hash has %d bytes: give the %d of a SHA-256 sum, or none", n, len(m.Hash))
 		}
 		if len(o.Key) > nixie.MaxHeaders {
 			return nixie.Errorf(nixie.CodeLimit, "origin.key has %d bytes, the limit is %d", len(o.Key), nixie.MaxHeaders)

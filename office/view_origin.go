@@ -11,13 +11,20 @@ type OriginView struct {
 	MessageID string    `json:"message_id,omitempty"`
 	Key       []byte    `json:"key"`
 	Timestamp Timestamp `json:"timestamp"`
+	Server    string    `json:"server,omitempty"`
+	Database  string    `json:"database,omitempty"`
+	Prefix    string    `json:"prefix,omitempty"`
+	BodyHash  []byte    `json:"body_hash,omitempty"`
+	BodyAt    string    `json:"body_at,omitempty"`
+	Earlier   nixie.ID  `json:"earlier,omitzero"`
 }
 
 func viewOrigin(o *nixie.Origin) *OriginView {
 	if o == nil {
 		return nil
 	}
-	return &OriginView{o.System, o.Channel, nilIfNegative(o.Partition), nilIfNegative(o.Offset), o.MessageID, o.Key, Timestamp{o.Timestamp}}
+	return &OriginView{o.System, o.Channel, nilIfNegative(o.Partition), nilIfNegative(o.Offset), o.MessageID, o.Key, Timestamp{o.Timestamp},
+		o.Server, o.Database, o.Prefix, o.BodyHash, o.BodyAt, o.Earlier}
 }
 
 // origin reads what viewOrigin wrote.
@@ -26,7 +33,8 @@ func (v *OriginView) origin() *nixie.Origin {
 		return nil
 	}
 	o := nixie.Origin{System: v.System, Channel: v.Channel, Partition: -1, Offset: -1, MessageID: v.MessageID, Key: v.Key,
-		Timestamp: v.Timestamp.utc()}
+		Timestamp: v.Timestamp.utc(),
+		Server:    v.Server, Database: v.Database, Prefix: v.Prefix, BodyHash: v.BodyHash, BodyAt: v.BodyAt, Earlier: v.Earlier}
 	if v.Partition != nil {
 		o.Partition = *v.Partition
 	}
