@@ -22,7 +22,8 @@ func BenchmarkSelect(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				r, err := items.Open(items.Options{Path: "-", Stdin: strings.NewReader(list.String()), Format: items.JSONL, Select: &choice})
+				from := strings.NewReader(list.String())
+				r, err := items.Open(items.Options{Path: "-", Stdin: from, Format: items.JSONL, Select: &choice})
 				if err != nil {
 					b.Fatal(err)
 				}
