@@ -189,6 +189,7 @@ type Record struct {
 	Partition int32
 	Offset    int64  // −1: the channel has no offsets
 	MessageID string // if the broker names its messages; else empty
+	Server    string // identity of the server or cluster; empty: unknown
 	Key       []byte // nil differs from empty
 	Value     []byte // nil differs from empty
 	Headers   []RecordHeader

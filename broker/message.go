@@ -44,8 +44,8 @@ func (i *item) fill(to *newDelivery, f *Features, queue string, now time.Time) {
 	r, m := i.record, &to.delivery.Message
 	at := clampTime(r.Timestamp)
 	o := &to.origin
-	o.System, o.Channel, o.Partition, o.Offset, o.MessageID, o.Key, o.Timestamp = f.System, r.Channel, r.Partition, r.Offset, r.MessageID,
-		r.Key, at
+	o.System, o.Channel, o.Partition, o.Offset, o.MessageID, o.Key, o.Timestamp, o.Server = f.System, r.Channel, r.Partition, r.Offset,
+		r.MessageID, r.Key, at, r.Server
 	m.ID, m.Queue, m.Body, m.Origin = r.ID, queue, r.Value, o
 	if queue == "" {
 		m.Queue = i.source()

@@ -30,7 +30,7 @@ func FromRecord(r *Record) Returning {
 	d.fill(r)
 	out := Returning{
 		Publication: Publication{Key: r.Key, Value: r.Value, Headers: headers}, AllHeaders: r.Headers, FoundOn: r.Channel,
-		Origin: nixie.Origin{Channel: d.Channel, Partition: d.Partition, Offset: d.Offset, Timestamp: d.Timestamp},
+		Origin: nixie.Origin{Channel: d.Channel, Partition: d.Partition, Offset: d.Offset, Timestamp: d.Timestamp, Server: r.Server},
 		Letter: d.Letter, Redrives: d.Redrives, FirstFailed: d.FirstFailed,
 	}
 	if out.Letter.IsZero() {

@@ -49,8 +49,9 @@ func (d *Driver) throwOut() {
 
 // assigned adds partitions. If the member has a new name, the group had thrown it out in between,
 // and other members may have had its partitions: it then forgets them all.
-func (d *Driver) assigned(_ context.Context, client *kgo.Client, topics map[string][]int32) {
+func (d *Driver) assigned(ctx context.Context, client *kgo.Client, topics map[string][]int32) {
 	member, generation := client.GroupMetadata()
+	d.learnCluster(ctx, client)
 	defer d.beginChange()()
 	if client != d.group || d.thrownOut {
 		return
@@ -65,7 +66,7 @@ func (d *Driver) assigned(_ context.Context, client *kgo.Client, topics map[stri
 		for _, n := range list {
 			at := topicPartition{topic, n}
 			d.partitions[at] = newPartition(at, int64(generation))
-			d.partitions[at].stage = d.stages[topic]
+			d.partitions[at].stage, d.partitions[at].cluster = d.stages[topic], d.cluster
 		}
 	}
 }

@@ -23,12 +23,13 @@ type topicPartition struct {
 type partition struct {
 	topicPartition
 	prefix
-	epoch  int64
-	seed   [2]uint64     // of the IDs of its records
-	stage  stage         // zero if the topic is no stage
-	held   []*kgo.Record // fetched, and not handed out
-	dueAt  time.Time     // when the first held record may be handed out
-	paused bool
+	epoch   int64
+	seed    [2]uint64     // of the IDs of its records
+	cluster string        // ID of it; empty: unknown
+	stage   stage         // zero if the topic is no stage
+	held    []*kgo.Record // fetched, and not handed out
+	dueAt   time.Time     // when the first held record may be handed out
+	paused  bool
 
 	leaving bool          // hand out nothing more
 	idle    chan struct{} // closed when nothing is in hand, while it is leaving
@@ -123,7 +124,7 @@ func (p *partition) record(r *kgo.Record, to *broker.Record, headers *headerPool
 func (p *partition) copy(r *kgo.Record, to *broker.Record, headers *headerPool) {
 	to.Channel, to.Source, to.Partition, to.Offset, to.Key, to.Value, to.Headers, to.Timestamp = r.Topic, p.stage.source, r.Partition,
 		r.Offset, r.Key, r.Value, nil, r.Timestamp
-	to.ID, to.Epoch, to.Crashes, to.Alone = p.id(r), p.epoch, 0, false
+	to.ID, to.Epoch, to.Crashes, to.Alone, to.Server = p.id(r), p.epoch, 0, false, p.cluster
 	if len(r.Headers) > 0 {
 		to.Headers = headers.of(len(r.Headers))
 		for i, h := range r.Headers {

@@ -60,13 +60,17 @@ func Read(ctx context.Context, at Address, name string) (*Reader, error) {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
 	}
 	r.admin = kadm.NewClient(asker)
-	if err := r.loadPartitions(ctx); err != nil {
+	cluster, err := clusterOf(ctx, asker)
+	if err == nil {
+		err = r.loadPartitions(ctx)
+	}
+	if err != nil {
 		asker.Close()
 		return nil, err
 	}
 	from := map[int32]kgo.Offset{}
 	for part, p := range r.partitions {
-		if p.next < p.end {
+		if p.cluster = cluster; p.next < p.end {
 			from[part] = kgo.NewOffset().At(p.next)
 		}
 	}

@@ -403,6 +403,41 @@ func header(r *broker.Record, name string) string {
 	return ""
 }
 
+// Records and letters name the cluster, so that two topics of one name on two clusters differ.
+func TestRecordsNameTheirCluster(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
+		b := make(t)
+		want, err := clusterOf(limited(t), b.client)
+		if err != nil || want == "" {
+			t.Fatalf("the cluster is %q: %v", want, err)
+		}
+		b.dead(t, 1)
+		from := b.reader(t, b.letters, "")
+		defer from.Close()
+		read, err := from.Next(limited(t), 1)
+		if err != nil || len(read) != 1 {
+			t.Fatal(read, err)
+		}
+		letter := broker.Adopted("kafka", &read[0], "")
+		if got := letter.Message.Origin.Server; got != want {
+			t.Errorf("the letter has the server %q, want %q", got, want)
+		}
+		if got := broker.FromRecord(&read[0]).Origin.Server; got != want {
+			t.Errorf("the record has the server %q, want %q", got, want)
+		}
+		b.Produce(t, broker.Publication{Channel: b.source, Value: []byte("alive")})
+		driver := b.Join(t)
+		defer driver.Close(limited(t)) //nolint:errcheck // nothing is done
+		var got []broker.Record
+		for ctx := limited(t); len(got) == 0 && err == nil; {
+			got, err = driver.Receive(ctx, broker.Want{Max: 1, Wait: time.Second})
+		}
+		if err != nil || got[0].Server != want {
+			t.Errorf("the driver hands out %+v of another server than %q: %v", got, want, err)
+		}
+	})
+}
+
 // Since returns each record that was added after the reader was opened once, and none from before.
 func TestReaderReturnsAddedRecords(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
