@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 )
 
 // Stage is a channel where records wait for a retry. All of them wait for the same time, so they
@@ -53,7 +54,7 @@ func ParseStages(text string) ([]Stage, error) {
 		if !named {
 			name, delay = stagePrefix+name, name
 		}
-		d, err := time.ParseDuration(delay)
+		d, err := filter.ParseDuration(delay)
 		if err != nil {
 			return nil, nixie.Errorf(nixie.CodeInvalid, "stage %q has no delay: give stages as in 5s,1m,10m or {source}-again=30s", part)
 		}

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
 )
 
@@ -118,7 +118,7 @@ func (c *console) simulate(r *http.Request, d *policiesData, s *office.Simulatio
 	}
 	var err error
 	if f.Wait != "" {
-		if s.After, err = time.ParseDuration(f.Wait); err != nil {
+		if s.After, err = filter.ParseDuration(f.Wait); err != nil {
 			return nixie.Errorf(nixie.CodeInvalid, "the wait is %q: give a duration such as 30s, or nothing", f.Wait)
 		}
 	}

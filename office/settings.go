@@ -144,7 +144,7 @@ func parsePositiveDuration(v string) (time.Duration, error) {
 	if v == "" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(v)
+	d, err := filter.ParseDuration(v)
 	if err == nil && d <= 0 {
 		err = nixie.Errorf(nixie.CodeInvalid, "not a positive duration")
 	}

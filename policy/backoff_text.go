@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 )
 
 // String describes the backoff in words.
@@ -163,8 +164,8 @@ func duration(name, value, off string) (time.Duration, error) {
 	if off != "" && value == off {
 		return none, nil
 	}
-	d, err := time.ParseDuration(value)
-	if err != nil || d < 0 {
+	d, err := filter.ParseDuration(value)
+	if err != nil {
 		return 0, nixie.Errorf(nixie.CodeInvalid, "backoff %s is %q: give a duration such as 500ms, 30s or 5m", name, value)
 	}
 	return d, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 )
 
 // BreakerRules configure a circuit breaker. With Failures 0 there is no breaker, and every run
@@ -223,7 +224,7 @@ func ParseBreaker(text string) (BreakerRules, error) {
 		case 1:
 			r.Successes, err = strconv.Atoi(part)
 		case 2:
-			r.OpenFor, err = time.ParseDuration(part)
+			r.OpenFor, err = filter.ParseDuration(part)
 		case 3:
 			r.HalfOpenMax, err = strconv.Atoi(part)
 		}

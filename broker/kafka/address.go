@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 )
 
 // Address names a cluster, optionally one of its topics, and the credentials of the client.
@@ -145,7 +146,7 @@ func (a *Address) read(query string) error {
 		case "client_id":
 			a.ClientID = value
 		case "session":
-			if a.Session, err = time.ParseDuration(value); err != nil || !validSession(a.Session) {
+			if a.Session, err = filter.ParseDuration(value); err != nil || !validSession(a.Session) {
 				return nixie.Errorf(nixie.CodeInvalid, "session of the broker is %q: give a time from %s to %s, such as 10s", value,
 					minSession, maxSession)
 			}

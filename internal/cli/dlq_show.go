@@ -17,18 +17,21 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// The limits of long texts in dlq show, unless -o wide.
+// The limits of dlq show, unless --whole.
 const (
-	shownBody  = 2 << 10 // bytes
+	shownLast  = 3       // failures at the end of a history; the first one is shown, too
+	shownBody  = 2 << 10 // bytes of a text
 	shownHex   = 256     // bytes of a body that is not text
 	shownStack = 8       // lines
 	shownTail  = 20      // lines at the end of an attachment
-	shownWide  = 1 << 20 // bytes of each of them with -o wide
+	shownWide  = 1 << 20 // bytes of each of them with --whole or -o wide
 )
 
 func newDLQShow(g *globals, of *jobLetters) *cobra.Command {
 	var masking masking
+	whole := false
 	cmd := g.inOffice(g.described("dlq show", oneArg("ID")), func(ctx context.Context, o *office.Office, args []string) error {
+		g.lengthen(whole)
 		args, err := of.ids(ctx, o, args)
 		if err != nil {
 			return err
@@ -46,10 +49,23 @@ func newDLQShow(g *globals, of *jobLetters) *cobra.Command {
 		view.Masked = masking.hidden
 		return g.object(view, func(w io.Writer) { g.printLetter(w, &l, &masking) })
 	}, &masking)
+	wholeVar(cmd, &whole)
 	if of != nil {
 		of.register(cmd.Flags())
 	}
 	return cmd
+}
+
+// wholeVar defines the flag --whole, which lengthen heeds.
+func wholeVar(cmd *cobra.Command, whole *bool) {
+	cmd.Flags().BoolVar(whole, "whole", false, "print every failure, and texts at length")
+}
+
+// lengthen prints whole what would be a page.
+func (g *globals) lengthen(whole bool) {
+	if whole && g.output == asTable {
+		g.output = asWide
+	}
 }
 
 func (g *globals) printLetter(w io.Writer, l *nixie.Letter, masking *masking) {
@@ -111,11 +127,21 @@ func origin(o *nixie.Origin) string {
 
 func note(s string) string { return either(s == "", "", " ("+s+")") }
 
-// printHistory prints every failed attempt.
+// printHistory prints the first failed attempt and the last ones.
 func (g *globals) printHistory(w io.Writer, list []nixie.Failure, dropped int) {
+	next := 1 // after the first, the next one to print
+	if g.output != asWide {
+		next = max(next, len(list)-shownLast)
+	}
 	for i := range list {
-		if i == 1 && dropped > 0 {
+		if i > 0 && i < next {
+			continue
+		}
+		if i == next && dropped > 0 {
 			fmt.Fprintf(w, "\n  … %s not kept …\n", plural(int64(dropped), "failure"))
+		}
+		if i == next && next > 1 {
+			fmt.Fprintf(w, "\n  … %s between, which --whole shows …\n", plural(int64(next-1), "failure"))
 		}
 		g.printFailure(w, &list[i])
 	}
@@ -152,7 +178,7 @@ func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 	}
 	if f.Stack != "" {
 		fmt.Fprintln(w, "  stack:")
-		indent(w, head(f.Stack, g.lines(shownStack)), 2, shownWide)
+		indent(w, head(f.Stack, g.lines(shownStack)), 2, g.bytes(shownBody))
 	}
 	for _, a := range f.Attachments {
 		fmt.Fprintf(w, "  %s, %s%s:\n", escapeLine(a.Name), plural(int64(len(a.Data)), "byte"), left(a.Truncated))
@@ -160,7 +186,7 @@ func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 			indent(w, dump(a.Data, shownHex), 2, shownWide)
 			continue
 		}
-		indent(w, tail(string(a.Data), g.lines(shownTail)), 2, shownWide)
+		indent(w, tail(string(a.Data), g.lines(shownTail), g.bytes(shownBody)), 2, 2*shownWide)
 	}
 }
 
@@ -222,13 +248,17 @@ func head(text string, n int) string {
 	return strings.Join(lines[:n], "\n") + fmt.Sprintf("\n… %d more lines", len(lines)-n)
 }
 
-// tail returns the last n lines.
-func tail(text string, n int) string {
+// tail returns the last lines, at most so many bytes of them.
+func tail(text string, most, bytes int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if len(lines) <= n {
-		return text
+	before := ""
+	if n := len(lines) - most; n > 0 {
+		before, text = fmt.Sprintf("… %d lines before\n", n), strings.Join(lines[n:], "\n")
 	}
-	return fmt.Sprintf("… %d lines before\n", len(lines)-n) + strings.Join(lines[len(lines)-n:], "\n")
+	if n := len(text) - bytes; n > 0 {
+		before, text = fmt.Sprintf("… %d bytes before\n", n), strings.ToValidUTF8(text[n:], "")
+	}
+	return before + text
 }
 
 // printNext prints the commands that make sense now.

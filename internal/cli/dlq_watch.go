@@ -18,10 +18,10 @@ func newDLQWatch(g *globals) *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVar(&w.cursor, "cursor", "", "go on where a watch ended")
 	fs.BoolVar(&w.once, "once", false, "look once")
-	fs.DurationVar(&w.interval, "interval", office.DefaultInterval, "time between two scans")
-	fs.DurationVar(&w.length, "for", 0, "end after this time; 0 is never")
+	durationVar(fs, &w.interval, "interval", office.DefaultInterval, "time between two scans")
+	durationVar(fs, &w.length, "for", 0, "end after this time; 0 is never")
 	fs.StringVar(&w.exec, "exec", "", "command to run for each new group")
-	fs.DurationVar(&w.timeout, "exec-timeout", time.Minute, "how long that command may run")
+	durationVar(fs, &w.timeout, "exec-timeout", time.Minute, "how long that command may run")
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 )
 
 // draft is a message on a line of nixie enqueue --jsonl. Flags give the fields that it does not
@@ -93,9 +94,9 @@ func (d *draft) readTimes(m *nixie.Message) error {
 		return errors.New("delay and not_before say the same: give one")
 	}
 	if d.Delay != "" {
-		delay, err := time.ParseDuration(d.Delay)
+		delay, err := filter.ParseDuration(d.Delay)
 		if err != nil {
-			return fmt.Errorf("delay is %q: give a duration such as 90s or 1h30m", d.Delay)
+			return fmt.Errorf("delay is %q: give a duration such as 90s, 1h30m or 2d", d.Delay)
 		}
 		m.Delay, m.NotBefore = delay, time.Time{}
 	}

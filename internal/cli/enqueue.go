@@ -53,9 +53,9 @@ func newEnqueue(g *globals) *cobra.Command {
 	fs.Var(newChoice(&f.onConflict, conflictReturns, conflictReturns, conflictFails, conflictReplaces), "on-conflict",
 		"what a taken dedupe key means: the receipt names its holder, an error, or that its holder takes the new body")
 	fs.IntVar(&f.m.Priority, "priority", 0, fmt.Sprintf("from %d to %d; higher comes first", nixie.MinPriority, nixie.MaxPriority))
-	fs.DurationVar(&f.m.Delay, "delay", 0, "not handed out before this time has passed")
+	durationVar(fs, &f.m.Delay, "delay", 0, "not handed out before this time has passed")
 	fs.StringVar(&f.at, "at", "", "not handed out before this time, such as 2026-05-04T12:00:00Z")
-	fs.DurationVar(&f.expiresIn, "expires-in", 0, "not handed out after this time has passed")
+	durationVar(fs, &f.expiresIn, "expires-in", 0, "not handed out after this time has passed")
 	fs.StringArrayVar(&f.headers, "header", nil, "a header, as name=value; may be repeated")
 	return cmd
 }

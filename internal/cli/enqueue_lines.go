@@ -89,6 +89,9 @@ func (b *lineBatch) all(ctx context.Context, in io.Reader) error {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
 		end := err != nil
+		if number == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			m, err := parseDraft(line, b.m)
 			if err != nil {

@@ -158,6 +158,26 @@ func (j *jobFlag) read(*globals) error {
 	return nil
 }
 
+// lengthFlag is a flag with a duration, which may be nothing; days and weeks are allowed.
+type lengthFlag time.Duration
+
+// durationVar defines a flag with a duration, which may be nothing.
+func durationVar(fs *pflag.FlagSet, d *time.Duration, name string, value time.Duration, usage string) {
+	*d = value
+	fs.Var((*lengthFlag)(d), name, usage)
+}
+
+func (l *lengthFlag) String() string { return (*durationFlag)(l).String() }
+
+func (l *lengthFlag) Type() string { return "duration" }
+
+// Set reads a duration.
+func (l *lengthFlag) Set(text string) error {
+	d, err := filter.ParseDuration(text)
+	*l = lengthFlag(d)
+	return err
+}
+
 // durationFlag is a flag with a positive duration; days and weeks are allowed.
 type durationFlag time.Duration
 

@@ -53,7 +53,7 @@ func (h *handling) command(cmd *cobra.Command, do func(ctx context.Context, args
 // register adds the flags. Otherwise names the policy that applies where no flag is given.
 func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
 	fs.IntVarP(&h.parallel, "parallel", "p", runtime.NumCPU(), "commands at once")
-	fs.DurationVar(&h.timeout, "timeout", 0, "limit of one execution; 0 is none")
+	durationVar(fs, &h.timeout, "timeout", 0, "limit of one execution; 0 is none")
 	h.policy.register(fs, otherwise)
 	fs.StringVar(&h.breaker, "breaker", "", "pause when commands fail in a row: "+
 		"failures,successes,open_for,half_open_max such as 5,3,30s,3, or default, or none (default that of the profile)")
@@ -63,8 +63,8 @@ func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
 	h.mask.register(fs)
 	h.printing.register(fs)
 	h.telemetryFlags.register(fs)
-	fs.DurationVar(&h.lease, "lease", nixie.DefaultLease, "how long an item is held without a heartbeat")
-	fs.DurationVar(&h.watchdog, "watchdog", loop.DefaultThreshold,
+	durationVar(fs, &h.lease, "lease", nixie.DefaultLease, "how long an item is held without a heartbeat")
+	durationVar(fs, &h.watchdog, "watchdog", loop.DefaultThreshold,
 		"end this process with SIGKILL when it has been stuck for so long; a command may take longer; 0 is never")
 }
 

@@ -67,7 +67,9 @@ func stateInk(s nixie.State) ink {
 
 func newMessageShow(g *globals) *cobra.Command {
 	var masking masking
-	return g.inOffice(g.described("message show", oneArg("ID")), func(ctx context.Context, o *office.Office, args []string) error {
+	whole := false
+	cmd := g.inOffice(g.described("message show", oneArg("ID")), func(ctx context.Context, o *office.Office, args []string) error {
+		g.lengthen(whole)
 		r, err := o.Message(ctx, args[0])
 		if err != nil {
 			return err
@@ -79,6 +81,8 @@ func newMessageShow(g *globals) *cobra.Command {
 		v.Masked = masking.hidden
 		return g.object(v, func(w io.Writer) { g.printMessage(w, &r, &masking) })
 	}, &masking)
+	wholeVar(cmd, &whole)
+	return cmd
 }
 
 func (g *globals) printMessage(w io.Writer, r *store.Record, masking *masking) {

@@ -49,7 +49,7 @@ func (t *redriveTarget) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&t.drop, "drop-header", nil, "leave a header of what is redriven out; can be repeated")
 	fs.StringVar(&t.pipe, "pipe", "", "redrive what a command makes of the body: "+
 		"it gets it on standard input and writes the new one to standard output")
-	fs.DurationVar(&t.timeout, "pipe-timeout", 30*time.Second, "how long the command of --pipe may take")
+	durationVar(fs, &t.timeout, "pipe-timeout", 30*time.Second, "how long the command of --pipe may take")
 }
 
 func (t *redriveTarget) read(*globals) (err error) {

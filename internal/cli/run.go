@@ -245,7 +245,15 @@ func (f *runFlags) announce(job string, in runner.Intake) {
 	if in.Bad > 0 {
 		fmt.Fprintf(f.Err, ", %d unreadable", in.Bad)
 	}
+	if in.Empty > 0 {
+		fmt.Fprintf(f.Err, ", %s of separators only skipped", plural(in.Empty, "row"))
+	}
 	fmt.Fprintln(f.Err)
+	if in.LeftOut > 0 {
+		f.say("fields of %s do not fit the environment of a command and are left out there: it takes %d KiB a field, %d KiB an item,\n"+
+			"no zero bytes, and one field of a name; the whole item is on standard input",
+			plural(in.LeftOut, "item"), command.MaxVariable>>10, command.MaxFields>>10)
+	}
 }
 
 // work runs the job under a progress display.

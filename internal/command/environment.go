@@ -128,18 +128,28 @@ func (e Environment) With(variables ...Field) []string {
 }
 
 func appendFields(env []string, fields []Field) []string {
+	fitFields(fields, func(variable, value string) { env = append(env, variable+"="+value) })
+	return env
+}
+
+// LeftOut counts the fields that [Environment.For] leaves out of an environment.
+func LeftOut(fields []Field) int { return fitFields(fields, func(string, string) {}) }
+
+// fitFields calls take with each field that fits, and counts the others.
+func fitFields(fields []Field, take func(variable, value string)) (left int) {
 	size, seen := 0, make(map[string]bool, len(fields))
 	for _, field := range fields {
 		name := variableName(field.Name)
 		bytes := len(name) + len("=") + len(field.Value)
 		if bytes >= MaxVariable || size+bytes > MaxFields || strings.IndexByte(field.Value, 0) >= 0 || seen[name] {
+			left++
 			continue
 		}
 		size += bytes
 		seen[name] = true
-		env = append(env, name+"="+field.Value)
+		take(name, field.Value)
 	}
-	return env
+	return left
 }
 
 func variableName(field string) string {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 )
 
 // MaxVerdict limits the bytes of a verdict.
@@ -56,7 +57,7 @@ func (v *Verdict) mark(err error) error {
 }
 
 // ParseVerdict reads a verdict. It refuses unknown and doubled fields, wrong types, text after the
-// object, and more than [MaxVerdict] bytes. Errors are of [nixie.CodeInvalid] or [nixie.CodeLimit]
+// object, and more than [MaxVerdict] bytes. A byte order mark is skipped. Errors are of [nixie.CodeInvalid] or [nixie.CodeLimit]
 // and name the field.
 func ParseVerdict(data []byte) (Verdict, error) {
 	if len(data) > MaxVerdict {
@@ -66,6 +67,7 @@ func ParseVerdict(data []byte) (Verdict, error) {
 		return Verdict{}, invalid("it is not valid UTF-8")
 	}
 	var v Verdict
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := v.parse(json.NewDecoder(bytes.NewReader(data))); err != nil {
 		return Verdict{}, err
 	}
@@ -207,7 +209,7 @@ func readDelay(decoder *json.Decoder) (time.Duration, error) {
 	var delay time.Duration
 	switch value := token.(type) {
 	case string:
-		if delay, err = time.ParseDuration(value); err != nil {
+		if delay, err = filter.ParseDuration(value); err != nil {
 			return 0, invalid("field retry_after is %s: give a duration like 30s or a number of seconds", quote(value))
 		}
 	case float64:

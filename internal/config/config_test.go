@@ -60,8 +60,8 @@ func environment(of map[string]string) Environment {
 // A variable overrides the file, the file a default; files of their own hold secrets.
 func TestPrecedence(t *testing.T) {
 	folder := t.TempDir()
-	secret := write(t, folder, "secret", "from-a-file\n")
-	file := write(t, folder, "config.yaml", `
+	secret := write(t, folder, "secret", "\ufefffrom-a-file\n")
+	file := write(t, folder, "config.yaml", "\ufeff"+`
 store: sqlite:///file.db
 mask: [file-1, 'file-2']
 listen: 127.0.0.1:1000

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -135,7 +136,7 @@ func filePath(flag string, env Environment) (path string, must bool) {
 	return filepath.Join(folder, "nixie", "config.yaml"), false
 }
 
-// readFile reads a file up to its limit.
+// readFile reads a file up to its limit, without a byte order mark.
 func readFile(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -146,7 +147,7 @@ func readFile(path string) ([]byte, error) {
 	if err == nil && len(text) > maxFile {
 		err = fmt.Errorf("%s has more than %d bytes", path, maxFile)
 	}
-	return text, err
+	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 
 // resolve finds the value that applies.

@@ -12,9 +12,9 @@ import (
 )
 
 // Decode reads one JSON value; its errors name the fields of the file. With strict it refuses
-// unknown fields, so that nothing is dropped.
+// unknown fields, so that nothing is dropped. A byte order mark is skipped.
 func Decode(raw []byte, into any, strict bool) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(raw, []byte("\ufeff"))))
 	if strict {
 		d.DisallowUnknownFields()
 	}

@@ -116,16 +116,39 @@ func (r *Reader) detect() error {
 			return err
 		}
 	}
+	whole := head
+	if n == sniffBytes { // the \n of a last \r may come after it
+		whole = bytes.TrimSuffix(head, []byte("\r"))
+	}
+	r.end = lineEnd(whole, r.format == CSV)
 	if r.format == CSV && r.comma == ',' {
-		r.comma = separator(head)
+		r.comma = separator(head, r.end)
 	}
 	return nil
 }
 
+// lineEnd returns what ends a line: \r, with which old programs of the Mac end it, if there is no \n
+// in the beginning of the list, or none outside quotes before the first \r of a table.
+func lineEnd(head []byte, quotes bool) byte {
+	quoted, end := false, byte('\n')
+	for _, c := range head {
+		switch {
+		case c == '"' && quotes:
+			quoted = !quoted
+		case quoted:
+		case c == '\n':
+			return '\n'
+		case c == '\r':
+			end = '\r'
+		}
+	}
+	return end
+}
+
 // separator returns the separator of a table's header: a comma, or in a header without commas a
 // semicolon or a tab.
-func separator(head []byte) byte {
-	header, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte("\n"))
+func separator(head []byte, end byte) byte {
+	header, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte{end})
 	quoted, semicolons, tabs := false, 0, 0
 	for _, c := range header {
 		switch {

@@ -91,6 +91,8 @@ type Reader struct {
 	start  int64             // offset of the list in file, after a byte order mark
 	format Format
 	comma  byte
+	end    byte  // of a line
+	empty  int64 // see Empty
 	path   []selector
 
 	parser parser
@@ -150,6 +152,10 @@ func Open(opts Options) (*Reader, error) {
 // Format returns the format of the list; never [Auto].
 func (r *Reader) Format() Format { return r.format }
 
+// Empty counts the rows of a CSV list that have separators only, which are skipped. It is known once
+// the list was read to its end.
+func (r *Reader) Empty() int64 { return r.empty }
+
 // Close closes the file.
 func (r *Reader) Close() error { return r.file.Close() }
 
@@ -166,9 +172,7 @@ func (r *Reader) Rewind() error {
 		d.limit, d.objects = r.limit(), r.opts.Objects
 		r.parser = d
 	case CSV:
-		t := newTable(r.name, r.file, r.comma)
-		t.lines.limit = r.limit()
-		r.parser = t
+		r.parser = &table{lines: r.lineReader(), comma: r.comma}
 	case JSONL:
 		r.parser = &lineParser{lines: r.lineReader(), json: true}
 	default:
@@ -179,7 +183,7 @@ func (r *Reader) Rewind() error {
 
 func (r *Reader) lineReader() *lineReader {
 	lines := newLineReader(r.name, r.file)
-	lines.limit = r.limit()
+	lines.limit, lines.end = r.limit(), r.end
 	return lines
 }
 
@@ -261,6 +265,9 @@ func (r *Reader) next() (Item, error) {
 		return Item{}, r.failed
 	}
 	f, err := r.parser.next()
+	if t, ok := r.parser.(*table); ok && err == io.EOF {
+		r.empty = t.empty
+	}
 	if err != nil {
 		r.failed = err
 		return Item{}, err

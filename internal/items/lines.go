@@ -13,13 +13,14 @@ import (
 type lineReader struct {
 	list  string
 	from  *bufio.Reader
-	line  int // number of the last line that next returned
-	limit int // of an item's bytes
+	end   byte // \n, or \r in a list that an old program wrote
+	line  int  // number of the last line that next returned
+	limit int  // of an item's bytes
 	buf   []byte
 }
 
 func newLineReader(list string, from io.Reader) *lineReader {
-	return &lineReader{list: list, limit: nixie.MaxBody, from: bufio.NewReaderSize(from, scanBuffer)}
+	return &lineReader{list: list, end: '\n', limit: nixie.MaxBody, from: bufio.NewReaderSize(from, scanBuffer)}
 }
 
 // next returns the next line with its end, valid up to the next call, and its size. It cuts a line
@@ -27,7 +28,7 @@ func newLineReader(list string, from io.Reader) *lineReader {
 func (l *lineReader) next() (text []byte, size int64, err error) {
 	l.buf = l.buf[:0]
 	for {
-		part, err := l.from.ReadSlice('\n')
+		part, err := l.from.ReadSlice(l.end)
 		size += int64(len(part))
 		switch {
 		case err == nil && size == int64(len(part)): // the usual case
@@ -45,6 +46,14 @@ func (l *lineReader) next() (text []byte, size int64, err error) {
 			return l.buf, size, nil
 		}
 	}
+}
+
+// trim removes the line end.
+func (l *lineReader) trim(text []byte) []byte {
+	if l.end == '\r' {
+		return bytes.TrimSuffix(text, []byte("\r"))
+	}
+	return withoutEnd(text)
 }
 
 // withoutEnd removes \n or \r\n.
@@ -68,7 +77,7 @@ func (p *lineParser) next() (found, error) {
 		if err != nil {
 			return found{}, err
 		}
-		line := withoutEnd(text)
+		line := p.lines.trim(text)
 		if len(line) == 0 || p.json && len(bytes.TrimLeft(line, " \t\r")) == 0 {
 			continue
 		}

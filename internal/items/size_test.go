@@ -92,7 +92,7 @@ func TestFlatMemory(t *testing.T) {
 		{"jsonl", &lineParser{lines: newLineReader("l", &repeat{text: append(append([]byte(`"`), big...), "\"\n"...), left: n}),
 			json: true}, n},
 		{"lines", &lineParser{lines: newLineReader("l", &repeat{text: append(append([]byte{}, big...), '\n'), left: n})}, n},
-		{"csv", newTable("l", &repeat{text: append(append([]byte{}, big...), '\n'), left: n}, ','), n - 1},
+		{"csv", &table{lines: newLineReader("l", &repeat{text: append(append([]byte{}, big...), '\n'), left: n}), comma: ','}, n - 1},
 		{"chosen", newDocument("l", io.MultiReader(bytes.NewReader([]byte(`{"a":[`)), &repeat{text: wide, left: n, end: `1]}`}), path,
 			"$.a[*]"), n + 1},
 		{"passed over",

@@ -16,16 +16,13 @@ type table struct {
 	comma  byte
 	header [][]byte // each name as a JSON string with its colon
 
+	empty     int64    // rows without a value, which were skipped
 	row       []byte   // the row as written, without its end
 	line      int      // of its first byte
 	field     []byte   // the contents of the fields, one after the other
 	ends      []int    // the end of each field in field
 	positions [][2]int // line and column of each field
 	object    []byte
-}
-
-func newTable(list string, from io.Reader, comma byte) *table {
-	return &table{lines: newLineReader(list, from), comma: comma}
 }
 
 // separatorName names the separator for people.
@@ -46,6 +43,10 @@ func (t *table) next() (found, error) {
 		}
 	}
 	bad, err := t.readRow()
+	for err == nil && bad == nil && t.hasNoValue() {
+		t.empty++
+		bad, err = t.readRow()
+	}
 	if err != nil {
 		return found{}, err
 	}
@@ -74,6 +75,11 @@ func (t *table) next() (found, error) {
 	t.object = append(t.object, '}')
 	f.body = t.object
 	return f, nil
+}
+
+// hasNoValue reports whether a row has separators only, as spreadsheets write below their last row.
+func (t *table) hasNoValue() bool {
+	return len(t.ends) > 1 && len(t.row) == len(t.ends)-1 // each byte is a separator
 }
 
 // fault makes an error that shows text with a caret at byte at.
@@ -143,7 +149,7 @@ func (t *table) readRow() (bad *InputError, err error) {
 			return nil, err
 		}
 		if t.line == 0 {
-			if len(withoutEnd(text)) == 0 {
+			if len(t.lines.trim(text)) == 0 {
 				continue
 			}
 			t.line = t.lines.line
@@ -160,14 +166,14 @@ func (t *table) readRow() (bad *InputError, err error) {
 		if bad == nil && state == quotedField {
 			continue
 		}
-		t.row = withoutEnd(t.row)
+		t.row = t.lines.trim(t.row)
 		return bad, nil
 	}
 }
 
 // readLine reads the fields of one line of a row.
 func (t *table) readLine(text []byte, state rowState, quote *[2]int) (*InputError, rowState) {
-	body := withoutEnd(text)
+	body := t.lines.trim(text)
 	for at := 0; ; at++ {
 		ended := at >= len(body)
 		if ended && state == quotedField {

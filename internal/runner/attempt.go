@@ -129,15 +129,19 @@ func (a *attempt) withStep(err error, i int) error {
 	return nixie.WithEvidence(err, known)
 }
 
+// fieldsOf returns the fields of an item that its environment should have.
+func fieldsOf(item items.Stored) (fields []command.Field) {
+	item.Scalars(func(name, value string) { fields = append(fields, command.Field{Name: name, Value: value}) })
+	return fields
+}
+
 // runStep runs the i-th step and makes an error of its exit and verdict.
 func (a *attempt) runStep(ctx context.Context, i int, args []string) error {
 	step := &a.steps[i]
 	verdictPath := a.verdicts + "/" + a.d.ID.String() + "-" + strconv.FormatInt(a.d.Lease.Number, 10)
 	variables := a.variables(a.d)
 	variables.Verdict = verdictPath
-	a.item.Scalars(func(name, value string) {
-		variables.Fields = append(variables.Fields, command.Field{Name: name, Value: value})
-	})
+	variables.Fields = fieldsOf(a.item)
 	spec := command.Spec{Args: args, Path: step.file, Stdin: a.d.Body, Timeout: a.c.Timeout, Grace: commandGrace, Guard: a.guard}
 	if a.workplace != nil {
 		spec.Dir, variables.ItemFile, variables.ResultFile = a.workplace.Dir(), a.workplace.ItemFile(), a.workplace.ResultFile()

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/internal/items"
 	"github.com/nixie-go/nixie/store"
 )
@@ -37,6 +39,9 @@ type Intake struct {
 	Added int64 // new to the job
 	Known int64 // that the job had already
 	Bad   int64 // unreadable; they become dead letters as they are
+	Empty int64 // rows of a table without a value, which were skipped
+
+	LeftOut int64 // items with fields that do not fit the environment of their command
 }
 
 // OpenList opens a list and checks it to the end, before any store is touched. It returns when ctx
@@ -85,6 +90,7 @@ func (r *Runner) Intake(ctx context.Context, list *items.Reader) (Intake, error)
 		}
 	}
 	err = in.each(ctx, in.enqueue)
+	in.done.Empty = list.Empty()
 	return in.done, err
 }
 
@@ -219,6 +225,9 @@ func (in *intake) enqueue(ctx context.Context, batch []items.Item) error {
 			return in.differs(&batch[i], "", "what came before it in the list was enqueued")
 		}
 		in.done.Items++
+		if in.leavesOut(&batch[i]) {
+			in.done.LeftOut++
+		}
 		if receipt.Duplicate {
 			in.done.Known++
 			continue
@@ -229,6 +238,16 @@ func (in *intake) enqueue(ctx context.Context, batch []items.Item) error {
 		}
 	}
 	return nil
+}
+
+// leavesOut reports whether fields of an item do not fit the environment of its command. Of small
+// items only the first can have such fields that the others do not have: two of one name.
+func (in *intake) leavesOut(item *items.Item) bool {
+	small := len(item.Body) < command.MaxVariable && !bytes.Contains(item.Body, []byte(`\u0000`))
+	if item.Bad != nil || item.IsLine() || small && in.done.Items > 1 {
+		return false
+	}
+	return command.LeftOut(fieldsOf(items.OpenStored(item.Body, false))) > 0
 }
 
 func (in *intake) message(item *items.Item) nixie.Message {

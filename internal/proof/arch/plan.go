@@ -36,7 +36,7 @@ var plan = []room{
 	{path: "lease", floor: 1, kind: open, job: "what stores, brokers and workers need to hold a delivery"},
 	{path: "policy", floor: 1, kind: open, sees: []string{"filter", "lease"}, job: "decides, purely"},
 	{path: "telemetry", floor: 1, kind: hidden, job: "observers that become metrics, traces and logs"},
-	{path: "internal/command", floor: 1, kind: open, job: "runs a child process with limits"},
+	{path: "internal/command", floor: 1, kind: open, sees: []string{"filter"}, job: "runs a child process with limits"},
 	{path: "internal/watchdog", floor: 1, kind: open, job: "ends a process that is stuck"},
 	{path: "internal/failurejson", floor: 1, kind: open, job: "writes failures as JSON"},
 	{path: "internal/items", floor: 1, kind: open, job: "reads lists of work"},
@@ -66,7 +66,7 @@ var plan = []room{
 	{path: "mapreduce/worktree", floor: 4, kind: open, job: "a part of mapreduce"},
 	{path: "loop", floor: 4, kind: open, job: "typed mailboxes, and loops that answer"},
 
-	{path: "console", floor: 5, kind: open, only: []string{".", "office"}, job: "face: an office in a browser"},
+	{path: "console", floor: 5, kind: open, only: []string{".", "filter", "office"}, job: "face: an office in a browser"},
 
 	{path: "internal/config", floor: 6, kind: open, job: "assembly: one checked value"},
 	{path: assembler, floor: 6, kind: open, sees: []string{"internal/config"}, job: "assembly: builds the running system"},
