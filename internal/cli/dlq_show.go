@@ -248,7 +248,7 @@ func head(text string, n int) string {
 	return strings.Join(lines[:n], "\n") + fmt.Sprintf("\n… %d more lines", len(lines)-n)
 }
 
-// tail returns the last lines, at most so many bytes of them.
+// tail returns the last lines, at most a number of bytes of them.
 func tail(text string, most, bytes int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	before := ""

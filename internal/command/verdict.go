@@ -57,8 +57,8 @@ func (v *Verdict) mark(err error) error {
 }
 
 // ParseVerdict reads a verdict. It refuses unknown and doubled fields, wrong types, text after the
-// object, and more than [MaxVerdict] bytes. A byte order mark is skipped. Errors are of [nixie.CodeInvalid] or [nixie.CodeLimit]
-// and name the field.
+// object, and more than [MaxVerdict] bytes. A byte order mark is skipped. Errors are of
+// [nixie.CodeInvalid] or [nixie.CodeLimit] and name the field.
 func ParseVerdict(data []byte) (Verdict, error) {
 	if len(data) > MaxVerdict {
 		return Verdict{}, nixie.Errorf(nixie.CodeLimit, "it has more than %d bytes, the limit: write less, or to stderr", MaxVerdict)

@@ -152,8 +152,8 @@ func Open(opts Options) (*Reader, error) {
 // Format returns the format of the list; never [Auto].
 func (r *Reader) Format() Format { return r.format }
 
-// Empty counts the rows of a CSV list that have separators only, which are skipped. It is known once
-// the list was read to its end.
+// Empty counts the rows of a CSV list that have separators only, which are skipped. It is known
+// once the list was read to its end.
 func (r *Reader) Empty() int64 { return r.empty }
 
 // Close closes the file.
