@@ -221,6 +221,10 @@ type Publication struct {
 	Headers []RecordHeader
 	Delay   time.Duration // before the broker hands it out; at most MaxPublishDelay of [Features]
 
+	// Partition of the channel to which the record goes, while it has that one. By default, and on
+	// channels without partitions, the key decides.
+	Partition *int32
+
 	// Once is a key of the record, or empty. A broker that can remember keys does not add a record
 	// whose key the channel had within the last 24 hours, and answers as if it did. Others add it.
 	Once string

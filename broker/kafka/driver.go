@@ -91,7 +91,7 @@ func Open(c Config) (*Driver, error) {
 		}
 	}
 	if err := d.join(); err != nil {
-		d.client.Close()
+		d.Publisher.Close()
 		return nil, err
 	}
 	d.loop.Go(d.commitLoop)
@@ -193,7 +193,7 @@ func (d *Driver) Close(ctx context.Context) error {
 	defer d.membership.Unlock()
 	had := d.allPartitions()
 	err := d.leaveGroup(ctx)
-	d.client.Close()
+	d.Publisher.Close()
 	d.lose(d.allPartitions())
 	d.mu.Lock()
 	defer d.mu.Unlock()

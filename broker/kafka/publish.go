@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,10 +18,12 @@ import (
 // Publisher adds records to topics, and describes topics. [Connect] makes one.
 type Publisher struct {
 	client     *kgo.Client
+	alone      []clientMaker     // send records alone, each one that the one before it could not
+	aloneBusy  chan struct{}     // full while a record goes alone
 	addHeaders func(*kgo.Record) // adds headers that consumers of the topic need
 
 	mu     sync.Mutex
-	limits map[string]int32 // largest record by topic
+	limits map[string]int32 // largest batch by topic
 }
 
 var _ broker.Publisher = (*Publisher)(nil)
@@ -35,22 +38,33 @@ func Connect(at Address) (*Publisher, error) {
 }
 
 func newPublisher(seeds []string, client []kgo.Opt) (*Publisher, error) {
-	p := &Publisher{limits: map[string]int32{}, addHeaders: func(*kgo.Record) {}}
-	defaults := []kgo.Opt{kgo.RecordDeliveryTimeout(deliveryLimit), kgo.UnknownTopicRetries(topicAsked), kgo.ProducerLinger(0)}
+	options := slices.Concat(
+		[]kgo.Opt{kgo.RecordDeliveryTimeout(deliveryLimit), kgo.UnknownTopicRetries(topicAsked), kgo.ProducerLinger(0)}, client,
+		[]kgo.Opt{kgo.SeedBrokers(seeds...), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordPartitioner(partitioner{})})
+	p := &Publisher{limits: map[string]int32{}, addHeaders: func(*kgo.Record) {}, alone: aloneClients(options),
+		aloneBusy: make(chan struct{}, 1)}
 	var err error
-	if p.client, err = kgo.NewClient(append(append(defaults, client...),
-		kgo.SeedBrokers(seeds...), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytesFn(p.maxBatchBytes))...); err != nil {
+	if p.client, err = kgo.NewClient(append(options, kgo.ProducerBatchMaxBytesFn(p.maxBatchBytes))...); err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
 	}
 	return p, nil
 }
 
 // Close ends the publisher.
-func (p *Publisher) Close() { p.client.Close() }
+func (p *Publisher) Close() {
+	p.client.Close()
+	for _, client := range p.alone {
+		if c, err := client(); err == nil {
+			c.Close()
+		}
+	}
+}
 
 // Publish gives records to the client, and waits if too many are under way. Answers waits until all
 // required replicas have each record, or ctx ends. The client keeps sending a record without an
-// answer even then. The key determines the partition.
+// answer even then. A record goes to the partition that it names while the topic has it, else to
+// that of its key. One that may fit only compressed goes alone, when all before it are there. The
+// records of a batch that the broker refuses go again one by one, after those on their way.
 func (p *Publisher) Publish(ctx context.Context, list []broker.Publication) func() []error {
 	s := outbound(list)
 	now, answered := time.Now(), s.answered // shared by all records
@@ -58,15 +72,27 @@ func (p *Publisher) Publish(ctx context.Context, list []broker.Publication) func
 		r := &s.records[i]
 		r.Timestamp = now
 		p.addHeaders(r)
-		p.client.Produce(ctx, r, answered)
+		if !p.isLarge(r) {
+			p.client.Produce(ctx, r, answered)
+			continue
+		}
+		s.alone = append(s.alone, r)
+		if err := p.client.Flush(ctx); err != nil {
+			answered(r, err)
+			continue
+		}
+		p.sendAlone(ctx, r, answered)
+		now = time.Now() // the time of a record counts from here
 	}
-	return func() []error { return s.wait(ctx) }
+	return func() []error { return s.wait(ctx, p) }
 }
 
 // publishCall holds the records of one call of Publish. It allocates for all of them at once.
 type publishCall struct {
 	records []kgo.Record
-	all     chan struct{} // closed when each record has its answer
+	alone   []*kgo.Record // records that were sent alone
+	all     chan struct{} // closed when each record has its first answer
+	end     sync.Once     // closes all
 
 	mu        sync.Mutex
 	confirmed []*kgo.Record
@@ -76,7 +102,7 @@ type publishCall struct {
 func outbound(list []broker.Publication) *publishCall {
 	s := &publishCall{records: make([]kgo.Record, len(list)), all: make(chan struct{}), confirmed: make([]*kgo.Record, 0, len(list))}
 	if len(list) == 0 {
-		close(s.all)
+		s.end.Do(func() { close(s.all) })
 	}
 	n := 0
 	for i := range list {
@@ -89,7 +115,10 @@ func outbound(list []broker.Publication) *publishCall {
 			all = append(all, kgo.RecordHeader{Key: h.Name, Value: h.Value})
 		}
 		r := &s.records[i]
-		r.Topic, r.Key, r.Value, r.Headers = p.Channel, p.Key, p.Value, all[from:len(all):len(all)]
+		r.Topic, r.Key, r.Value, r.Headers, r.Partition = p.Channel, p.Key, p.Value, all[from:len(all):len(all)], byKey
+		if p.Partition != nil {
+			r.Partition = *p.Partition
+		}
 	}
 	return s
 }
@@ -107,14 +136,15 @@ func (s *publishCall) answered(r *kgo.Record, err error) {
 		s.refused[r] = err
 	}
 	if len(s.confirmed)+len(s.refused) == len(s.records) {
-		close(s.all)
+		s.end.Do(func() { close(s.all) })
 	}
 }
 
 // wait returns the outcomes of the records. Those without an answer when ctx ends are unknown.
-func (s *publishCall) wait(ctx context.Context) []error {
+func (s *publishCall) wait(ctx context.Context, p *Publisher) []error {
 	select {
 	case <-s.all:
+		s.again(ctx, p)
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
@@ -147,8 +177,10 @@ func publishError(topic string, err error) error {
 		return nil
 	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
 		return nixie.Errorf(nixie.CodeNotFound, "topic %s is not there: create it: %w", topic, err)
-	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
+	case tooLarge(err):
 		return nixie.Errorf(nixie.CodeLimit, "topic %s takes no record so large: raise its max.message.bytes: %w", topic, err)
+	case badRecord(err):
+		return nixie.Errorf(nixie.CodeInvalid, "topic %s takes no record like this one: %w", topic, err)
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
 		return nixie.Errorf(nixie.CodeDenied, "topic %s may not be written to: %w", topic, err)
 	case errors.Is(err, kgo.ErrClientClosed):
