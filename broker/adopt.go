@@ -40,7 +40,8 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 		ID: r.ID, Queue: cmp.Or(queue, d.Channel, r.Channel), Body: r.Value, Headers: inbound(headers), State: nixie.Dead,
 		Origin: &nixie.Origin{
 			System: system, Channel: d.Channel, Partition: d.Partition, Offset: d.Offset,
-			MessageID: cmp.Or(r.MessageID, lies), Key: r.Key, Timestamp: d.Timestamp, Server: r.Server,
+			MessageID: cmp.Or(r.MessageID, lies), Key: r.Key, Timestamp: d.Timestamp,
+			Server: r.Server, Database: r.Database, Prefix: r.Prefix, BodyHash: r.BodyHash,
 		},
 		Attempts: d.Attempts, Deliveries: d.Attempts, Crashes: min(headerCount(r.Headers, HeaderCrashes), d.Attempts), Redrives: d.Redrives,
 		Generation: 1 + d.Redrives,

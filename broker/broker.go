@@ -15,6 +15,8 @@ package broker
 import (
 	"context"
 	"time"
+
+	"github.com/nixie-go/nixie"
 )
 
 // Driver connects one broker technology. All methods are safe for concurrent use, except that one
@@ -203,6 +205,11 @@ type Record struct {
 	PriorDeliveries int      // deliveries before this one that ended as attempts, crashes included; see [Return]
 	Releases        int      // deliveries before this one that were [Released]
 
+	// What else tells it from a record of the same name elsewhere, as in a [nixie.Origin]. Empty is
+	// unknown.
+	Database, Prefix string
+	BodyHash         []byte
+
 	Receipt any // for the driver's own use
 }
 
@@ -220,6 +227,7 @@ type Publication struct {
 	Value   []byte // nil differs from empty
 	Headers []RecordHeader
 	Delay   time.Duration // before the broker hands it out; at most MaxPublishDelay of [Features]
+	Origin  *nixie.Origin // of a redriven record: where it died; nil: it is not known
 
 	// Partition of the channel to which the record goes, while it has that one. By default, and on
 	// channels without partitions, the key decides.

@@ -30,7 +30,8 @@ func FromRecord(r *Record) Returning {
 	d.fill(r)
 	out := Returning{
 		Publication: Publication{Key: r.Key, Value: r.Value, Headers: headers}, AllHeaders: r.Headers, FoundOn: r.Channel,
-		Origin: nixie.Origin{Channel: d.Channel, Partition: d.Partition, Offset: d.Offset, Timestamp: d.Timestamp, Server: r.Server},
+		Origin: nixie.Origin{Channel: d.Channel, Partition: d.Partition, Offset: d.Offset, Timestamp: d.Timestamp,
+			Server: r.Server, Database: r.Database, Prefix: r.Prefix, BodyHash: r.BodyHash},
 		Letter: d.Letter, Redrives: d.Redrives, FirstFailed: d.FirstFailed,
 	}
 	if out.Letter.IsZero() {
@@ -127,6 +128,6 @@ func (r *Returning) Redriven(now time.Time) Publication {
 	id := append(append(w.values, r.Letter.String()...), '-')
 	w.value(HeaderRedriveID, strconv.AppendInt(id, int64(r.Redrives+1), 10))
 	p := r.Publication
-	p.Headers = w.headers
+	p.Headers, p.Origin = w.headers, &r.Origin
 	return p
 }

@@ -65,8 +65,8 @@ func fillDead(b *testing.B, c *redis.Client, cfg Config) []nixie.Letter {
 		one := redis.Z{Score: at * 1000, Member: id}
 		switch cfg.Format {
 		case "sidekiq":
-			pipe.ZAdd(ctx, "dead", redis.Z{Score: at, Member: fmt.Sprintf(`{"retry":true,"queue":"mails","class":"Mail","args":%s,"jid":"%s",`+
-				`"created_at":1700000000.25,"enqueued_at":1700000000.5,"error_message":"boom","retry_count":25}`, args, id)})
+			pipe.ZAdd(ctx, "dead", redis.Z{Score: at, Member: fmt.Sprintf(`{"retry":true,"queue":"mails","class":"Mail","args":%s,`+
+				`"jid":"%s","created_at":1700000000.25,"enqueued_at":1700000000.5,"error_message":"boom","retry_count":25}`, args, id)})
 		case "asynq":
 			pipe.ZAdd(ctx, "asynq:{mails}:archived", redis.Z{Score: at, Member: id})
 			pipe.HSet(ctx, "asynq:{mails}:t:"+id, "msg", asynqMessage(), "state", "archived")
@@ -84,7 +84,8 @@ func fillDead(b *testing.B, c *redis.Client, cfg Config) []nixie.Letter {
 				`"options":{"retries":1,"redis_message_id":"%s"},"message_id":"m%d","message_timestamp":1700000000500}`, args, id, n))
 		case "celery":
 			pipe.Set(ctx, "celery-task-meta-"+id, fmt.Sprintf(`{"status":"FAILURE","result":{"exc_type":"Boom","exc_message":["a"]},`+
-				`"traceback":null,"date_done":"2023-11-14T22:13:22.500000+00:00","name":"mail","args":%s,"kwargs":{},"queue":"mails"}`, args), 0)
+				`"traceback":null,"date_done":"2023-11-14T22:13:22.500000+00:00","name":"mail","args":%s,"kwargs":{},"queue":"mails"}`,
+				args), 0)
 		}
 		if n%1000 == 999 {
 			if _, err := pipe.Exec(ctx); err != nil {
