@@ -28,6 +28,11 @@ type Delivery struct {
 	Abandoned   bool   // the last holder vanished: policy judges the delivery before it runs again
 	AbandonedBy string // the holder that vanished
 
+	// Of a redriven message, else zero: the operation that sent it back, zero too if none did, and
+	// the moment of its first failure, in any generation.
+	Operation     ID
+	FirstFailedAt time.Time
+
 	// AbandonedAlone reports that the last two holders vanished with this message alone in hand:
 	// see lease.AloneTwice.
 	AbandonedAlone bool

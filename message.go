@@ -33,6 +33,7 @@ type Message struct {
 	MayPass         bool          `json:"may_pass,omitempty"`         // may overtake messages of its stream that wait or are dead
 	OrderGap        bool          `json:"order_gap,omitempty"`        // was delivered out of the order of its stream
 	EnqueuedAt      time.Time     `json:"enqueued_at"`                //
+	RedrivenAt      time.Time     `json:"redriven_at,omitzero"`       // begin of this generation; zero in the first
 	FirstReceivedAt time.Time     `json:"first_received_at,omitzero"` // first claim of all generations
 	LastFailure     string        `json:"last_failure,omitempty"`     // text of the newest failure, for lists
 	LastReason      Reason        `json:"last_reason,omitempty"`      // reason of the newest failure
@@ -64,6 +65,15 @@ func (m *Message) Header(name string) string {
 		}
 	}
 	return ""
+}
+
+// Since returns the moment from which the age of the message counts: its last redrive, or else its
+// acceptance.
+func (m *Message) Since() time.Time {
+	if m.RedrivenAt.IsZero() {
+		return m.EnqueuedAt
+	}
+	return m.RedrivenAt
 }
 
 // Retrying reports whether the message is queued or leased again after a failure, and has begun an

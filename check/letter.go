@@ -136,7 +136,8 @@ func checkTimes(l *nixie.Letter) error {
 	m := &l.Message
 	return checkMoments([]named[time.Time]{
 		{"died_at", l.DiedAt}, {"first_failed_at", l.FirstFailedAt}, {"last_failed_at", l.LastFailedAt},
-		{"enqueued_at", m.EnqueuedAt}, {"expires_at", m.ExpiresAt}, {"first_received_at", m.FirstReceivedAt}, {"ended_at", m.EndedAt},
+		{"enqueued_at", m.EnqueuedAt}, {"redriven_at", m.RedrivenAt}, {"expires_at", m.ExpiresAt},
+		{"first_received_at", m.FirstReceivedAt}, {"ended_at", m.EndedAt},
 	})
 }
 

@@ -115,7 +115,7 @@ func (v *MessageView) message() (nixie.Message, error) {
 		ID: v.ID, Queue: v.Queue, Type: v.Type, Key: v.Key, Stream: v.Stream, DedupeKey: v.DedupeKey, Priority: v.Priority, State: v.State,
 		Attempts: countOf(v.Attempts), Deliveries: v.Deliveries, Crashes: v.Crashes, Generation: v.Generation, Redrives: v.Redrives,
 		Steps: orNil(v.Steps), OrderGap: v.OrderGap, Origin: v.Origin.origin(), EnqueuedAt: v.EnqueuedAt.utc(),
-		ExpiresAt:       v.ExpiresAt.utc(),
+		RedrivenAt: v.RedrivenAt.utc(), ExpiresAt: v.ExpiresAt.utc(),
 		FirstReceivedAt: v.FirstReceivedAt.utc(), EndedAt: v.EndedAt.utc(), LastFailure: v.LastFailure,
 	}
 	var err error

@@ -183,6 +183,7 @@ type MessageView struct {
 	Size            int            `json:"size"`   // bytes of the body; 0 in lists
 	Origin          *OriginView    `json:"origin"`
 	EnqueuedAt      Timestamp      `json:"enqueued_at"`
+	RedrivenAt      Timestamp      `json:"redriven_at,omitzero"`
 	NotBefore       Timestamp      `json:"not_before"`
 	ExpiresAt       Timestamp      `json:"expires_at"`
 	FirstReceivedAt Timestamp      `json:"first_received_at"`
@@ -214,7 +215,7 @@ func ViewMessage(m *nixie.Message) MessageView {
 		MayPass: m.MayPass, OrderGap: m.OrderGap,
 		Attempts: attemptsOf(m), Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		Steps: orEmpty(m.Steps), Hash: hexHash(m.Hash), Size: len(m.Body), Origin: viewOrigin(m.Origin),
-		EnqueuedAt: Timestamp{m.EnqueuedAt}, NotBefore: dueAt(m), ExpiresAt: Timestamp{m.ExpiresAt},
+		EnqueuedAt: Timestamp{m.EnqueuedAt}, RedrivenAt: Timestamp{m.RedrivenAt}, NotBefore: dueAt(m), ExpiresAt: Timestamp{m.ExpiresAt},
 		FirstReceivedAt: Timestamp{m.FirstReceivedAt}, EndedAt: Timestamp{m.EndedAt},
 		LeaseOwner: m.LeaseOwner, LeasedAt: Timestamp{m.LeasedAt}, LeaseExpiresAt: Timestamp{m.LeaseExpiresAt},
 		LastFailure: m.LastFailure, LastReason: m.LastReason,

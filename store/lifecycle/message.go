@@ -47,6 +47,7 @@ type Message struct {
 	Owner            int64  // of the lease while it lasts: a number of the store
 	Claimed, Until   int64  // begin and end of the lease
 	Received, Ended  int64  // begin of the first lease, end of the message
+	Redriven         int64  // begin of this generation; 0 in the first
 	Abandoned        string // holder that vanished: the next claim judges the message; "" is none
 	Alone            bool   // the last two holders had this message alone
 	Steps            []string
@@ -182,7 +183,7 @@ func (m *Message) Redrive(now int64) error {
 	}
 	m.Generation++
 	m.Redrives++
-	m.Attempts, m.Deliveries, m.Crashes, m.Alone, m.Ended = 0, 0, 0, false, 0
+	m.Attempts, m.Deliveries, m.Crashes, m.Alone, m.Ended, m.Redriven = 0, 0, 0, false, 0, now
 	m.wait(now)
 	return nil
 }
@@ -197,6 +198,9 @@ func (m *Message) DieElsewhere(l *nixie.Letter) {
 	m.Number, m.Ordered = max(m.Number, int64(died.Deliveries)), false
 	if m.Received == 0 {
 		m.Received = Nanos(died.FirstReceivedAt)
+	}
+	if at := Nanos(died.RedrivenAt); at != 0 { // not all brokers say it, and we had sent it before
+		m.Redriven = at
 	}
 	if m.Ended = Nanos(died.EndedAt); m.Ended == 0 {
 		m.Ended = Nanos(l.DiedAt)

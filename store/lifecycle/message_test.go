@@ -182,7 +182,8 @@ func TestRedrive(t *testing.T) {
 	if err := m.Redrive(100); err != nil {
 		t.Fatal(err)
 	}
-	want := Message{State: Queued, Due: 100, Generation: 3, Redrives: 2, Number: 9, Received: 4, Steps: []string{"a"}, Rank: 6}
+	want := Message{State: Queued, Due: 100, Generation: 3, Redrives: 2, Redriven: 100, Number: 9, Received: 4, Steps: []string{"a"},
+		Rank: 6}
 	if !reflect.DeepEqual(m, want) {
 		t.Errorf("%+v, want %+v", m, want)
 	}

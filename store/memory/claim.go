@@ -178,6 +178,9 @@ func (s *Store) deliver(m *message, now time.Time, length time.Duration) (*nixie
 
 		AbandonedAlone: m.abandoned != "" && m.alone,
 	}
+	if m.Redrives > 0 && m.letter != nil {
+		d.Operation, d.FirstFailedAt = m.letter.Operation, m.letter.FirstFailedAt
+	}
 	d.LastFailure = "" // listings alone have it
 	lease.Ready(d)
 	return d, nil

@@ -57,7 +57,7 @@ func (m *message) decide(change func(*lifecycle.Message) error) error {
 		ID: m.ID, State: lifecycle.Number(m.State), Due: lifecycle.Nanos(m.due),
 		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		Number: m.number, Claimed: lifecycle.Nanos(m.LeasedAt), Until: lifecycle.Nanos(m.LeaseExpiresAt),
-		Received: lifecycle.Nanos(m.FirstReceivedAt), Ended: lifecycle.Nanos(m.EndedAt),
+		Received: lifecycle.Nanos(m.FirstReceivedAt), Ended: lifecycle.Nanos(m.EndedAt), Redriven: lifecycle.Nanos(m.RedrivenAt),
 		Abandoned: m.abandoned, Alone: m.alone, Steps: m.Steps, Ordered: m.ordered, MayPass: m.MayPass, Gap: m.OrderGap, Rank: m.rank,
 	}
 	due := l.Due
@@ -73,7 +73,7 @@ func (m *message) decide(change func(*lifecycle.Message) error) error {
 	}
 	m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives = l.Attempts, l.Deliveries, l.Crashes, l.Generation, l.Redrives
 	m.number, m.LeasedAt, m.LeaseExpiresAt = l.Number, lifecycle.Moment(l.Claimed), lifecycle.Moment(l.Until)
-	m.FirstReceivedAt, m.EndedAt = lifecycle.Moment(l.Received), lifecycle.Moment(l.Ended)
+	m.FirstReceivedAt, m.EndedAt, m.RedrivenAt = lifecycle.Moment(l.Received), lifecycle.Moment(l.Ended), lifecycle.Moment(l.Redriven)
 	m.abandoned, m.alone, m.Steps, m.ordered, m.MayPass = l.Abandoned, l.Alone, l.Steps, l.Ordered, l.MayPass
 	m.rank, m.OrderGap = l.Rank, l.Gap
 	return nil

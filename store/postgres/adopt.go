@@ -136,7 +136,7 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 			ID: given.ID, State: lifecycle.Dead, Attempts: given.Attempts, Deliveries: given.Deliveries, Crashes: given.Crashes,
 			Generation: max(given.Generation, 1), Redrives: given.Redrives,
 			Number: int64(given.Deliveries), Received: lifecycle.Nanos(given.FirstReceivedAt), Steps: given.Steps, Gap: given.OrderGap,
-			Ended: lifecycle.Nanos(given.EndedAt),
+			Ended: lifecycle.Nanos(given.EndedAt), Redriven: lifecycle.Nanos(given.RedrivenAt),
 		},
 		pos: a.nextPosition(), queue: q.n, q: q, mtype: given.Type, key: given.Key, stream: given.Stream, priority: given.Priority,
 		hash: hash, dedupe: given.DedupeKey,

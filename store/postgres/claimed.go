@@ -43,7 +43,7 @@ type claimed struct {
 // scan reads a row of a claim: delivered_message and delivered_row.
 func (c *claims) scan(r row) error {
 	got, d, m := c.next()
-	var enqueued, expires, due, until, received, leased int64
+	var enqueued, expires, due, until, received, leased, redriven, failed int64
 	var headers, origin, steps string
 	if v := binaryRow(r); v != nil {
 		whole := func(i int) int { return int(number(v[i])) }
@@ -57,15 +57,18 @@ func (c *claims) scan(r row) error {
 			whole(19), number(v[20])
 		d.AbandonedBy, steps, got.stream, got.rank, m.OrderGap, m.LastReason = string(v[24]), string(v[25]), number(v[26]), number(v[27]),
 			v[28][0] != 0, nixie.Reason(v[29])
-		d.AbandonedAlone = v[30][0] != 0
+		d.AbandonedAlone, redriven, failed = v[30][0] != 0, number(v[31]), number(v[33])
+		copy(d.Operation[:], v[32])
 	} else if err := r.Scan(&got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires,
 		(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&m.DedupeKey), (*textColumn)(&headers), (*textColumn)(&origin),
 		&due, &got.queuePos, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &d.Lease.Number, &until, &received,
 		&leased, (*textColumn)(&d.AbandonedBy), (*textColumn)(&steps),
-		&got.stream, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason), &d.AbandonedAlone); err != nil {
+		&got.stream, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason), &d.AbandonedAlone, &redriven, (*idColumn)(&d.Operation),
+		&failed); err != nil {
 		return err
 	}
 	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt = lifecycle.Moment(enqueued), lifecycle.Moment(expires), lifecycle.Moment(received)
+	m.RedrivenAt, d.FirstFailedAt = lifecycle.Moment(redriven), lifecycle.Moment(failed)
 	d.Lease.ExpiresAt, d.Lease.Handle.Pos = lifecycle.Moment(until), got.pos
 	d.Abandoned = d.AbandonedBy != ""
 	d.AbandonedAlone = d.AbandonedAlone && d.Abandoned

@@ -107,14 +107,14 @@ type (
 		queue                                                      int64
 		state, priority, attempts, deliveries, crashes, generation int
 		redrives                                                   int
-		number, owner, until, received, claimed                    int64
+		number, owner, until, received, claimed, redriven          int64
 		abandoned, steps, stream, reason                           string
 		mayPass, gap                                               bool
 	}
 	logKind struct {
 		queue                                                      int64
 		state, attempts, deliveries, crashes, generation, redrives int
-		ended, received, number                                    int64
+		ended, received, number, redriven                          int64
 		steps, reason, note                                        string
 		gap                                                        bool
 	}
@@ -123,14 +123,13 @@ type (
 func (m *message) pendingKind() pendingKind {
 	return pendingKind{
 		m.queue, m.State, m.priority, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Number, m.Owner, m.Until, m.Received,
-		m.Claimed,
-		m.Abandoned, m.stepsText(), m.ordering(), m.reason, m.MayPass, m.Gap,
+		m.Claimed, m.Redriven, m.Abandoned, m.stepsText(), m.ordering(), m.reason, m.MayPass, m.Gap,
 	}
 }
 
 func (m *message) logKind() logKind {
 	return logKind{m.queue, m.State, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Ended, m.Received, m.Number,
-		m.stepsText(), m.reason, m.note, m.Gap}
+		m.Redriven, m.stepsText(), m.reason, m.note, m.Gap}
 }
 
 func (m *message) stepsText() string { return toJSON(len(m.Steps) == 0, m.Steps) }
@@ -155,6 +154,7 @@ func counts() []column[*message] {
 		of("crashes", "bigint", func(m *message) int64 { return int64(m.Crashes) }),
 		of("generation", "bigint", func(m *message) int64 { return int64(m.Generation) }),
 		of("redrives", "bigint", func(m *message) int64 { return int64(m.Redrives) }),
+		of("redriven", "bigint", func(m *message) int64 { return m.Redriven }),
 		of("gap", "boolean", func(m *message) bool { return m.Gap }),
 		text("steps", (*message).stepsText), text("reason", func(m *message) string { return m.reason }),
 	}
@@ -198,8 +198,8 @@ func (m *message) movedTo() int64 {
 // usualInLog has the values for which the table log has null: the counts of a clean first
 // generation.
 var usualInLog = map[string]any{
-	"attempts": int64(1), "deliveries": int64(1), "crashes": int64(0), "generation": int64(1), "redrives": int64(0), "number": int64(1),
-	"gap": false,
+	"attempts": int64(1), "deliveries": int64(1), "crashes": int64(0), "generation": int64(1), "redrives": int64(0), "redriven": int64(0),
+	"number": int64(1), "gap": false,
 }
 
 func (t *tx) flushMoves() {

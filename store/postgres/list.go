@@ -18,17 +18,18 @@ const maxPageSize = 16 << 20
 // names it.
 func current(r row, m *nixie.Message, more ...any) (pos int64, damage []string, err error) {
 	var headers, origin, steps, owner string
-	var enqueued, expires, due, until, claimed, received, ended int64
+	var enqueued, expires, due, until, claimed, received, ended, redriven int64
 	var state int
 	into := append([]any{&pos, (*idColumn)(&m.ID), &m.Queue, &m.Type, &m.Key, &m.Stream, &m.DedupeKey, &m.Priority, (*hashColumn)(&m.Hash),
 		&headers, &origin,
 		&enqueued, &expires, &state, &due, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives,
-		&owner, &until, &claimed, &received, &steps, &ended, &m.MayPass, &m.OrderGap, &m.LastReason}, more...)
+		&owner, &until, &claimed, &received, &steps, &ended, &m.MayPass, &m.OrderGap, &m.LastReason, &redriven}, more...)
 	if err := r.Scan(into...); err != nil {
 		return 0, nil, err
 	}
 	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt, m.EndedAt = lifecycle.Moment(enqueued), lifecycle.Moment(expires),
 		lifecycle.Moment(received), lifecycle.Moment(ended)
+	m.RedrivenAt = lifecycle.Moment(redriven)
 	damage = readTexts(m, headers, origin, steps)
 	if m.State = lifecycle.State(state); m.State == "" {
 		return pos, append(damage, fmt.Sprintf("state %d is not one of ours", state)), nil

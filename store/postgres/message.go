@@ -42,6 +42,7 @@ type message struct {
 	stream        string // its name, ordered or not
 	dedupe        string
 	priority      int
+	expires       int64
 	hash          nixie.Hash
 	in            location
 	batch         int64 // whose lease it is under, in a batch
@@ -75,7 +76,7 @@ func (t *tx) keep(r row) error {
 		&m.in, &m.batch, &m.State, &m.Due, &m.queuePos,
 		&m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives,
 		&m.Number, &m.Owner, &m.Until, &m.Received, &m.Claimed, &m.Abandoned, &steps,
-		&m.inStream, &m.Rank, &m.MayPass, &m.Gap, &m.reason, &m.Ended); err != nil {
+		&m.inStream, &m.Rank, &m.MayPass, &m.Gap, &m.reason, &m.Ended, &m.Redriven, &m.expires); err != nil {
 		return err
 	}
 	m.Ordered = m.inStream != 0

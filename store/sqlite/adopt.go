@@ -189,7 +189,7 @@ func (t *tx) adoptEnd(pos int64, l *nixie.Letter) error {
 	return t.run(sqlText("adopt_log"),
 		pos, lifecycle.Dead, lifecycle.Nanos(ended), lifecycle.Nanos(m.FirstReceivedAt), m.Attempts, m.Deliveries, m.Crashes,
 		max(m.Generation, 1), m.Redrives, m.Deliveries,
-		jsonText(len(m.Steps) == 0, m.Steps), m.OrderGap)
+		jsonText(len(m.Steps) == 0, m.Steps), m.OrderGap, lifecycle.Nanos(m.RedrivenAt))
 }
 
 // adoptHistory writes the failures. Their ordinals leave a gap for those that were dropped.

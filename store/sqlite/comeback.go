@@ -34,8 +34,8 @@ func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) e
 		return err
 	}
 	was, m := 0, lifecycle.Message{}
-	if err := t.each("select state, coalesce(number, 1), received from log where pos = ?", func(row rows) error {
-		was, m.Number, m.Received = row.ColumnInt(0), row.ColumnInt64(1), row.ColumnInt64(2)
+	if err := t.each("select state, coalesce(number, 1), received, coalesce(redriven, 0) from log where pos = ?", func(row rows) error {
+		was, m.Number, m.Received, m.Redriven = row.ColumnInt(0), row.ColumnInt64(1), row.ColumnInt64(2), row.ColumnInt64(3)
 		return nil
 	}, l.pos); err != nil {
 		return err
@@ -54,7 +54,8 @@ func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) e
 	}
 	m.DieElsewhere(given)
 	if err := t.run(sqlText("die_elsewhere"),
-		m.State, m.Ended, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Number, m.Received, l.pos); err != nil {
+		m.State, m.Ended, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Number, m.Received, m.Redriven,
+		l.pos); err != nil {
 		return err
 	}
 	q.ended[was]--

@@ -63,6 +63,16 @@ func (s *Store) readRows(c conn, queue string, rs []*pendingRow) ([]*nixie.Deliv
 		s.describe(&all[i], queue, rs[i])
 		return nil
 	}
+	for i, r := range rs {
+		if r.Redrives > 0 {
+			if err := c.each("select operation, first_failed from letter where pos = ?", func(row rows) error {
+				all[i].Operation, all[i].FirstFailedAt = columnID(row, 0), lifecycle.Moment(row.ColumnInt64(1))
+				return nil
+			}, r.pos); err != nil {
+				return nil, err
+			}
+		}
+	}
 	left := rs
 	for ; len(left) >= rowsOnce; left = left[rowsOnce:] {
 		args := make([]any, firstPosition-1, firstPosition-1+rowsOnce)
@@ -96,7 +106,7 @@ func (s *Store) describe(d *nixie.Delivery, queue string, r *pendingRow) {
 	d.Attempts, d.Deliveries, d.Crashes = r.Attempts, r.Deliveries, r.Crashes
 	d.Generation, d.Redrives, d.Steps = r.Generation, r.Redrives, r.Steps
 	d.LastReason = nixie.Reason(r.reason)
-	d.FirstReceivedAt, d.OrderGap = lifecycle.Moment(r.Received), r.Gap
+	d.FirstReceivedAt, d.RedrivenAt, d.OrderGap = lifecycle.Moment(r.Received), lifecycle.Moment(r.Redriven), r.Gap
 	d.Abandoned, d.AbandonedBy, d.AbandonedAlone = r.Abandoned != "", r.Abandoned, r.Abandoned != "" && r.Alone
 	d.Lease = nixie.Lease{
 		Number: r.Number, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(r.Until), Handle: nixie.LeaseHandle{Pos: r.pos},

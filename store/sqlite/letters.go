@@ -14,7 +14,7 @@ import (
 )
 
 // currentWidth is the number of columns that scanCurrent reads.
-const currentWidth = 30
+const currentWidth = 31
 
 // scanCurrent reads the columns of current_columns. It leaves out and names damaged columns.
 func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string, err error) {
@@ -30,6 +30,7 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 	m.Attempts, m.Deliveries, m.Crashes = row.ColumnInt(16), row.ColumnInt(17), row.ColumnInt(18)
 	m.Generation, m.Redrives = row.ColumnInt(19), row.ColumnInt(20)
 	m.FirstReceivedAt, m.EndedAt = lifecycle.Moment(row.ColumnInt64(23)), lifecycle.Moment(row.ColumnInt64(25))
+	m.RedrivenAt = lifecycle.Moment(row.ColumnInt64(30))
 	if m.State == nixie.Queued {
 		m.NotBefore = lifecycle.Moment(row.ColumnInt64(14))
 	}

@@ -27,7 +27,7 @@ func (t *tx) insertPending(p *pendingRow) error {
 	return t.run(sqlText("add_pending"),
 		p.pos, p.queue, p.State, p.priority, p.Due, p.Attempts, p.Deliveries, p.Crashes, p.Generation, p.Redrives,
 		p.Number, p.Owner, p.Until, p.Received, text(p.Abandoned), jsonText(len(p.Steps) == 0, p.Steps),
-		orNull(p.stream), p.Rank, p.MayPass, p.Gap, p.Claimed, text(p.reason), p.Alone)
+		orNull(p.stream), p.Rank, p.MayPass, p.Gap, p.Claimed, text(p.reason), p.Alone, p.Redriven)
 }
 
 // isSimple reports whether add_simple_pending can add the row: a queued message without a stream,
@@ -38,7 +38,7 @@ func (p *pendingRow) isSimple() bool {
 }
 
 // pendingWidth is the number of columns that scanPending reads.
-const pendingWidth = 23
+const pendingWidth = 24
 
 func scanPending(row rows) *pendingRow {
 	p := &pendingRow{
@@ -51,6 +51,7 @@ func scanPending(row rows) *pendingRow {
 			Number: row.ColumnInt64(10), Owner: row.ColumnInt64(11), Until: row.ColumnInt64(12),
 			Received: row.ColumnInt64(13), Abandoned: row.ColumnText(14), Ordered: row.ColumnInt64(16) != 0, Rank: row.ColumnInt64(17),
 			MayPass: row.ColumnBool(18), Gap: row.ColumnBool(19), Claimed: row.ColumnInt64(20), Alone: row.ColumnBool(22),
+			Redriven: row.ColumnInt64(23),
 		},
 	}
 	if err := fromJSON(row.ColumnText(15), &p.Steps); err != nil {

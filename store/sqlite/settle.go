@@ -304,7 +304,7 @@ func (t *tx) writeLog(p *pendingRow, note string) error {
 	}
 	return t.run(sqlText("write_log"),
 		p.pos, p.State, p.Ended, p.Received, p.Attempts, p.Deliveries, p.Crashes, p.Generation, p.Redrives, p.Number,
-		jsonText(len(p.Steps) == 0, p.Steps), text(note), p.Gap)
+		jsonText(len(p.Steps) == 0, p.Steps), text(note), p.Gap, p.Redriven)
 }
 
 func (t *tx) dedupeKey(pos int64) (string, error) {

@@ -33,6 +33,7 @@ func confirmed(b *fixture) {
 		same(b, "state", got.Message.State, nixie.Canceled)
 		same(b, "ended", got.Message.EndedAt.Equal(b.clock.Now()), true)
 		same(b, "redrives", got.Message.Redrives, 1)
+		same(b, "redriven", got.Message.RedrivenAt.Equal(b.clock.Now()), true)
 		same(b, "generation", got.Message.Generation, 2)
 		same(b, "attempts", got.Message.Attempts+got.Message.Deliveries+got.Message.Crashes, 0)
 		same(b, "operation", got.Operation, op.ID)

@@ -147,6 +147,7 @@ func oneLetter(b *fixture) {
 func redriveClauses() []clause {
 	return []clause{
 		{"StartsTheNextGeneration", startsNextGeneration},
+		{"TheMessageKeepsTheMoment", keepsMomentOfRedrive},
 		{"SuccessResolvesTheLetter", successResolves},
 		{"DiscardOfARedrivenOne", discardOfRedriven},
 		{"R33_TwoRedrivesNoDouble", twoRedrives},
@@ -177,6 +178,56 @@ func startsNextGeneration(b *fixture) {
 	if !again.EnqueuedAt.Equal(d.EnqueuedAt) || !again.FirstReceivedAt.Equal(d.FirstReceivedAt) || !again.EndedAt.IsZero() {
 		b.Fatalf("first times changed: %s, %s, ended %s", again.EnqueuedAt, again.FirstReceivedAt, again.EndedAt)
 	}
+}
+
+// keepsMomentOfRedrive shows what a message and its deliveries know of the last redrive, wherever
+// the message lies. Before it they know nothing.
+func keepsMomentOfRedrive(b *fixture) {
+	d := b.took("a")
+	known := func(of string, d *nixie.Delivery, l nixie.Letter, at time.Time, op nixie.ID) {
+		b.Helper()
+		if !d.RedrivenAt.Equal(at) || d.Operation != op || !d.FirstFailedAt.Equal(l.FirstFailedAt) {
+			b.Fatalf("%s: redriven %s by %s, first failed %s; want %s, %s, %s", of, d.RedrivenAt, d.Operation, d.FirstFailedAt, at, op,
+				l.FirstFailedAt)
+		}
+		same(b, of+": shown", b.record(d.ID).RedrivenAt.Equal(at), true)
+	}
+	known("new", d, nixie.Letter{}, time.Time{}, nixie.ID{})
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: b.failure(d, "first")}))
+	known("retried", b.take("a"), nixie.Letter{}, time.Time{}, nixie.ID{})
+	b.clock.Advance(time.Minute)
+	vanishes := func() *nixie.Delivery {
+		b.clock.Advance(nixie.DefaultLease)
+		d := b.take("a")
+		same(b, "abandoned", d.Abandoned, true)
+		return d
+	}
+	b.ok(b.settle(b.dying(vanishes(), nixie.StatusOpen)))
+	l := b.letterOf(d.ID)
+	same(b, "letter before", l.Message.RedrivenAt.IsZero(), true)
+
+	b.clock.Advance(time.Hour)
+	op := b.plan(store.OnRedrive, nixie.Filter{IDs: []nixie.ID{l.ID}}, 0)
+	at := b.clock.Now()
+	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Operation: op.ID}))
+	same(b, "queued", b.letter(l.ID).Message.RedrivenAt.Equal(at), true)
+	b.clock.Advance(time.Minute)
+	d = b.take("a")
+	known("redriven", d, l, at, op.ID)
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: b.failure(d, "again")}))
+	known("retried", b.take("a"), l, at, op.ID)
+	d = vanishes()
+	known("abandoned", d, l, at, op.ID)
+	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+	same(b, "dead again", b.letter(l.ID).Message.RedrivenAt.Equal(at), true)
+
+	b.clock.Advance(time.Hour)
+	op = b.plan(store.OnRedrive, nixie.Filter{IDs: []nixie.ID{l.ID}}, 0)
+	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Operation: op.ID}))
+	d = b.take("a")
+	known("redriven again", d, l, b.clock.Now(), op.ID)
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
+	same(b, "succeeded", b.record(d.ID).RedrivenAt.Equal(b.clock.Now()), true)
 }
 
 func successResolves(b *fixture) {

@@ -107,7 +107,8 @@ func (m *machine) seeDeliveries(side int, ds []*nixie.Delivery) []string {
 		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), d.LastFailure, d.LastReason, m.seeBody(side, d.Body),
 			d.Hash == nixie.HashBody(d.Body), " attempts ", d.Attempts, d.Deliveries, d.Crashes,
 			" generations ", d.Generation, d.Redrives, d.Steps, " lease ", d.Lease.Number, d.Lease.Owner, at(d.Lease.ExpiresAt),
-			d.Abandoned, d.AbandonedBy, d.AbandonedAlone, d.OrderGap, d.MayPass, at(d.FirstReceivedAt)))
+			d.Abandoned, d.AbandonedBy, d.AbandonedAlone, d.OrderGap, d.MayPass, at(d.FirstReceivedAt),
+			" redriven ", at(d.RedrivenAt), d.Operation.IsZero(), at(d.FirstFailedAt)))
 	}
 	return seen
 }

@@ -66,6 +66,9 @@ func (m *machine) foreign(r *rapid.T, name string) nixie.Letter {
 	if n := rapid.IntRange(-1, 3).Draw(r, "origin"); n >= 0 {
 		l.Message.Origin = &nixie.Origin{System: "kafka", Channel: "c", MessageID: fmt.Sprint(n)}
 	}
+	if l.Message.Redrives > 0 {
+		l.Message.RedrivenAt = now
+	}
 	for i := range rapid.IntRange(0, 2).Draw(r, "failures") {
 		l.Class, l.Reason = nixie.ClassTransient, nixie.ReasonTimeout
 		l.FirstFailedAt, l.LastFailedAt = l.DiedAt, l.DiedAt

@@ -159,6 +159,7 @@ create table @.pending (
   owner      integer  not null,               -- of the lease, 0 when queued
   until      bigint   not null,               -- end of the lease, 0 when queued
   received   bigint   not null,               -- first claim of all generations
+  redriven   bigint   not null default 0,     -- begin of this generation, 0 in the first
   claimed    bigint   not null,               -- newest claim
   abandoned  text,                            -- the holder that vanished; to be judged
   steps      text,
@@ -261,6 +262,7 @@ create table @.log (
   crashes    bigint,
   generation bigint,
   redrives   bigint,
+  redriven   bigint,            -- begin of this generation, null in the first
   number     bigint,
   steps      text,
   gap        boolean,
@@ -767,6 +769,7 @@ select
   coalesce(p.crashes, l.crashes, 0) as crashes,
   coalesce(p.generation, l.generation, 1) as generation,
   coalesce(p.redrives, l.redrives, 0) as redrives,
+  coalesce(p.redriven, l.redriven, 0) as redriven,
   coalesce(
     p.number, l.number, case when l.pos is not null or e.ended is not null or b.n is not null then 1 else 0 end
   ) as number,

@@ -101,6 +101,7 @@ create table pending (
   owner      integer not null default 0,  -- of the lease, 0 when queued
   until      integer not null default 0,  -- end of the lease, 0 when queued
   received   integer not null,            -- first claim of all generations, 0 before it
+  redriven   integer not null default 0,  -- begin of this generation, 0 in the first
   abandoned  text,                        -- the holder that vanished; a worker has to judge it
   steps      text,
   stream     integer,                     -- number of its stream, in an ordered queue
@@ -111,7 +112,8 @@ create table pending (
   reason     text,                        -- of the newest failure
   sums     integer generated always as (
     due % 8191 + received % 8179 * 3 + claimed % 8171 * 5 + number % 8167 * 7 + priority +
-    attempts * 3 + deliveries * 5 + crashes * 7 + generation * 11 + redrives * 13
+    attempts * 3 + deliveries * 5 + crashes * 7 + generation * 11 + redrives * 13 +
+    redriven % 8161 * 17
   ) virtual,
   sum      integer generated always as (sums) stored
 ) strict;
@@ -157,13 +159,14 @@ create table log (
   crashes    integer,
   generation integer,
   redrives   integer,
+  redriven   integer,                     -- begin of this generation, null in the first
   number     integer,
   steps      text,
   note       text,                        -- reason of a discard or cancel
   gap        integer,                     -- 1: was handed out out of order
   sums     integer generated always as (
     ended % 8191 - received % 8179 + iif(attempts is null, 0, attempts * 3 + deliveries * 5 +
-    crashes * 7 + generation * 11 + redrives * 13 + number % 8167)
+    crashes * 7 + generation * 11 + redrives * 13 + number % 8167 + coalesce(redriven, 0) % 8161 * 17)
   ) virtual,
   sum      integer generated always as (sums) stored
 ) strict;
@@ -418,6 +421,7 @@ select m.pos, m.pos >> 40 as queue, q.name as queue_name, m.id, m.own, m.type, m
        coalesce(p.crashes, g.crashes, 0) as crashes,
        coalesce(p.generation, g.generation, 1) as generation,
        coalesce(p.redrives, g.redrives, 0) as redrives,
+       coalesce(p.redriven, g.redriven, 0) as redriven,
        coalesce(p.number, g.number, 1) as number,
        coalesce(p.owner, 0) as owner, coalesce(p.until, 0) as until,
        coalesce(p.received, g.received, 0) as received,
