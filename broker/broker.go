@@ -133,6 +133,20 @@ type Publisher interface {
 	Describe(ctx context.Context, channels []string) ([]Channel, error)
 }
 
+// Located is an optional ability of a [Publisher]: it tells the identity of its server or cluster,
+// as it is in a [nixie.Origin]; empty is unknown.
+type Located interface {
+	Server(ctx context.Context) (string, error)
+}
+
+// ServerOf asks a publisher for its server, if it can tell.
+func ServerOf(ctx context.Context, p Publisher) (string, error) {
+	if l, ok := p.(Located); ok {
+		return l.Server(ctx)
+	}
+	return "", nil
+}
+
 // Reader reads one channel, up to the end that the channel had when the reader was opened. It
 // removes nothing. The caller marks records as done one by one; the next reader of the same name
 // gets all others, also those before a done one.

@@ -157,7 +157,8 @@ func (s *Source) retryRecord(v *openSettlement, now time.Time) Publication {
 	w.steps(d.Steps)
 	w.text(HeaderID, d.ID.String())
 	w.time(HeaderDue, now.Add(stage.Delay))
-	p := Publication{Channel: stage.Of(i.source()), Key: i.record.Key, Value: i.record.Value, Headers: w.headers}
+	p := Publication{Channel: stage.Of(i.source()), Key: i.record.Key, Value: i.record.Value, Headers: w.headers,
+		Partition: &i.record.Partition}
 	if s.features.MaxPublishDelay > 0 && len(s.features.Stages) == 0 {
 		p.Delay = stage.Delay
 	}

@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -20,6 +21,11 @@ type Destination struct {
 	Quarantine  string // of records that were redriven too often; {source} as above; default: they stay
 	MaxRedrives int    // a record that was redriven this often is not redriven; default [policy.DefaultMaxRedrives], −1 no limit
 
+	// ByKey lets the key choose the partition, as for a new record. By default a record that goes
+	// back to its channel goes to the partition where it died, while the channel has that: its
+	// producer may choose partitions in another way.
+	ByKey bool
+
 	Drop []string              // names of headers to leave out; case does not count
 	Set  []broker.RecordHeader // headers to set; they replace all headers of the same name
 
@@ -33,6 +39,9 @@ type Destination struct {
 	Patience time.Duration
 
 	Clock func() time.Time // default time.Now
+
+	located bool   // server is known
+	server  string // of To; empty: it does not tell
 }
 
 // DefaultPatience is the default of [Destination.Patience].
@@ -103,6 +112,9 @@ func (r Destination) Letters() (func(context.Context, []nixie.Letter) []error, e
 		return nil, err
 	}
 	return func(ctx context.Context, letters []nixie.Letter) []error {
+		if err := r.locate(ctx); err != nil {
+			return slices.Repeat([]error{err}, len(letters))
+		}
 		list := make([]broker.Returning, len(letters))
 		for i := range letters {
 			list[i] = broker.FromLetter(&letters[i])
@@ -113,6 +125,22 @@ func (r Destination) Letters() (func(context.Context, []nixie.Letter) []error, e
 		_, answers := r.send(ctx, list, nil)
 		return answers()
 	}, nil
+}
+
+// locate asks To for its server, once.
+func (r *Destination) locate(ctx context.Context) (err error) {
+	if !r.located {
+		r.server, err = broker.ServerOf(ctx, r.To)
+		r.located = err == nil
+	}
+	return err
+}
+
+// returns reports whether a record goes back to the channel where it died, with its key. If a
+// letter does not tell its server, that is assumed.
+func (r *Destination) returns(p *broker.Publication, o *nixie.Origin, key []byte) bool {
+	here := r.server == "" || o.Server == "" || o.Server == r.server
+	return here && p.Channel == o.Channel && bytes.Equal(p.Key, key)
 }
 
 // send publishes records. It returns how many went, and a function that waits for the answers, also
@@ -163,10 +191,14 @@ func (r *Destination) prepare(ctx context.Context, back *broker.Returning) (p br
 	}
 	back.Publication.Channel = broker.ChannelName(r.Channel, back.Origin.Channel)
 	r.edit(back)
+	key := back.Key
 	if err := r.transform(ctx, back); err != nil {
 		return p, false, nixie.Errorf(nixie.CodeOf(err), "letter %s: %w", back.Letter, err)
 	}
 	p = back.Redriven(r.Clock())
+	if at := &back.Origin.Partition; !r.ByKey && *at >= 0 && r.returns(&p, &back.Origin, key) {
+		p.Partition = at
+	}
 	return p, false, check(back, r.Channel, p.Channel)
 }
 

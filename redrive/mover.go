@@ -79,7 +79,10 @@ type Moved struct {
 func (m Mover) Run(ctx context.Context) (Moved, error) {
 	v := move{done: Moved{Refused: []Refusal{}, To: map[string]int64{}}}
 	var err error
-	if v.Mover, err = m.withDefaults(); err != nil {
+	if v.Mover, err = m.withDefaults(); err == nil {
+		err = v.Destination.locate(ctx)
+	}
+	if err != nil {
 		return v.done, err
 	}
 	v.pace = newPace(v.Rate, v.Clock())

@@ -178,6 +178,9 @@ func (l *Log) add(p broker.Publication) error {
 	}
 	sum := sha256.Sum256(p.Key)
 	partition := int32(sum[0]) % LogPartitions
+	if to := p.Partition; to != nil && *to >= 0 && *to < LogPartitions {
+		partition = *to
+	}
 	offset := int64(len(partitions[partition]))
 	id := sha256.Sum256(fmt.Append(nil, p.Channel, partition, offset))
 	partitions[partition] = append(partitions[partition], broker.Record{

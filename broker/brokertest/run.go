@@ -32,6 +32,7 @@ func Run(t *testing.T, h Harness) {
 		{"DelayedRecordsComeWhenDue", delayed},
 		{"CloseCostsNothing", closeCostsNothing},
 		{"PublishAnswersEach", publish},
+		{"RecordsGoToThePartitionThatTheyName", partitionNamed},
 		{"DescribeFindsMissingChannels", describe},
 		{"ClosedIsClosed", closed},
 		{"EveryRecordEndsOnce", everyRecordEnds},
@@ -53,6 +54,7 @@ func Run(t *testing.T, h Harness) {
 		{"OthersPassAWaitingRetry", othersPass},
 		{"StagesKeepBackUntilDue", stagesKeepBack},
 		{"RetriesGoFromStageToStage", stageToStage},
+		{"RetriesKeepTheirPartition", retriesKeepPartition},
 		{"NoAckBeforeTheRetry", noAckBeforeTheRetry},
 		{"StagesAreShared", stagesAreShared},
 		{"ReadersRemember", readersRemember},
@@ -387,6 +389,35 @@ func publish(t *testing.T, fixture Fixture) {
 			t.Errorf("record with key %q is not there as it was given", list[i].Key)
 		}
 	}
+}
+
+// partitionNamed checks that a channel with partitions takes a record on the one that it names,
+// with and without a key. If the channel does not have it, the key decides.
+func partitionNamed(t *testing.T, fixture Fixture) {
+	d := join(t, fixture)
+	if !d.Features().Ordered {
+		t.Skip("channels of this broker have no partitions")
+	}
+	list := []broker.Publication{{Channel: letters(fixture), Key: []byte("one"), Value: []byte("by key")}}
+	for _, at := range []int32{0, 1, 1 << 20} {
+		list = append(list, broker.Publication{Channel: letters(fixture), Key: []byte("one"), Value: fmt.Append(nil, at), Partition: &at},
+			broker.Publication{Channel: letters(fixture), Value: fmt.Append(nil, "no key ", at), Partition: &at})
+	}
+	all(t, d.Publish(limited(t), list)())
+	there := partitionsOf(fixture.Records(t, letters(fixture)))
+	if there["0"] != 0 || there["1"] != 1 || there["no key 0"] != 0 || there["no key 1"] != 1 || there["1048576"] != there["by key"] ||
+		len(there) != len(list) {
+		t.Errorf("partitions %v", there)
+	}
+}
+
+// partitionsOf returns the partitions of records by their values.
+func partitionsOf(records []broker.Record) map[string]int32 {
+	there := map[string]int32{}
+	for _, r := range records {
+		there[string(r.Value)] = r.Partition
+	}
+	return there
 }
 
 // incompressible returns bytes that no codec makes fewer, always the same ones.

@@ -153,6 +153,35 @@ func lettersOfStages(t *testing.T, fixture Fixture, sent []broker.Publication) {
 	}
 }
 
+// A retry waits on the partition of its record, also where the key would choose another one.
+func retriesKeepPartition(t *testing.T, fixture Fixture) {
+	d := join(t, fixture, stages()...)
+	if f := d.Features(); !f.Ordered || len(f.Stages) == 0 {
+		t.Skip("retries of this broker wait on no partition")
+	}
+	var sent []broker.Publication
+	for i := range 6 {
+		at := int32(i % 2)
+		sent = append(sent, broker.Publication{Channel: fixture.Source(), Key: []byte("one"), Value: fmt.Append(nil, i), Partition: &at})
+	}
+	all(t, d.Publish(limited(t), sent)())
+	s := begin(t, d, workerPlan{
+		policy: policy.Config{MaxAttempts: 3, Backoff: policy.Backoff{Formula: policy.List, Base: 1,
+			Delays: []time.Duration{20 * time.Millisecond, 100 * time.Millisecond}, Min: 10 * time.Millisecond, Jitter: policy.JitterNone}},
+		handle: func(context.Context, *nixie.Delivery) error { return errBoom },
+	})
+	s.until(t, "all are dead", func() bool { return s.settled[nixie.Bury] == len(sent) })
+	s.end(t)
+	for _, stage := range stages() {
+		there := partitionsOf(fixture.Records(t, stage.Of(fixture.Source())))
+		for i := range sent {
+			if at, is := there[fmt.Sprint(i)]; !is || at != int32(i%2) {
+				t.Errorf("record %d is on partition %d of %s: %v", i, at, stage.Of(fixture.Source()), there)
+			}
+		}
+	}
+}
+
 // A record is not done before its retry is on a stage.
 func noAckBeforeTheRetry(t *testing.T, fixture Fixture) {
 	fails := workerPlan{

@@ -22,6 +22,13 @@ func clusterOf(ctx context.Context, client *kgo.Client) (string, error) {
 	return m.Cluster, nil
 }
 
+// Server implements [broker.Located].
+func (p *Publisher) Server(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, deliveryLimit)
+	defer cancel()
+	return clusterOf(ctx, p.client)
+}
+
 // learnCluster asks for the ID of the cluster until it is known. Records that are handed out before
 // do not have it.
 func (d *Driver) learnCluster(ctx context.Context, client *kgo.Client) {

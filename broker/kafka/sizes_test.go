@@ -170,34 +170,3 @@ func (b *fixture) refuseBadRecords(t testing.TB, topic string) {
 		return answer, nil, true
 	})
 }
-
-// A record goes to the partition that it names while the topic has it, else to that of its key, as
-// do its retries.
-func TestPartitionThatARecordNames(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
-		b := make(t)
-		var list []broker.Publication
-		for _, at := range []int32{0, 1, 2, 3, 99} {
-			list = append(list, broker.Publication{Channel: b.source, Key: []byte("one"), Value: fmt.Append(nil, at), Partition: &at},
-				broker.Publication{Channel: b.source, Value: fmt.Append(nil, "no key ", at), Partition: &at})
-		}
-		list = append(list, broker.Publication{Channel: b.source, Key: []byte("one"), Value: []byte("by key")})
-		for _, err := range b.connect(t).Publish(limited(t), list)() {
-			if err != nil {
-				t.Error(err)
-			}
-		}
-		got := map[string]int32{}
-		for _, r := range b.Records(t, b.source) {
-			got[string(r.Value)] = r.Partition
-		}
-		for at := range int32(3) {
-			if got[fmt.Sprint(at)] != at || got[fmt.Sprint("no key ", at)] != at {
-				t.Errorf("partition %d: %v", at, got)
-			}
-		}
-		if got["3"] != got["by key"] || got["99"] != got["by key"] || len(got) != len(list) {
-			t.Errorf("partitions that the topic does not have: %v", got)
-		}
-	})
-}

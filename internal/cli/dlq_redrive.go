@@ -112,6 +112,9 @@ func (r *topicRedrive) run(ctx context.Context, args []string) error {
 	return r.do(func() (plan, error) {
 		return plan{n: 1, ask: func(w io.Writer) {
 			fmt.Fprintf(w, "about %d records of topic %s were not sent by group %s yet\n", reader.Left(), from.Name, r.group)
+			if to := r.target.whichPartition(); to != "" {
+				fmt.Fprintln(w, to)
+			}
 		}}, nil
 	}, func() error {
 		office, shut, err := r.officeIfAny()
@@ -210,5 +213,8 @@ func (r *topicRedrive) print(w io.Writer, done *redrive.Moved) {
 		to = append(to, office.Count{Value: name, Count: done.To[name]})
 	}
 	printCounts(w, "To topic", to)
+	if to := r.target.whichPartition(); to != "" && r.dry {
+		fmt.Fprintln(w, to)
+	}
 	printRefused(w, done.Refused)
 }

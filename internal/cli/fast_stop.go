@@ -67,6 +67,11 @@ func (g *globals) fastStop(ctx context.Context, to broker.Publisher) *fastStop {
 	return f
 }
 
+// Server implements [broker.Located].
+func (f *fastStop) Server(ctx context.Context) (string, error) {
+	return broker.ServerOf(ctx, f.Publisher)
+}
+
 // Publish implements [broker.Publisher].
 func (f *fastStop) Publish(ctx context.Context, list []broker.Publication) func() []error {
 	ctx, cancel := context.WithCancel(ctx)

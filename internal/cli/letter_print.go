@@ -65,6 +65,9 @@ func (l *letterBulk) printSelection(w io.Writer, p *office.Plan) {
 		where = "Back to"
 	}
 	printCounts(w, where, p.ByQueue)
+	if to := l.target.whichPartition(); to != "" && p.Movable > 0 {
+		fmt.Fprintln(w, to)
+	}
 	printCounts(w, "In the order of stream", p.Streams[:min(len(p.Streams), shownPlanned)])
 	printCounts(w, "Skipped because", p.Refused)
 }

@@ -26,6 +26,7 @@ import (
 type redriveTarget struct {
 	flags          *pflag.FlagSet
 	to, quarantine string
+	partition      string
 	set, drop      []string
 	pipe           string
 	timeout        time.Duration
@@ -43,6 +44,8 @@ func (t *redriveTarget) register(fs *pflag.FlagSet) {
 		"or to the one that the URL names; queue: to its queue in the store")
 	fs.StringVar(&t.quarantine, "quarantine", "",
 		"topic for what was redriven too often, such as {source}.quarantine (default: it stays)")
+	fs.StringVar(&t.partition, "partition", partitionOriginal, "of a record that goes back to its topic: "+
+		partitionOriginal+", where it died, while the topic has that; or "+partitionKey)
 	fs.StringVar(&t.stopAfter, "stop-after", defaultStopAfter,
 		"stop by itself when more than this share, or this many, of the redriven letters died again; none: go on")
 	fs.StringArrayVar(&t.set, "set-header", nil, "set a header of what is redriven, as NAME=VALUE; can be repeated")
@@ -56,8 +59,28 @@ func (t *redriveTarget) read(*globals) (err error) {
 	if t.timeout <= 0 {
 		return usagef("--pipe-timeout is a positive duration")
 	}
+	if t.partition != partitionOriginal && t.partition != partitionKey {
+		return usagef("--partition is %q: give %s or %s", t.partition, partitionOriginal, partitionKey)
+	}
 	t.stop, err = parseStop(t.stopAfter)
 	return err
+}
+
+// Values of --partition.
+const (
+	partitionOriginal = "original"
+	partitionKey      = "key"
+)
+
+// whichPartition says to which partitions records go; "" if the broker has none.
+func (t *redriveTarget) whichPartition() string {
+	switch {
+	case !t.sends() || !t.channel.Group:
+		return ""
+	case t.partition == partitionKey:
+		return "each to the partition of its key"
+	}
+	return "each to the partition where it died, if it goes back to its topic and that still has it, else to that of its key"
 }
 
 // parseStop reads --stop-after.
@@ -160,7 +183,8 @@ func (t *redriveTarget) route(ctx context.Context, g *globals) (r redrive.Destin
 
 // changes returns a route without its broker. End releases what it uses.
 func (t *redriveTarget) changes(g *globals) (r redrive.Destination, end func(), err error) {
-	r = redrive.Destination{Channel: t.channel.Name, Quarantine: t.quarantine, Drop: t.drop, Clock: g.Now}
+	r = redrive.Destination{Channel: t.channel.Name, Quarantine: t.quarantine, Drop: t.drop, Clock: g.Now,
+		ByKey: t.partition == partitionKey}
 	for _, text := range t.set {
 		name, value, found := strings.Cut(text, "=")
 		if !found || name == "" {
@@ -267,5 +291,5 @@ func (t *redriveTarget) words() (words []string) {
 	if t.to != "" {
 		words = append(words, "--to", quote(t.destination()))
 	}
-	return append(words, typedFlags(t.flags, "quarantine", "set-header", "drop-header", "pipe")...)
+	return append(words, typedFlags(t.flags, "quarantine", "partition", "set-header", "drop-header", "pipe")...)
 }

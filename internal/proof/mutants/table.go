@@ -483,4 +483,7 @@ var table = []mutant{
 	{number: 111, name: "a handle is never finalized", breaks: "a message that is done is answered once more",
 		tests: finder{"loop", "^TestR4"},
 		edits: []edit{{"loop/message.go", "m.finalized = finalize && err == nil", "m.finalized = m.finalized && err == nil"}}},
+	{number: 124, name: "the key chooses the partition of a redrive", breaks: "a record changes the partition of its key",
+		tests: finder{"broker/kafka", "^TestRedriveToTheOriginalPartition$/fake"},
+		edits: []edit{{"redrive/destination.go", "!r.ByKey && *at >= 0", "!r.ByKey && *at >= 0 && false"}}},
 }
