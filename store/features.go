@@ -23,6 +23,10 @@ type Features struct {
 	// the version of the schema in the store, and the one that this program knows. It costs a row.
 	Ping func(ctx context.Context) (schema, known int, err error)
 
+	// Tried notes in the audit of a queue that an operator tried a command on copies of its
+	// letters, see [OnTry]. It changes nothing else. A queue that does not exist gets CodeNotFound.
+	Tried func(ctx context.Context, queue, actor, reason string) error
+
 	// Patience returns how long a worker tries again while calls fail with err; 0 leaves it to the
 	// worker. A store may be away for a while, such as a server that restarts or a disk that is
 	// full.

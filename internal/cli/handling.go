@@ -50,18 +50,23 @@ func (h *handling) command(cmd *cobra.Command, do func(ctx context.Context, args
 	return cmd
 }
 
-// register adds the flags. Otherwise names the policy that applies where no flag is given.
-func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
+// registerCommand adds the flags about one execution of the command.
+func (h *handling) registerCommand(fs *pflag.FlagSet) {
 	fs.IntVarP(&h.parallel, "parallel", "p", runtime.NumCPU(), "commands at once")
 	durationVar(fs, &h.timeout, "timeout", 0, "limit of one execution; 0 is none")
+	fs.IntSliceVar(&h.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
+	h.mask.register(fs)
+	h.printing.register(fs)
+}
+
+// register adds the flags. Otherwise names the policy that applies where no flag is given.
+func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
+	h.registerCommand(fs)
 	h.policy.register(fs, otherwise)
 	fs.StringVar(&h.breaker, "breaker", "", "pause when commands fail in a row: "+
 		"failures,successes,open_for,half_open_max such as 5,3,30s,3, or default, or none (default that of the profile)")
 	fs.StringVar(&h.onFailure, "on-item-failure", string(runner.ToOffice),
 		"what happens to an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
-	fs.IntSliceVar(&h.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
-	h.mask.register(fs)
-	h.printing.register(fs)
 	h.telemetryFlags.register(fs)
 	durationVar(fs, &h.lease, "lease", nixie.DefaultLease, "how long an item is held without a heartbeat")
 	durationVar(fs, &h.watchdog, "watchdog", loop.DefaultThreshold,
@@ -80,6 +85,27 @@ func (h *handling) config(ctx context.Context, cmd []string) (*runner.Config, er
 	if err != nil {
 		return nil, err
 	}
+	cfg, err := h.commandConfig(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if h.breaker != "" {
+		breaker, err := policy.ParseBreaker(h.breaker)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Breaker = &breaker // nil: the profile has one
+	}
+	if err := h.begin(ctx, h.globals); err != nil {
+		return nil, err
+	}
+	cfg.Observer, cfg.Wrap = nixie.Tee(h.told.Observer(), &nixie.Observer{Connected: h.connected}), h.told.Handler
+	cfg.Lease, cfg.Watchdog, cfg.Policy, cfg.OnFailure = h.lease, h.watchdog, rules, runner.Mode(h.onFailure)
+	return cfg, nil
+}
+
+// commandConfig reads the flags of registerCommand.
+func (h *handling) commandConfig(cmd []string) (*runner.Config, error) {
 	mask, err := h.mask.mask(h.Env)
 	if err != nil {
 		return nil, err
@@ -87,22 +113,8 @@ func (h *handling) config(ctx context.Context, cmd []string) (*runner.Config, er
 	if h.printer, err = h.printing.printer(h.globals, mask); err != nil {
 		return nil, err
 	}
-	var breaker *policy.BreakerRules // nil: the profile has one
-	if h.breaker != "" {
-		rules, err := policy.ParseBreaker(h.breaker)
-		if err != nil {
-			return nil, err
-		}
-		breaker = &rules
-	}
-	if err := h.begin(ctx, h.globals); err != nil {
-		return nil, err
-	}
 	cfg := &runner.Config{
-		Observer: nixie.Tee(h.told.Observer(), &nixie.Observer{Connected: h.connected}), Wrap: h.told.Handler,
-		Parallel: h.parallel, Timeout: h.timeout, Lease: h.lease, Watchdog: h.watchdog,
-		Policy:    rules,
-		OnFailure: runner.Mode(h.onFailure), Breaker: breaker, PermanentExit: h.permanentExit,
+		Parallel: h.parallel, Timeout: h.timeout, PermanentExit: h.permanentExit,
 		Environ: config.Inherited(), StateFolder: config.StateFolder(h.Env),
 		Owner: h.owner(),
 		Mask:  mask.Failure, Clock: h.Now,

@@ -34,6 +34,7 @@ type letterBulk struct {
 	all, force       bool
 	again, reviewed  bool
 	wait             durationFlag
+	ofJob            bool // many letters of a job of nixie run: a try is advised before
 
 	target *redriveTarget // of a redrive
 }
@@ -173,6 +174,9 @@ func (l *letterBulk) begin(ctx context.Context, o *office.Office, work *office.O
 			preview = o.Keep
 		}
 		p, err := preview(ctx, work)
+		if err == nil && l.event == store.OnRedrive && p.Movable > manyLetters && len(args)+len(l.headers) == 0 {
+			l.ofJob, err = o.OfJob(ctx, p.ByQueue)
+		}
 		return l.plan(&p), err
 	}, func() error {
 		op, err := o.Begin(ctx, work)

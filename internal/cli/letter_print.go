@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -70,6 +71,10 @@ func (l *letterBulk) printSelection(w io.Writer, p *office.Plan) {
 	}
 	printCounts(w, "In the order of stream", p.Streams[:min(len(p.Streams), shownPlanned)])
 	printCounts(w, "Skipped because", p.Refused)
+	if l.ofJob {
+		fmt.Fprintf(w, "\nNext:\n  nixie dlq try%s %s -- COMMAND   # on copies of 10, before all go\n", l.storeFlag(),
+			cmp.Or(strings.Join(typedFlags(l.flags, "filter", "where"), " "), "--all"))
+	}
 }
 
 // printOperation prints the state of an operation.

@@ -69,9 +69,16 @@ func (f *runFlags) next(w io.Writer, s runner.Summary, args []string) {
 	}
 	filter := quote(filter.Text(nixie.Filter{Queues: []string{s.Job}}))
 	fmt.Fprintf(w, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), filter)
+	if s.Dead > manyLetters {
+		fmt.Fprintf(w, "  nixie dlq try%s --filter %s -- %s   # on copies of 10, before all go\n", f.storeFlag(), filter,
+			quoteAll(args[1:]))
+	}
 	fmt.Fprintf(w, "  nixie dlq redrive%s --filter %s --reason fixed --yes%s\n", f.storeFlag(), filter, forceFor(s))
 	fmt.Fprintf(w, "  %s   # handles what was redriven\n", f.rerun(args))
 }
+
+// manyLetters is the number of letters of a job above which a try before their redrive is advised.
+const manyLetters = 20
 
 // forceFor returns --force when no dead item can be redriven without it.
 func forceFor(s runner.Summary) string {

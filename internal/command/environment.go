@@ -43,7 +43,7 @@ func reserved(name string) bool {
 		"NIXIE_KAFKA_USER", "NIXIE_KAFKA_USER_FILE", "NIXIE_KAFKA_PASSWORD", "NIXIE_KAFKA_PASSWORD_FILE",
 		"NIXIE_REDIS_USER", "NIXIE_REDIS_USER_FILE", "NIXIE_REDIS_PASSWORD", "NIXIE_REDIS_PASSWORD_FILE", markVariable, fileVariable,
 		"NIXIE_ITEM_ID", "NIXIE_ATTEMPT", "NIXIE_LEASE", "NIXIE_VERDICT", "NIXIE_ITEM_FILE", "NIXIE_LOG_FILE", "NIXIE_RESULT_FILE",
-		"NIXIE_STEPS", "NIXIE_STEPS_JSON",
+		"NIXIE_STEPS", "NIXIE_STEPS_JSON", "NIXIE_TRY",
 		"NIXIE_QUEUE", "NIXIE_MESSAGE_ID", "NIXIE_TYPE", "NIXIE_KEY", "NIXIE_STREAM":
 		return true
 	}
@@ -63,6 +63,7 @@ type ItemVariables struct {
 	ResultFile string // NIXIE_RESULT_FILE: the path of a result that is kept after a success
 
 	Steps []string // NIXIE_STEPS with commas between them, NIXIE_STEPS_JSON
+	Try   bool     // NIXIE_TRY=1: the item is a copy of a letter
 
 	Queue, MessageID, Type, Key, Stream string // NIXIE_QUEUE, NIXIE_MESSAGE_ID and so on
 
@@ -76,7 +77,7 @@ type Field struct{ Name, Value string }
 // and makes _ of all characters but A-Z, 0-9 and _. Of fields with the same name the first wins. It
 // leaves out a value with a NUL byte or beyond [MaxVariable], and fields beyond [MaxFields].
 func (e Environment) For(item ItemVariables) []string {
-	env := make([]string, 0, len(e.base)+13+len(item.Fields)) // 13: those below and the guard's
+	env := make([]string, 0, len(e.base)+14+len(item.Fields)) // 14: those below and the guard's
 	env = append(env, e.base...)
 	if item.ItemID != "" {
 		env = append(env, "NIXIE_ITEM_ID="+item.ItemID)
@@ -94,6 +95,9 @@ func (e Environment) For(item ItemVariables) []string {
 		if v.value != "" {
 			env = append(env, "NIXIE_"+v.name+"="+v.value)
 		}
+	}
+	if item.Try {
+		env = append(env, "NIXIE_TRY=1")
 	}
 	return appendFields(appendSteps(env, item.Steps), item.Fields)
 }

@@ -127,8 +127,8 @@ func (r *Reader) detect() error {
 	return nil
 }
 
-// lineEnd returns what ends a line. It is \r, as old programs of the Mac write it, if the beginning of
-// the list has no \n, or none outside the quotes of a table.
+// lineEnd returns what ends a line. It is \r, as old programs of the Mac write it, if the beginning
+// of the list has no \n, or none outside the quotes of a table.
 func lineEnd(head []byte, quotes bool) byte {
 	quoted, end := false, byte('\n')
 	for _, c := range head {

@@ -15,6 +15,7 @@ type decider struct {
 	policy func(queue string) *policy.Policy
 	mode   Mode
 	mask   func(*nixie.Failure) // for the failure of a custom command
+	once   bool                 // of copies of letters: nothing follows a failure
 
 	mu      sync.Mutex
 	answers map[nixie.ID]answer
@@ -59,6 +60,9 @@ func (j *decider) preview(d *nixie.Delivery, f *nixie.Failure, now time.Time) ni
 
 func (j *decider) decide(d *nixie.Delivery, f *nixie.Failure, now time.Time, a answer, asked bool) nixie.Settlement {
 	st := j.policy(d.Queue).Decide(d, f, now)
+	if j.once && st.Failure != nil {
+		st.Verb, st.Burial = nixie.Discard, nil
+	}
 	if st.Burial == nil {
 		return st
 	}

@@ -57,6 +57,24 @@ func (s *Store) Adjust(ctx context.Context, name, actor, reason string, edit fun
 	return settings, nil
 }
 
+// tried implements Tried of store.Features.
+func (s *Store) tried(ctx context.Context, name, actor, reason string) error {
+	if err := store.CheckOperator(name, actor, reason); err != nil {
+		return err
+	}
+	now, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	q := s.queues[name]
+	if q == nil {
+		return nixie.Errorf(nixie.CodeNotFound, "no queue is called %q", name)
+	}
+	q.record(now, actor, store.OnTry, nixie.ID{}, reason)
+	return nil
+}
+
 // Purge cancels queued messages of a queue.
 func (s *Store) Purge(ctx context.Context, name string, f nixie.Filter, most int, actor, reason string) (int, error) {
 	if err := store.CheckOperator(name, actor, reason); err != nil {

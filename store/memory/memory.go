@@ -92,7 +92,7 @@ func (s *Store) Close() error {
 
 // Features returns streams, Check, and Wake for messages that this handle adds.
 func (s *Store) Features() store.Features {
-	return store.Features{Streams: s, Check: s.Check, Wake: s.wakes.Next}
+	return store.Features{Streams: s, Check: s.Check, Tried: s.tried, Wake: s.wakes.Next}
 }
 
 // enter locks the mutex and returns the time of this call. Without an error the caller unlocks.

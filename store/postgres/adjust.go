@@ -51,6 +51,26 @@ func (t *tx) adjust(queue, actor, reason string, edit func(*nixie.QueueSettings)
 	return settings, nil
 }
 
+// tried implements Tried of store.Features.
+func (s *Store) tried(ctx context.Context, queue, actor, reason string) error {
+	if err := store.CheckOperator(queue, actor, reason); err != nil {
+		return err
+	}
+	return s.write(ctx, func(t *tx) error {
+		t.clock()
+		t.readQueues("name = $1", queue)
+		if err := t.send(); err != nil {
+			return err
+		}
+		q := t.named[queue]
+		if q == nil {
+			return nixie.Errorf(nixie.CodeNotFound, "no queue is called %q", queue)
+		}
+		t.record(q.n, actor, store.OnTry, nixie.ID{}, reason)
+		return nil
+	})
+}
+
 // refuseNotices asks [lifecycle.RefuseNotices]. Of two calls that change the ways of notices the
 // second waits for the first.
 func (t *tx) refuseNotices(q *queueRow, set *nixie.QueueSettings) error {

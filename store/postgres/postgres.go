@@ -131,8 +131,8 @@ func millis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds(
 // Features returns all but Await.
 func (s *Store) Features() store.Features {
 	return store.Features{
-		Streams: s, Check: s.Check, Inspect: s.Inspect, Ping: s.Ping, Patience: patienceFor, Breaker: s.keepBreaker,
-		Wake: s.wake, Watch: s.watchFor,
+		Streams: s, Check: s.Check, Inspect: s.Inspect, Ping: s.Ping, Tried: s.tried, Patience: patienceFor,
+		Breaker: s.keepBreaker, Wake: s.wake, Watch: s.watchFor,
 	}
 }
 

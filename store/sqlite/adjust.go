@@ -57,6 +57,23 @@ func (s *Store) Adjust(
 	return settings, err
 }
 
+// tried implements Tried of store.Features.
+func (s *Store) tried(ctx context.Context, queue, actor, reason string) error {
+	if err := store.CheckOperator(queue, actor, reason); err != nil {
+		return err
+	}
+	return s.write(ctx, 0, func(t *tx) error {
+		q, err := t.queue(queue)
+		if err != nil {
+			return err
+		}
+		if q == nil {
+			return nixie.Errorf(nixie.CodeNotFound, "no queue is called %q", queue)
+		}
+		return t.audit(q.n, actor, store.OnTry, nixie.ID{}, reason)
+	})
+}
+
 // refuseNotices asks [lifecycle.RefuseNotices].
 func (t *tx) refuseNotices(name string, set *nixie.QueueSettings) error {
 	if set.DeadLetterTo == "" && !set.Closed {

@@ -276,8 +276,8 @@ func (s *Store) leave() error {
 // Features implements store.Store: the store has all optional abilities.
 func (s *Store) Features() store.Features {
 	return store.Features{
-		Streams: s, Check: s.Check, Inspect: s.Inspect, Ping: s.Ping, Patience: s.patience, Breaker: s.keepBreaker,
-		Wake: s.wakes.Next, Watch: s.watch.Watch, Await: s.await,
+		Streams: s, Check: s.Check, Inspect: s.Inspect, Ping: s.Ping, Tried: s.tried, Patience: s.patience,
+		Breaker: s.keepBreaker, Wake: s.wakes.Next, Watch: s.watch.Watch, Await: s.await,
 	}
 }
 

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,30 @@ func auditListClauses() []clause {
 		{"TheAuditOfAllQueues", auditOfAll},
 		{"ABadCursorOfTheAudit", auditCursor},
 		{"WhoEndedARedrivenMessage", whoEnded},
+		{"ATryLeavesOneEntry", aTry},
 	}
+}
+
+// aTry notes a try, and looks whether anything else has changed.
+func aTry(b *fixture) {
+	tried := b.st.Features().Tried
+	l := b.dead("x", nixie.StatusOpen)
+	queue := l.Message.Queue
+	before, err := allEntries(b.ctx, b.st, queue)
+	b.ok(err)
+	letters := b.letters(nixie.Filter{})
+	b.ok(tried(b.ctx, queue, "ann", "1 copied for: fix"))
+	after, err := allEntries(b.ctx, b.st, queue)
+	b.ok(err)
+	if n := len(before); len(after) != n+1 || after[n].Event != store.OnTry || after[n].Actor != "ann" ||
+		after[n].Reason != "1 copied for: fix" || !after[n].Subject.IsZero() || after[n].Sum(before[n-1].Hash) != after[n].Hash {
+		b.Errorf("the audit had %d entries, and is %+v", n, after)
+	}
+	if now := b.letters(nixie.Filter{}); !reflect.DeepEqual(letters, now) {
+		b.Errorf("letters were %+v\nand are %+v", letters, now)
+	}
+	b.code(tried(b.ctx, "none", "ann", "why"), nixie.CodeNotFound)
+	b.code(tried(b.ctx, queue, "", "why"), nixie.CodeInvalid)
 }
 
 // auditOfAll lists the actions of several operators on several queues.

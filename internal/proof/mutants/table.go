@@ -477,6 +477,13 @@ var table = []mutant{
 		tests: finder{"policy", "^TestNoticesHaveNoCap$"},
 		edits: []edit{{"policy/case.go", "c.MaxAttempts, c.MaxDeliveries, c.RetryBudget = none, none, none",
 			"c.MaxDeliveries, c.RetryBudget = none, none"}}},
+	{number: 118, name: "try that leaves a trace", breaks: "a letter is not as it was before a fix was tried on its copy",
+		tests: finder{"internal/cli", "^TestTry$/^sqlite$"},
+		edits: []edit{{"office/try.go", "	var queues []Count\n", `	o.store.Resolve(ctx, []store.Resolution{{
+		Letter: letters[0].ID, Event: store.OnNote, Actor: o.actor, Reason: command}})
+	var queues []Count
+`}, {"office/try.go", "	\"github.com/nixie-go/nixie\"\n",
+			"	\"github.com/nixie-go/nixie\"\n	\"github.com/nixie-go/nixie/store\"\n"}}},
 	{number: 110, name: "a sender is told of each failure", breaks: "an error and a result both answer one request",
 		tests: finder{"loop", "^TestMainLoop"},
 		edits: []edit{{"loop/main_loop.go", "case st.Burial == nil:", "case st.Verb == nixie.Release:"}}},
