@@ -13,7 +13,8 @@ type Type[T any] struct {
 }
 
 // NewType declares a type whose bodies are JSON. The name becomes Message.Type and must never
-// change. The defaults apply to every message, before the options of the call.
+// change. The defaults apply to every message, before the options of the call. Where T has any, a
+// number is read as a float64, which rounds large ones: json.Number keeps its digits.
 func NewType[T any](name string, defaults ...Option) Type[T] { return Type[T]{name, defaults} }
 
 // Name returns the name on the wire.

@@ -153,6 +153,7 @@ func TestParseValueErrors(t *testing.T) {
 		{"redrives:x", 10, `"x" is no whole number: write redrives:3 or redrives:>0`},
 		{"redrives:>1.5", 11, "is no whole number"},
 		{"redrives:>", 11, "is no whole number"},
+		{"redrives:9223372036854775808", 10, "has too many digits: give a number of at most 9223372036854775807"},
 		{"redrives:>9223372036854775807", 11, "no number is beyond"},
 		{"redrives:3 redrives:4", 12, "redrives has a lower bound already"},
 		{"redrives:<3 redrives:4", 13, "redrives has an upper bound already"},

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -49,7 +50,10 @@ func (p *parser) number(r *nixie.Range, t term) error {
 		return err
 	}
 	n, err := strconv.ParseInt(v.text, 10, 64)
-	if err != nil {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return p.fail(v.at, "%q has too many digits: give a number of at most %d", clip(v.text, 40), math.MaxInt64)
+	case err != nil:
 		return p.fail(v.at, "%q is no whole number: write %s:3 or %s:>0 for example", clip(v.text, 40), t.key, t.key)
 	}
 	if op == ">" && n == math.MaxInt64 || op == "<" && n == math.MinInt64 {

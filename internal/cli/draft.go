@@ -39,6 +39,7 @@ func parseDraft(line []byte, flags nixie.Message) (nixie.Message, error) {
 	}
 	var d draft
 	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.UseNumber()
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&d); err != nil {
 		return flags, draftError(err)
@@ -137,6 +138,7 @@ func (h *draftHeaders) UnmarshalJSON(data []byte) error {
 		return json.Unmarshal(data, (*[]nixie.Header)(h))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
 	if _, err := decoder.Token(); err != nil {
 		return err
 	}

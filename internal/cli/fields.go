@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"strconv"
+	"regexp"
 	"strings"
 )
 
@@ -69,12 +69,15 @@ func (f jsonField) text(view reflect.Value) (string, error) {
 	return s, nil
 }
 
+// numberText matches a number, of any size.
+var numberText = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+
 // neutral keeps a spreadsheet from reading a text as a formula.
 func neutral(cell string) string {
 	if !strings.ContainsAny(cell[:min(len(cell), 1)], "=+-@\t\r\n") && !wideFormula(cell) {
 		return cell
 	}
-	if _, err := strconv.ParseFloat(cell, 64); err == nil {
+	if numberText.MatchString(cell) {
 		return cell
 	}
 	return "'" + cell

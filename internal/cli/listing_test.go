@@ -225,6 +225,7 @@ func TestNeutral(t *testing.T) {
 	for cell, want := range map[string]string{
 		"": "", "plain": "plain", "=1+1": "'=1+1", "+x": "'+x", "-x": "'-x", "@x": "'@x", "\tx": "'\tx", "\rx": "'\rx", "\nx": "'\nx",
 		"＝1": "'＝1", "＠x": "'＠x", "＋": "'＋", "-5": "-5", "+1e3": "+1e3", "a=b": "a=b",
+		"-1e400": "-1e400", "-9007199254740993": "-9007199254740993", "-1.10": "-1.10", "-Inf": "'-Inf", "+0x1p4": "'+0x1p4",
 	} {
 		if got := neutral(cell); got != want {
 			t.Errorf("%q became %q, want %q", cell, got, want)

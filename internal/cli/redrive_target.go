@@ -16,6 +16,7 @@ import (
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/internal/config"
+	"github.com/nixie-go/nixie/internal/items"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/store"
@@ -215,6 +216,10 @@ func (h *hook) transform(ctx context.Context, r *broker.Returning) error {
 		command.Field{Name: "NIXIE_KEY", Value: string(bytes.ReplaceAll(r.Key, []byte{0}, nil))},
 		command.Field{Name: "NIXIE_TOPIC", Value: r.Origin.Channel}); err != nil {
 		return nixie.Errorf(nixie.CodeInvalid, "--pipe: %w", err)
+	}
+	if was, is := items.Rounded(r.Value, out.data); was != "" {
+		return nixie.Errorf(nixie.CodeInvalid, "--pipe: the command rounds %.40s to %.40s: take one that keeps numbers, as jq does "+
+			"from version 1.7 on where it computes nothing", was, is)
 	}
 	if r.Value = out.data; r.Value == nil {
 		r.Value = []byte{}

@@ -67,8 +67,9 @@ func ParseVerdict(data []byte) (Verdict, error) {
 		return Verdict{}, invalid("it is not valid UTF-8")
 	}
 	var v Verdict
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if err := v.parse(json.NewDecoder(bytes.NewReader(data))); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	decoder.UseNumber()
+	if err := v.parse(decoder); err != nil {
 		return Verdict{}, err
 	}
 	switch {
@@ -212,11 +213,12 @@ func readDelay(decoder *json.Decoder) (time.Duration, error) {
 		if delay, err = filter.ParseDuration(value); err != nil {
 			return 0, invalid("field retry_after is %s: give a duration like 30s or a number of seconds", quote(value))
 		}
-	case float64:
-		if math.Abs(value) > nixie.MaxDelay.Seconds() {
-			return 0, invalid("field retry_after is %v seconds: give one from 0 to %s", value, nixie.MaxDelay)
+	case json.Number:
+		seconds, _ := strconv.ParseFloat(value.String(), 64) // an infinity beyond its range
+		if math.Abs(seconds) > nixie.MaxDelay.Seconds() {
+			return 0, invalid("field retry_after is %s seconds: give one from 0 to %s", clip(value.String(), 64), nixie.MaxDelay)
 		}
-		delay = time.Duration(value * float64(time.Second))
+		delay = time.Duration(math.Round(seconds * float64(time.Second)))
 	default:
 		return 0, invalid("field retry_after is neither a string nor a number")
 	}

@@ -107,8 +107,8 @@ func TestParseVerdict(t *testing.T) {
 		{in: `{"outcome":"retry","steps":["a\u0000"]}`, fail: "control character"},
 		{in: `{"outcome":"retry","steps":["` + strings.Repeat("x", 256) + `"]}`, fail: "256 bytes"},
 		{in: `{"outcome":"retry","retry_after":-1}`, fail: "retry_after is -1s"},
-		{in: `{"outcome":"retry","retry_after":1e300}`, fail: "retry_after is 1e+300"},
-		{in: `{"outcome":"retry","retry_after":1e400}`, fail: "not valid JSON"},
+		{in: `{"outcome":"retry","retry_after":1e300}`, fail: "retry_after is 1e300 seconds: give one from 0"},
+		{in: `{"outcome":"retry","retry_after":1e400}`, fail: "retry_after is 1e400 seconds: give one from 0"},
 		{in: `{"outcome":"retry","retry_after":"soon"}`, fail: `retry_after is "soon"`},
 		{in: `{"outcome":"retry","retry_after":"900000h"}`, fail: "retry_after is 900000h"},
 		{in: `{"outcome":"retry","retry_after":true}`, fail: "retry_after is neither"},
@@ -189,6 +189,25 @@ func TestReadVerdict(t *testing.T) {
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s stays: %v", name, err)
 		}
+	}
+}
+
+// A delay is a number of any form; what is refused is named as it was written.
+func TestExactVerdict(t *testing.T) {
+	for text, want := range map[string]string{
+		"1.10": "1.1s", "-0": "0s", "1e-400": "0s", "0.3": "300ms", "9007199254740993": "9007199254740993 seconds: give one from 0",
+		"1e30": "1e30 seconds: give one from 0", "-1e400": "-1e400 seconds: give one from 0", "1e999999999": "1e999999999 seconds",
+		strings.Repeat("12", 5_000): strings.Repeat("12", 20),
+	} {
+		v, err := ParseVerdict([]byte(`{"outcome":"retry","retry_after":` + text + `}`))
+		have := v.RetryAfter.String()
+		if err != nil {
+			have = err.Error()
+		}
+		if !strings.Contains(have, want) || len(have) > 200 {
+			t.Errorf("%.40s: %.400s", text, have)
+		}
+		t.Logf("%-16.16s %.80s", text, have)
 	}
 }
 

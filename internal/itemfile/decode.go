@@ -15,6 +15,7 @@ import (
 // unknown fields, so that nothing is dropped. A byte order mark is skipped.
 func Decode(raw []byte, into any, strict bool) error {
 	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(raw, []byte("\ufeff"))))
+	d.UseNumber()
 	if strict {
 		d.DisallowUnknownFields()
 	}

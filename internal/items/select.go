@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/nixie-go/nixie"
@@ -110,9 +108,11 @@ func (r *Reader) selectItems() error {
 func distinct(all []candidate, path string) []candidate {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(c candidate) bool {
-		value := string(bytes.TrimSpace(c.raw(path)))
-		if value == "" {
-			value = "null"
+		value := "null"
+		if raw := c.raw(path); len(raw) > 0 && c.plain {
+			value = string(raw)
+		} else if len(raw) > 0 {
+			value = canonical(raw)
 		}
 		had := seen[value]
 		seen[value] = true
@@ -136,7 +136,8 @@ func (i *Item) raw(path string) []byte {
 // sortValue is a value of the total order of values.
 type sortValue struct {
 	rank   int
-	number float64 // a number, or the length of an array or object
+	number Number
+	length int // of an array or object; 1 is true
 	text   string
 }
 
@@ -166,26 +167,35 @@ func (r *Reader) keysOf(item *Item) []sortValue {
 
 // sortValueOf reads a value; with texts, a text may be a number.
 func sortValueOf(raw []byte, texts bool) sortValue {
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
 		return sortValue{}
 	}
-	switch v := v.(type) {
-	case bool:
-		return sortValue{rank: rankBool, number: map[bool]float64{true: 1}[v]}
-	case float64:
-		return sortValue{rank: rankNumber, number: v}
-	case string:
-		if n, err := strconv.ParseFloat(v, 64); texts && err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) {
+	switch raw[0] {
+	case 'n':
+		return sortValue{}
+	case 't', 'f':
+		return sortValue{rank: rankBool, length: len("false") - len(raw)}
+	case '[':
+		var list []json.RawMessage
+		_ = json.Unmarshal(raw, &list) // it was scanned before
+		return sortValue{rank: rankArray, length: len(list)}
+	case '{':
+		var object map[string]json.RawMessage
+		_ = json.Unmarshal(raw, &object)
+		return sortValue{rank: rankObject, length: len(object)}
+	case '"':
+		text := unquote(raw)
+		if n, ok := readNumber(text, true); texts && ok {
 			return sortValue{rank: rankNumber, number: n}
 		}
-		return sortValue{rank: rankText, text: v}
-	case []any:
-		return sortValue{rank: rankArray, number: float64(len(v))}
-	case map[string]any:
-		return sortValue{rank: rankObject, number: float64(len(v))}
+		return sortValue{rank: rankText, text: text}
 	}
-	return sortValue{}
+	n, ok := ParseNumber(string(raw))
+	if !ok {
+		return sortValue{rank: rankText, text: string(raw)}
+	}
+	return sortValue{rank: rankNumber, number: n}
 }
 
 func compareKeys(by []SortKey, a, b []sortValue) int {
@@ -205,7 +215,8 @@ func (k SortKey) compare(a, b sortValue) int {
 		}
 		return order
 	}
-	order := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.number, b.number), cmp.Compare(a.text, b.text))
+	order := cmp.Or(cmp.Compare(a.rank, b.rank), a.number.Compare(b.number),
+		cmp.Compare(a.length, b.length), strings.Compare(a.text, b.text))
 	if k.Descending {
 		return -order
 	}

@@ -55,6 +55,7 @@ func List() []Proof {
 		{"power-loss-purge", "internal/proof/powerloss", "TestR26_APurgeGoesOnAfterEveryCrash", "fifths of all crash points", 1, 5, 5},
 		{"power-loss-transactions", "internal/proof/powerloss", "TestPowerLossInTransaction", "fifths of all crash points", 1, 5, 5},
 		{"faults-transactions", "internal/proof/powerloss", "TestFailInTransaction", "fifths of all calls to the disk", 1, 5, 5},
+		{"exact-expressions", "internal/where", "TestExactExpressions", "expressions", 5_000, 20_000, 100_000},
 		{"faults-core", "internal/proof/powerloss", "TestFailAtEveryCall", "fifths of all calls to the disk", 1, 5, 5},
 	}
 }

@@ -1,9 +1,8 @@
 package where
 
 import (
-	"cmp"
 	"encoding/json"
-	"reflect"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/items"
 )
 
 // env holds the letter and the item that an expression is evaluated for.
@@ -19,8 +19,8 @@ type env struct {
 	item   any
 }
 
-// node is a part of an expression. Values are those of JSON: nil, bool, float64, string,
-// []any and map[string]any.
+// node is a part of an expression. Values are those of JSON: nil, bool, string, []any and
+// map[string]any, and numbers: json.Number of an item, items.Number of the rest.
 type node interface{ value(*env) any }
 
 type (
@@ -73,12 +73,13 @@ func (n member) value(e *env) any {
 			return of[name]
 		}
 	case []any:
-		if index, ok := at.(float64); ok {
+		n, _ := number(at)
+		if index, ok := n.Index(); ok && isNumber(at) {
 			if index < 0 {
-				index += float64(len(of))
+				index += len(of)
 			}
-			if index >= 0 && index < float64(len(of)) {
-				return of[int(index)]
+			if index >= 0 && index < len(of) {
+				return of[index]
 			}
 		}
 	}
@@ -114,12 +115,23 @@ func containsValue(all, one any) bool {
 	return compareTexts(all, one, strings.Contains)
 }
 
+// same compares two values; in lists and objects a number is the same as a number only.
 func same(left, right any) bool {
 	if order, ok := order(left, right); ok {
 		return order == 0
 	}
-	return reflect.DeepEqual(left, right)
+	switch l := left.(type) {
+	case []any:
+		r, ok := right.([]any)
+		return ok && slices.EqualFunc(l, r, sameInside)
+	case map[string]any:
+		r, ok := right.(map[string]any)
+		return ok && maps.EqualFunc(l, r, sameInside)
+	}
+	return left == right
 }
+
+func sameInside(left, right any) bool { return isNumber(left) == isNumber(right) && same(left, right) }
 
 func compareTexts(left, right any, holds func(string, string) bool) bool {
 	l, is := left.(string)
@@ -135,21 +147,38 @@ func order(left, right any) (int, bool) {
 		return strings.Compare(l, r), true
 	}
 	a, ok := number(left)
-	b, both := number(right)
-	return cmp.Compare(a, b), ok && both
+	if !ok {
+		return 0, false
+	}
+	b, ok := number(right)
+	return a.Compare(b), ok
 }
 
-// number returns a number, or the number that a text shows.
-func number(v any) (float64, bool) {
+// number returns a number, or the number that a text shows. 007 and 0x7 are names.
+func number(v any) (items.Number, bool) {
 	switch n := v.(type) {
-	case float64:
+	case items.Number:
 		return n, true
+	case json.Number:
+		return items.ParseNumber(string(n))
 	case string:
-		text := strings.TrimSpace(n)
-		f, err := strconv.ParseFloat(text, 64)
-		return f, err == nil && json.Valid([]byte(text)) // 007 and 0x7 are names
+		return items.ParseNumber(strings.TrimSpace(n))
 	}
-	return 0, false
+	return items.Number{}, false
+}
+
+func isNumber(v any) bool {
+	switch v.(type) {
+	case items.Number, json.Number:
+		return true
+	}
+	return false
+}
+
+// count returns a whole number as a value.
+func count(n int) any {
+	number, _ := items.ParseNumber(strconv.Itoa(n))
+	return number
 }
 
 // function is a function of the language, with the bounds of its number of arguments.
@@ -168,7 +197,7 @@ var functions = map[string]function{
 	"ends_with":   {2, 2, func(a []any) any { return compareTexts(a[0], a[1], strings.HasSuffix) }},
 	"is_null":     {1, 1, func(a []any) any { return a[0] == nil }},
 	"is_not_null": {1, 1, func(a []any) any { return a[0] != nil }},
-	"is_number":   {1, 1, is[float64]},
+	"is_number":   {1, 1, func(a []any) any { return isNumber(a[0]) }},
 	"is_string":   {1, 1, is[string]},
 	"is_bool":     {1, 1, is[bool]},
 	"is_array":    {1, 1, is[[]any]},
@@ -184,11 +213,11 @@ func is[T any](a []any) any {
 func size(v any) any {
 	switch v := v.(type) {
 	case string:
-		return float64(utf8.RuneCountInString(v))
+		return count(utf8.RuneCountInString(v))
 	case []any:
-		return float64(len(v))
+		return count(len(v))
 	case map[string]any:
-		return float64(len(v))
+		return count(len(v))
 	}
 	return nil
 }

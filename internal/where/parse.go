@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/nixie-go/nixie/internal/items"
 )
 
 // parser reads an expression from left to right; each method reads one form of the language.
@@ -200,15 +201,18 @@ func (p *parser) values(end string) (all []node, err error) {
 	}
 }
 
-var numeral = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`)
+var numeral = regexp.MustCompile(`^(-?)0*([0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)`)
 
 func (p *parser) number() (node, error) {
-	text := numeral.FindString(p.text[p.at:])
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil {
+	parts := numeral.FindStringSubmatch(p.text[p.at:])
+	if parts == nil {
 		return nil, p.errorf("%q is no number", p.peek())
 	}
-	p.at += len(text)
+	n, ok := items.ParseNumber(parts[1] + parts[2])
+	if !ok {
+		return nil, p.errorf("the exponent of %.40s has more than %d digits, the limit", parts[0], items.MaxExponent)
+	}
+	p.at += len(parts[0])
 	return literal{n}, nil
 }
 

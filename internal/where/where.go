@@ -16,7 +16,6 @@
 package where
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -44,8 +43,8 @@ var facts = map[string]fact{
 	"status":                 func(l *nixie.Letter) any { return string(l.Status) },
 	"reason":                 func(l *nixie.Letter) any { return string(l.Reason) },
 	"class":                  func(l *nixie.Letter) any { return string(l.Class) },
-	"failure_count":          func(l *nixie.Letter) any { return float64(l.Message.Attempts) },
-	"redrives":               func(l *nixie.Letter) any { return float64(l.Message.Redrives) },
+	"failure_count":          func(l *nixie.Letter) any { return count(l.Message.Attempts) },
+	"redrives":               func(l *nixie.Letter) any { return count(l.Message.Redrives) },
 	"reprocess_eligible":     func(l *nixie.Letter) any { return l.Redrivable },
 	"manual_review_required": func(l *nixie.Letter) any { return l.NeedsReview },
 	"error_signature":        func(l *nixie.Letter) any { return l.Signature },
@@ -93,11 +92,13 @@ func (e *Expr) Matches(l *nixie.Letter) bool {
 func (e *Expr) Missing() []string { return slices.Sorted(maps.Keys(e.missing)) }
 
 // itemOf returns the body as JSON. A body that is not JSON becomes an object with the field line.
-func itemOf(m *nixie.Message) (item any) {
-	if m.Type == items.TypeLine || json.Unmarshal(m.Body, &item) != nil {
-		return map[string]any{items.LineField: string(m.Body)}
+func itemOf(m *nixie.Message) any {
+	if m.Type != items.TypeLine {
+		if item, ok := items.Value(m.Body); ok {
+			return item
+		}
 	}
-	return item
+	return map[string]any{items.LineField: string(m.Body)}
 }
 
 // hasPath reports whether a value has a path.

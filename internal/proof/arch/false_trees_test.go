@@ -63,6 +63,53 @@ var falseTexts = []struct{ file, source, rule, text string }{
 	{"Makefile", "x:\n\tcurl proxy." + "golang.org", "registry-host", "Makefile:2"},
 }
 
+// falseNumbers read a number as a float64.
+var falseNumbers = []struct{ source, text string }{
+	{"f, _ := strconv.ParseFloat(s, 64)", "strconv.ParseFloat"},
+	{"f, _ := n.Float64()", "n.Float64"},
+	{"var v any; json.Unmarshal(b, &v)", "json.Unmarshal into &v"},
+	{"v := map[string]any{}; json.Unmarshal(b, &v)", "json.Unmarshal into &v"},
+	{"v := new([]interface{}); json.Unmarshal(b, v)", "json.Unmarshal into v"},
+	{"var v struct{ A struct{ B []any } }; json.Unmarshal(b, &v)", "json.Unmarshal into &v"},
+	{"var v struct{ A any }; json.Unmarshal(b, &v.A)", "json.Unmarshal into &v.A"},
+	{"var v body; json.Unmarshal(b, &v)", "json.Unmarshal into &v"},
+	{"type own body; v := (*own)(w); json.Unmarshal(b, v)", "json.Unmarshal into v"},
+	{"var v list[int]; json.Unmarshal(b, &v)", "json.Unmarshal into &v"},
+	{"json.Unmarshal(b, given)", "json.Unmarshal into given"},
+	{"var v T; json.Unmarshal(b, &v)", "json.Unmarshal into &v"},
+	{"var v []store.Body; json.Unmarshal(b, &v)", "json.Unmarshal into &v"},
+	{"d := json.NewDecoder(r); d.Decode(&v)", "without UseNumber"},
+}
+
+func TestFalseNumbers(t *testing.T) {
+	try := func(source string) []Violation {
+		return slices.DeleteFunc(Check(load(t, map[string]string{
+			"store/a.go": "package store\ntype Body struct{ V any }",
+			"worker/a.go": "package worker\nimport \"" + Module + "/store\"\ntype body struct{ v map[string]any }\ntype list[E any] " +
+				"struct{ next *list[E]; v any }\ntype tree struct { next *tree; v int }\nfunc x[T any](given any) { " +
+				source + "; _ = store.X }",
+		})), func(v Violation) bool { return v.Rule != "float" })
+	}
+	for _, tc := range falseNumbers {
+		if found := try(tc.source); len(found) != 1 || !strings.Contains(found[0].Text, tc.text) {
+			t.Errorf("%s: want a violation with %q, got %v", tc.source, tc.text, found)
+		}
+	}
+	for _, source := range []string{
+		"n, _ := strconv.ParseInt(s, 10, 64)", "var v []map[string]json.RawMessage; json.Unmarshal(b, &v)", "d := json.NewDecoder(r); " +
+			"d.UseNumber(); d.Decode(&v)", "var v struct{ A, B float64; C *tree }; json.Unmarshal(b, &v)", "json.Marshal(given)",
+		"var v store.Other; json.Unmarshal(b, &v)",
+	} {
+		if found := try(source); len(found) > 0 {
+			t.Errorf("%s: %v", source, found)
+		}
+	}
+	stale := Check(load(t, map[string]string{"type.go": "package nixie\nfunc Handle() {}"}))
+	if len(stale) != 1 || !strings.Contains(stale[0].Text, "Handle reads no number") {
+		t.Errorf("a reason without need: %v", stale)
+	}
+}
+
 func TestFalseTrees(t *testing.T) {
 	for _, tc := range falseImports {
 		source := "package " + path.Base(tc.from) + "\nimport s \"" + Module + "/" + tc.to + "\"\nconst X = s.X"

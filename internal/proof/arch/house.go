@@ -17,6 +17,7 @@ func Check(t *Tree) []Violation {
 			t.checkFloor(p, f)
 			t.checkCalls(p, f)
 			t.checkVariables(p, f)
+			t.checkNumbers(p, f)
 			t.checkSize(f)
 		}
 	}
