@@ -61,6 +61,9 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 		ID: d.Letter, Message: m, Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Redrivable: true, Rule: d.Format,
 		FirstFailedAt: d.FirstFailed, LastFailedAt: d.LastFailed, DiedAt: d.LastFailed, Operation: OperationOf(r.Headers),
 	}
+	if d.Format == jobQueue {
+		l.NeedsReview, l.Redrivable = m.Header(HeaderReview) != "", m.Header(HeaderNeverRan) == ""
+	}
 	if l.ID.IsZero() {
 		l.ID = letterID(&m)
 	} else { // the office may have this letter, with the message that its source received

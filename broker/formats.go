@@ -1,5 +1,8 @@
 package broker
 
+// jobQueue is the format of dead jobs of other job queues.
+const jobQueue = "job-queue"
+
 // formats describe the headers of programs that put dead records on topics. A format whose headers
 // stay on a redriven record comes last. The names come from what each program publishes:
 //
@@ -16,7 +19,7 @@ package broker
 //   - wolverine: DeadLetterQueueConstants of Wolverine;
 //   - ad-hoc: headers that many programs write by hand.
 var formats = []format{
-	{name: "job-queue", markers: []string{"job-system"}, parts: ourParts},
+	{name: jobQueue, markers: []string{"job-system"}, parts: ourParts},
 	{name: "nixie", markers: []string{HeaderLetterID, HeaderFailureReason, HeaderReason}, prefixes: []string{"x-nixie-"}, parts: ourParts},
 	{
 		name: "spring", binary: true, wrapper: "org.springframework.kafka.listener.ListenerExecutionFailedException",

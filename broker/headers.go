@@ -53,6 +53,12 @@ const (
 	HeaderType      = "x-nixie-type"       // becomes the type of the message
 )
 
+// Names of the headers with which a job that died in another job queue comes to an office.
+const (
+	HeaderReview   = "job-review"    // why a person has to look before a redrive: what that leaves out
+	HeaderNeverRan = "job-never-ran" // why the job died without an attempt of its own: it is not redrivable
+)
+
 // Ours reports whether we write headers of this name. Those that a record brings along are
 // replaced when it is published again.
 func Ours(name string) bool {

@@ -24,6 +24,12 @@ type Returning struct {
 	FirstFailed time.Time
 }
 
+// Header returns the value of the last header of a name; "" if there is none.
+func (r *Returning) Header(name string) string {
+	value, _ := headerValue(r.Headers, name)
+	return value
+}
+
 // FromRecord reads a record of a channel that takes letters.
 func FromRecord(r *Record) Returning {
 	d, headers := readDeath(r.Headers, true)

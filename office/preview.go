@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
@@ -22,9 +23,10 @@ type Plan struct {
 	Refused     []Count     `json:"refused"`               // by refusal
 	Groups      []PlanGroup `json:"groups"`                // largest first
 	ByQueue     []Count     `json:"by_queue"`
-	Streams     []Count     `json:"streams"` // ordered ones with movable letters, as queue/stream; at most [MaxPlanned]
-	Token       *nixie.ID   `json:"token"`   // of the kept selection, null if it was not kept; see [Office.Keep]
-	Letters     []nixie.ID  `json:"letters"` // in the order of the plan, at most [MaxPlanned]
+	WillNotRun  []Count     `json:"will_not_run,omitempty"` // what a redrive of movable letters leaves out, by its text
+	Streams     []Count     `json:"streams"`                // ordered ones with movable letters, as queue/stream; at most [MaxPlanned]
+	Token       *nixie.ID   `json:"token"`                  // of the kept selection, null if it was not kept; see [Office.Keep]
+	Letters     []nixie.ID  `json:"letters"`                // in the order of the plan, at most [MaxPlanned]
 }
 
 // PlanGroup counts the letters of one cause in a plan.
@@ -105,7 +107,7 @@ type previewer struct {
 	selected, skipped, quarantined, expired int64
 	edited                                  int64
 	groups                                  map[string]*PlanGroup
-	byQueue, refused, streams, keys         map[string]int64 // keys counts the movable letters that take a dedupe key
+	byQueue, refused, left, streams, keys   map[string]int64 // keys counts the movable letters that take a dedupe key
 }
 
 func (o *Office) previewer(ctx context.Context, w *OperationRequest) (*previewer, error) {
@@ -116,7 +118,8 @@ func (o *Office) previewer(ctx context.Context, w *OperationRequest) (*previewer
 	p := &previewer{
 		request: w, now: o.clock(), op: w.operation(o.actor), engine: engine, queues: map[string]nixie.QueueSettings{},
 		groups:  map[string]*PlanGroup{},
-		byQueue: map[string]int64{}, refused: map[string]int64{}, streams: map[string]int64{}, keys: map[string]int64{},
+		byQueue: map[string]int64{}, refused: map[string]int64{}, left: map[string]int64{}, streams: map[string]int64{},
+		keys: map[string]int64{},
 	}
 	queues, err := o.store.Queues(ctx, store.QueueQuery{Settings: true})
 	for _, q := range queues {
@@ -129,6 +132,7 @@ func (o *Office) previewer(ctx context.Context, w *OperationRequest) (*previewer
 type planned struct {
 	id                           nixie.ID
 	fingerprint, queue, refusal  string
+	left                         string // out of its redrive
 	key, stream                  string // the dedupe key that it takes, the ordered stream that it enters
 	quarantined, expired, edited bool
 }
@@ -146,6 +150,9 @@ func (p *previewer) planned(l *nixie.Letter) planned {
 	}
 	if m.Stream != "" && settings.Ordered() {
 		next.stream = m.Queue + "/" + m.Stream
+	}
+	if p.request.Send != nil {
+		next.left = m.Header(broker.HeaderReview)
 	}
 	next.quarantined = p.request.SetsAside && p.request.overCap(l)
 	next.expired = p.request.Event == store.OnRedrive && p.request.Send == nil && !m.ExpiresAt.IsZero() && !p.now.Before(m.ExpiresAt)
@@ -195,6 +202,9 @@ func (p *previewer) add(l planned, n int64) {
 	if l.edited {
 		p.edited += n
 	}
+	if l.left != "" {
+		p.left[l.left] += n
+	}
 	if l.stream != "" {
 		p.streams[l.stream] += n
 	}
@@ -215,7 +225,7 @@ func (p *previewer) plan() Plan {
 		Skipped: p.skipped,
 		Refused: sortedCounts(p.refused), ByQueue: sortedCounts(p.byQueue), Groups: []PlanGroup{},
 	}
-	plan.Streams = sortedCounts(p.streams)
+	plan.Streams, plan.WillNotRun = sortedCounts(p.streams), sortedCounts(p.left)
 	plan.Streams = plan.Streams[:min(len(plan.Streams), MaxPlanned)]
 	for _, g := range p.groups {
 		if g.Count > 0 {

@@ -208,6 +208,11 @@ func check(back *broker.Returning, template, channel string) error {
 	case back.Cut:
 		return nixie.Errorf(nixie.CodeInvalid, "letter %s was too large for the office, which has only a part of it: "+
 			"redrive its record from the channel on which it lies", back.Letter)
+	case back.Header(broker.HeaderNeverRan) != "":
+		return nixie.Errorf(nixie.CodeInvalid, "letter %s never ran: %s", back.Letter, back.Header(broker.HeaderNeverRan))
+	case back.FoundOn != "" && back.Header(broker.HeaderReview) != "":
+		return nixie.Errorf(nixie.CodeConflict, "letter %s needs review: %s: adopt it into an office, look at it, then redrive it there "+
+			"with force", back.Letter, back.Header(broker.HeaderReview))
 	case back.Origin.Channel == "" && (channel == "" || strings.Contains(template, toSource)):
 		return nixie.Errorf(nixie.CodeInvalid, "letter %s does not say where it came from: name the channel that it goes to", back.Letter)
 	case channel == back.FoundOn:

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
@@ -140,7 +141,14 @@ func (e *Engine) Refusal(op *store.Operation, l *nixie.Letter) string {
 	if e.c.SetsAside {
 		r.MaxRedrives = 0
 	}
-	if _, why := lifecycle.Why(lifecycle.Of(l), &r); why != "" {
+	_, why := lifecycle.Why(lifecycle.Of(l), &r)
+	if never := l.Message.Header(broker.HeaderNeverRan); e.c.Send != nil && op.Event == store.OnRedrive && never != "" && !l.Redrivable {
+		return "never ran: " + never
+	}
+	if left := l.Message.Header(broker.HeaderReview); why != "" && l.NeedsReview && left != "" {
+		return why + ": " + left
+	}
+	if why != "" {
 		return why
 	}
 	if (e.c.Send != nil || e.c.Edit != nil) && len(l.Damage) > 0 {

@@ -71,6 +71,10 @@ func (l *letterBulk) printSelection(w io.Writer, p *office.Plan) {
 	}
 	printCounts(w, "In the order of stream", p.Streams[:min(len(p.Streams), shownPlanned)])
 	printCounts(w, "Skipped because", p.Refused)
+	printCounts(w, "Left out, as only their calls are repeated", p.WillNotRun)
+	if l.repeatsCalls() {
+		fmt.Fprintln(w, repeatsCalls)
+	}
 	if l.ofJob {
 		fmt.Fprintf(w, "\nNext:\n  nixie dlq try%s %s -- COMMAND   # on copies of 10, before all go\n", l.storeFlag(),
 			cmp.Or(strings.Join(typedFlags(l.flags, "filter", "where"), " "), "--all"))
@@ -106,6 +110,15 @@ func printRefused(w io.Writer, refused []redrive.Refusal) {
 	}
 }
 
+// repeatsCalls tells what no letter of Celery knows of its task.
+const repeatsCalls = "Celery keeps only the call of a task: what was linked to it does not run, and its priority, time limits and " +
+	"headers do not come along"
+
+// repeatsCalls reports whether letters go to Celery.
+func (l *letterBulk) repeatsCalls() bool {
+	return l.target.sends() && l.target.channel.System == "celery"
+}
+
 // hint tells what comes next.
 func (l *letterBulk) hint() string {
 	switch {
@@ -113,6 +126,8 @@ func (l *letterBulk) hint() string {
 		return "how often letters were redriven stays: redrive these with a higher --max-redrives"
 	case l.event != store.OnRedrive || l.choice.of != nil: // the run of the job follows
 		return ""
+	case l.repeatsCalls():
+		return "what was redriven is in its queue. " + repeatsCalls
 	case l.target.sends() && l.target.channel.Kind == app.JobQueue:
 		return "what was redriven is in its queue; what dies there again is another letter: nixie dlq adopt takes it in"
 	case l.target.sends():

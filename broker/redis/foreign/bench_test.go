@@ -60,6 +60,7 @@ func fillDead(b *testing.B, c *redis.Client, cfg Config) []nixie.Letter {
 	args := `[7,"` + strings.Repeat("x", 200) + `"]`
 	pipe := c.Pipeline()
 	pipe.SAdd(ctx, "asynq:queues", "mails")
+	pipe.SAdd(ctx, "_kombu.binding.mails", "mails\x06\x16\x06\x16mails")
 	for n := range benchJobs {
 		id, at := fmt.Sprintf("j%d", n), float64(1700000000+n)
 		one := redis.Z{Score: at * 1000, Member: id}
@@ -84,8 +85,8 @@ func fillDead(b *testing.B, c *redis.Client, cfg Config) []nixie.Letter {
 				`"options":{"retries":1,"redis_message_id":"%s"},"message_id":"m%d","message_timestamp":1700000000500}`, args, id, n))
 		case "celery":
 			pipe.Set(ctx, "celery-task-meta-"+id, fmt.Sprintf(`{"status":"FAILURE","result":{"exc_type":"Boom","exc_message":["a"]},`+
-				`"traceback":null,"date_done":"2023-11-14T22:13:22.500000+00:00","name":"mail","args":%s,"kwargs":{},"queue":"mails"}`,
-				args), 0)
+				`"traceback":null,"date_done":"2023-11-14T22:13:22.500000+00:00","name":"mail","args":%s,"kwargs":{},"worker":"w@h",`+
+				`"queue":"mails"}`, args), 0)
 		}
 		if n%1000 == 999 {
 			if _, err := pipe.Exec(ctx); err != nil {

@@ -1,34 +1,61 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 )
 
 // celery reads results of failed tasks of Celery in JSON. They are results and no dead tasks: they
 // tell the arguments only with the setting result_extended, and expire after a day by default. The
-// body of a letter is the result.
+// body of a letter is the result. A job that goes back is a repeat of its call: no result tells
+// what was linked to it.
 type celery struct {
-	prefix string // as Celery's global_keyprefix, which has no colon of its own
+	prefix string // as Celery's global_keyprefix
 	script *redis.Script
+
+	rests map[nixie.Hash][]time.Time // when tasks that never ran were marked, by the traceback that they got
+
+	mu    sync.Mutex // guards bound
+	bound []binding  // nil: not read
 }
 
-func newCelery(c Config) system { return &celery{c.Prefix, newScript(celeryBack)} }
+func newCelery(c Config) system {
+	return &celery{prefix: c.Prefix, script: newScript(celeryBack), rests: map[nixie.Hash][]time.Time{}}
+}
 
 const (
 	celeryResult = "celery-task-meta-"
 	celeryFailed = "FAILURE"
 )
 
+// results returns the beginning of the keys of results. Celery ends a prefix there, and kombu has
+// it as it is in the keys of queues.
+func (c *celery) results() string {
+	if c.prefix != "" && !strings.ContainsRune(":_-.", rune(c.prefix[len(c.prefix)-1])) {
+		return c.prefix + "_" + celeryResult
+	}
+	return c.prefix + celeryResult
+}
+
+// sets names the results twice: tasks that never ran are read before those for whose failure.
 func (c *celery) sets(context.Context, redis.UniversalClient) ([]deadSet, error) {
-	key := c.prefix + celeryResult
-	return []deadSet{{key: key + "*", pattern: escaped(key) + "*"}}, nil
+	key := c.results()
+	first := deadSet{key: key + "*", pattern: escaped(key) + "*"}
+	second := first
+	second.again = true
+	return []deadSet{first, second}, nil
 }
 
 // read leaves out the results of other states, and those that are not JSON.
@@ -41,11 +68,51 @@ func (c *celery) read(ctx context.Context, client redis.UniversalClient, set dea
 	var jobs []job
 	for i, r := range results {
 		text, _ := r.(string)
-		if f := object([]byte(text)); f.text("status") == celeryFailed {
-			jobs = append(jobs, celeryJob(f, []byte(text), strings.TrimPrefix(keys[i], c.prefix+celeryResult)))
+		f := object([]byte(text))
+		why := f.neverRan()
+		if f.text("status") != celeryFailed || set.again != (why == "") {
+			continue
 		}
+		j := celeryJob(f, []byte(text), strings.TrimPrefix(keys[i], c.results()))
+		if why != "" {
+			j.tell(broker.HeaderNeverRan, why)
+			trace := nixie.HashBody([]byte(j.death.Stack))
+			c.rests[trace] = append(c.rests[trace], j.death.FailedAt)
+		} else {
+			j.tell(broker.HeaderReview, c.leftOut(&j, f))
+		}
+		jobs = append(jobs, j)
 	}
 	return jobs, nil
+}
+
+// neverRan tells why a task died that no worker ran; "" if one did, or the result does not tell.
+func (f fields) neverRan() string {
+	switch {
+	case f.object("result").text("exc_type") == "ChordError":
+		return "it is the body of a chord, and a task of that failed"
+	case f.text("name") != "" && f.text("worker") == "":
+		return "it comes after a task that failed"
+	}
+	return ""
+}
+
+// leftOut tells what a repeat of its call leaves out, as far as results tell that.
+func (c *celery) leftOut(j *job, f fields) string {
+	var left []string
+	if f.text("group_id") != "" {
+		left = append(left, "the body of its chord does not run")
+	}
+	if f.text("parent_id") != "" || slices.ContainsFunc(c.rests[nixie.HashBody([]byte(j.death.Stack))], func(marked time.Time) bool {
+		after := marked.Sub(j.death.FailedAt) // Celery marks the rest of a chain at once
+		return after >= 0 && after < time.Second
+	}) {
+		left = append(left, "what comes after it in its chain does not run")
+	}
+	if children := f["children"]; isList(children) && string(children) != "[]" {
+		left = append(left, "the tasks that it began run twice")
+	}
+	return strings.Join(left, ", ")
 }
 
 func celeryJob(f fields, stored []byte, id string) job {
@@ -72,21 +139,86 @@ func celeryJob(f fields, stored []byte, id string) job {
 
 // celeryBack puts a new message of a task into the list of its queue, and removes the result.
 const celeryBack = `
-local result, queue = K[1], K[2]
-local body, done, message = A[1], A[2], A[3]
-if not (is(result, "string") and is(queue, "list")) then return "broken" end
+local result, queue, table = K[1], K[2], K[3]
+local body, done, message, binding = A[1], A[2], A[3], A[4]
+if not (is(result, "string") and is(queue, "list") and is(table, "set")) then return "broken" end
 local now = redis.call("GET", result)
 if not now or now ~= body and (done == "" or not string.find(now, '"' .. done .. '"', 1, true)) then return "gone" end
+if redis.call("SISMEMBER", table, binding) == 0 then return "no: has a queue that is no longer bound: try again" end
 redis.call("LPUSH", queue, message)
 redis.call("DEL", result)
 return "sent"`
 
-func (c *celery) back(_ context.Context, _ redis.UniversalClient, r *returning) (call, error) {
+// binding is one of a queue to an exchange, as kombu keeps it: a member of a table. A pattern is
+// of a topic exchange.
+type binding struct{ prefix, table, member, key, pattern, queue string }
+
+const kombuTables = "_kombu.binding."
+
+// queue finds the queue of a name or of a routing key. No worker reads what no binding names.
+func (c *celery) queue(ctx context.Context, client redis.UniversalClient, id, name string) (to binding, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bound == nil {
+		if c.bound, err = c.bindings(ctx, client); err != nil {
+			return to, err
+		}
+	}
+	if n := slices.IndexFunc(c.bound, func(b binding) bool { return b.queue == name }); n >= 0 {
+		return c.bound[n], nil
+	}
+	leadsTo := map[string]binding{}
+	for _, b := range c.bound {
+		topic, err := regexp.Compile(b.pattern)
+		if b.key == name || b.pattern != "" && err == nil && topic.MatchString(name) {
+			leadsTo[b.queue], to = b, b
+		}
+	}
+	switch len(leadsTo) {
+	case 1:
+		return to, nil
+	case 0:
+		return to, nixie.Errorf(nixie.CodeInvalid, "job %s: no key %s* of this database names its queue %q, so no worker reads it here: "+
+			"send the task again from your program, which knows its broker", id, c.prefix+kombuTables, name)
+	}
+	return to, nixie.Errorf(nixie.CodeInvalid, "job %s: its routing key %q leads to %d queues, and its result does not tell which one: "+
+		"send the task again from your program", id, name, len(leadsTo))
+}
+
+// bindings reads all bindings. A prefix that ends in _ may be the one of results, and not kombu's.
+func (c *celery) bindings(ctx context.Context, client redis.UniversalClient) (list []binding, err error) {
+	list = []binding{}
+	for _, prefix := range slices.Compact([]string{c.prefix, strings.TrimSuffix(c.prefix, "_")}) {
+		tables := client.ScanType(ctx, 0, escaped(prefix+kombuTables)+"*", scanCount, "set").Iterator()
+		for tables.Next(ctx) && err == nil {
+			var found []string
+			found, err = client.SMembers(ctx, tables.Val()).Result()
+			for _, member := range found {
+				if part := strings.Split(member, "\x06\x16"); len(part) == 3 && part[2] != "" {
+					list = append(list, binding{prefix, tables.Val(), member, part[0], part[1], part[2]})
+				}
+			}
+		}
+		if err := cmp.Or(err, tables.Err()); err != nil {
+			return nil, readError(prefix+kombuTables, err)
+		}
+		if len(list) > 0 {
+			break
+		}
+	}
+	return list, nil
+}
+
+func (c *celery) back(ctx context.Context, client redis.UniversalClient, r *returning) (call, error) {
 	f := object(r.body)
 	name, args, kwargs := f.text("name"), f["args"], f["kwargs"]
 	if name == "" || !isList(args) || object(kwargs) == nil {
 		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s: its result does not tell name and arguments, which Celery keeps with "+
 			"result_extended=True and in JSON only: send the task again from your program", r.id)
+	}
+	to, err := c.queue(ctx, client, r.id, r.queue)
+	if err != nil {
+		return call{}, err
 	}
 	body, err := json.Marshal([]any{args, kwargs, map[string]any{"callbacks": nil, "errbacks": nil, "chain": nil, "chord": nil}})
 	if err != nil {
@@ -101,13 +233,13 @@ func (c *celery) back(_ context.Context, _ redis.UniversalClient, r *returning) 
 		},
 		"properties": map[string]any{
 			"correlation_id": r.id, "reply_to": "", "delivery_mode": 2, "priority": 0, "body_encoding": "base64", "delivery_tag": r.id,
-			"delivery_info": map[string]any{"exchange": "", "routing_key": r.queue},
+			"delivery_info": map[string]any{"exchange": "", "routing_key": to.queue},
 		},
 	})
 	if err != nil {
 		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s: %w", r.id, err)
 	}
-	return call{c.script, []string{c.prefix + celeryResult + r.id, c.prefix + r.queue}, []any{r.body, r.score, message}}, nil
+	return call{c.script, []string{c.results() + r.id, to.prefix + to.queue, to.table}, []any{r.body, r.score, message, to.member}}, nil
 }
 
 // maxRepr bounds the arguments that a message shows to people, as Celery does.

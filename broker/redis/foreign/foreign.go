@@ -42,6 +42,7 @@ type system interface {
 type deadSet struct {
 	key, queue string
 	pattern    string // if set, there is no set: all keys that match are the entries
+	again      bool   // the other jobs of the set before
 }
 
 // formats are the known job queues.

@@ -128,6 +128,12 @@ func (o *office) redrive(c *redis.Client, cfg Config, change func(*redrive.Desti
 		o.t.Fatal(err)
 	}
 	defer p.Close()
+	return o.through(p, change, letters...)
+}
+
+// through sends letters back by a publisher.
+func (o *office) through(p *Publisher, change func(*redrive.Destination), letters ...nixie.Letter) []error {
+	o.t.Helper()
 	to := redrive.Destination{To: p}
 	if change != nil {
 		change(&to)

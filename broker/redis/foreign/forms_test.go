@@ -163,7 +163,8 @@ job-error: it is that of the attempt before the last, whose own Dramatiq does no
 		`hash dramatiq:mails.msgs x1="{\"actor_name\":\"mail\",\"args\":[7],\"kwargs\":{},\"message_id\":\"m1\",` +
 			`\"message_timestamp\":1700000000500,\"options\":{\"mine\":1,\"redis_message_id\":\"x1\"},\"queue_name\":\"mails\"}"
 list dramatiq:mails ["x1"]`},
-	{"Celery", Config{Format: "celery", Prefix: "p_"}, [][]any{{"SET", "p_celery-task-meta-ok", `{"status":"SUCCESS"}`},
+	{"Celery", Config{Format: "celery", Prefix: "p_"}, [][]any{
+		{"SADD", "p__kombu.binding.mails", "mails\x06\x16\x06\x16mails"}, {"SET", "p_celery-task-meta-ok", `{"status":"SUCCESS"}`},
 		{"SET", "p_celery-task-meta-c1", `{"status":"FAILURE","result":{"exc_type":"Boom","exc_message":["a","b"]},"traceback":null,` +
 			`"date_done":"2023-11-14T22:13:22.500000+00:00","name":"mail","args":[7],"kwargs":{"k":"x"},"worker":"w@h","retries":3,` +
 			`"queue":"mails"}`}},
@@ -179,6 +180,7 @@ job-type: mail`,
 			`{\"body_encoding\":` +
 			`\"base64\",\"correlation_id\":\"c1\",\"delivery_info\":{\"exchange\":\"\",\"routing_key\":\"mails\"},\"delivery_mode\":2,` +
 			`\"delivery_tag\":\"c1\",\"priority\":0,\"reply_to\":\"\"}}"]
+set p__kombu.binding.mails ["mails\x06\x16\x06\x16mails"]
 string p_celery-task-meta-ok "{\"status\":\"SUCCESS\"}"`},
 }
 

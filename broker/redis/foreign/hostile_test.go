@@ -305,10 +305,32 @@ func FuzzDramatiq(f *testing.F) {
 }
 
 func FuzzCelery(f *testing.F) {
-	f.Add([]byte(forms[8].put[1][2].(string)), "c1")
+	f.Add([]byte(forms[8].put[2][2].(string)), "c1")
 	f.Add([]byte("0"), "\n")
 	f.Fuzz(func(t *testing.T, text []byte, id string) {
 		judge(t, "celery", celeryJob(object(text), text, id))
-		_, _ = newCelery(Config{}).back(t.Context(), nil, &returning{id: id, body: text})
+		back := newCelery(Config{}).(*celery)
+		back.bound = []binding{{pattern: string(text), key: id, queue: "q"}}
+		_, _ = back.back(t.Context(), nil, &returning{id: id, queue: id, body: text})
 	})
+}
+
+// A job that waits for a limit of RQ would pass it in its queue, so it stays.
+func TestRQRateLimit(t *testing.T) {
+	c, _ := database(t)
+	run(t, c, forms[6].put)
+	run(t, c, [][]any{{"HSET", "rq:job:r1", "rate_limit_key", "smtp", "rate_limit_concurrency", "2"}})
+	cfg := Config{Format: "rq"}
+	o := newOffice(t)
+	o.adopt(c, cfg)
+	l, was := o.letters()[0], dump(t, c)
+	if got := l.Message.Header("job-rate-limit"); got != "smtp, 2 at once" {
+		t.Errorf("the limit is %q", got)
+	}
+	if err := o.redrive(c, cfg, nil, l)[0]; nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(), "smtp, 2 at once") {
+		t.Error(err)
+	}
+	if now := dump(t, c); now != was {
+		t.Errorf("changed:\n%s", now)
+	}
 }

@@ -84,6 +84,7 @@ const (
 	answerGone   = "gone"   // it is not in the dead set
 	answerLocked = "locked" // a worker has it
 	answerBroken = "broken" // a key is of another type
+	answerNo     = "no: "   // and why its system would not send it so
 )
 
 // newScript makes the script of a system. A repeat of a redrive whose answer was lost finds the
@@ -125,6 +126,9 @@ func (p *Publisher) send(ctx context.Context, pub *broker.Publication) error {
 		append([]any{rememberSent.Milliseconds()}, do.args...)...).Text()
 	if err != nil {
 		return sendError(r.id, err)
+	}
+	if why, refused := strings.CutPrefix(answer, answerNo); refused {
+		return nixie.Errorf(nixie.CodeConflict, "job %s %s", r.id, why)
 	}
 	switch answer {
 	case answerSent:

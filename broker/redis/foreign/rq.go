@@ -29,7 +29,8 @@ func (r *rq) sets(ctx context.Context, c redis.UniversalClient) ([]deadSet, erro
 func (r *rq) read(ctx context.Context, c redis.UniversalClient, set deadSet, entries []redis.Z) ([]job, error) {
 	ids := members(entries)
 	found, err := hashes(ctx, c, prefixed(r.of("job:"), ids),
-		[]string{"data", "description", "created_at", "enqueued_at", "ended_at", "exc_info", "worker_name"})
+		[]string{"data", "description", "created_at", "enqueued_at", "ended_at", "exc_info", "worker_name",
+			"rate_limit_key", "rate_limit_concurrency"})
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +59,9 @@ func rqJob(s stored, results []redis.XMessage) job {
 	j := job{body: []byte(f["data"]), damage: s.damage}
 	j.kind, _, _ = strings.Cut(f["description"], "(")
 	j.tell("job-description", f["description"])
+	if key := f["rate_limit_key"]; key != "" {
+		j.tell("job-rate-limit", key+", "+f["rate_limit_concurrency"]+" at once")
+	}
 	if j.enqueued = zoned(f["created_at"]); j.enqueued.IsZero() {
 		j.enqueued = zoned(f["enqueued_at"])
 	}
@@ -132,6 +136,10 @@ local job, failed, queue, queues = K[1], K[2], K[3], K[4]
 local id, name, body, at = A[1], A[2], A[3], A[4]
 if not (is(job, "hash") and is(failed, "zset") and is(queue, "list") and is(queues, "set")) then return "broken" end
 if not redis.call("ZSCORE", failed, id) or kind(job) == "none" then return "gone" end
+local limit = redis.call("HMGET", job, "rate_limit_key", "rate_limit_concurrency")
+if limit[1] and limit[1] ~= "" then
+  return "no: has the rate limit " .. limit[1] .. ", " .. (limit[2] or "0") .. " at once, which only RQ keeps: requeue it with RQ"
+end
 redis.call("SADD", queues, queue)
 redis.call("RPUSH", queue, id)
 redis.call("HSET", job, "status", "queued", "origin", name, "data", body, "enqueued_at", at, "started_at", "", "ended_at", "")
