@@ -30,7 +30,8 @@ func SourceOf(letters string) string {
 // Adopted makes the letter of a record that died elsewhere. Its ID follows from its headers, or
 // from its position in the channel, so an office that adopts it twice has it once. Its origin names
 // both where it died and where it was found. If queue is empty, the queue is the channel that it
-// came from. What exceeds the limits of an office is cut; the headers [HeaderLeftOut] and
+// came from. If a redrive had sent the record, the origin names the letter that it was before. What
+// exceeds the limits of an office is cut; the headers [HeaderLeftOut] and
 // [HeaderBytesLeftOut] tell how much.
 func Adopted(system string, r *Record, queue string) nixie.Letter {
 	d, headers := ReadDeath(r.Headers)
@@ -66,6 +67,7 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 	}
 	if l.ID.IsZero() {
 		l.ID = letterID(&m)
+		m.Origin.Earlier = redrivenLetter(r.Headers, d.Redrives)
 	} else { // the office may have this letter, with the message that its source received
 		l.Message.ID = nixie.ID{}
 	}

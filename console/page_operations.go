@@ -42,9 +42,9 @@ func operationPage() page {
 		verbs: map[string]verb{"resume": (*console).resume, "repeat": (*console).repeat}}
 }
 
-// operationData is an operation, and the outcomes of its letters if it is a redrive.
+// operationData is an operation, with the outcomes of its letters if it is a redrive.
 type operationData struct {
-	office.OperationDetail
+	office.OperationView
 	Bar    []part
 	Filter string // selects its letters
 	Again  int64  // letters that died again
@@ -65,18 +65,21 @@ func (c *console) showOperation(r *http.Request) (answer, error) {
 		return answer{}, nixie.Errorf(nixie.CodeNotFound, "%q is no ID of an operation", r.PathValue("id"))
 	}
 	d := operationData{Filter: term("operation", id.String())}
-	if d.OperationDetail, err = c.office.OperationDetail(r.Context(), id); err != nil {
+	op, err := c.office.Operation(r.Context(), id)
+	if err != nil {
 		return answer{}, err
 	}
-	moved := d.Done
+	d.OperationView = office.ViewOperation(&op)
 	if o := d.Outcome; o != nil {
 		d.Again = o.DiedAgain()
 		d.add("good", "succeeded", o.Succeeded)
 		d.add("bad", "died again", d.Again)
+		d.add("soft", "gone", o.Gone)
+		d.add("", "unobserved", o.Unobserved)
 		d.add("wait", "under way", o.UnderWay)
-		moved = max(0, d.Done-o.Succeeded-d.Again-o.UnderWay)
+	} else {
+		d.add("", "done", d.Done)
 	}
-	d.add("", "done", moved)
 	d.add("soft", "skipped", d.Skipped)
 	d.add("bad", "failed", d.Failed)
 	d.add("none", "to go", d.Pending)

@@ -64,12 +64,14 @@ type OperationResult struct {
 	Quarantined *int64 `json:"quarantined,omitempty"`
 	Unanswered  *int64 `json:"unanswered,omitempty"`
 
-	// These are the outcomes of redriven letters, as far as they are known; see [store.Outcome]. A
-	// redrive to a broker knows only DiedAgain.
+	// These are the outcomes of redriven letters by now; see [store.Outcome]. A redrive to a broker
+	// knows only DiedAgain and Unobserved.
 	Succeeded   *int64 `json:"succeeded,omitempty"`
 	DiedAgain   *int64 `json:"died_again,omitempty"`
 	SameFailure *int64 `json:"same_failure,omitempty"` // part of DiedAgain, in the same group as before
 	NewFailure  *int64 `json:"new_failure,omitempty"`  // part of DiedAgain, in another group
+	Gone        *int64 `json:"gone,omitempty"`
+	Unobserved  *int64 `json:"unobserved,omitempty"`
 	UnderWay    *int64 `json:"under_way,omitempty"`
 	Stopped     *bool  `json:"stopped,omitempty"` // whether it stopped by itself
 
@@ -221,8 +223,9 @@ func (o *Office) Run(ctx context.Context, id nixie.ID, w *OperationRequest) (Ope
 		if w.Send == nil {
 			v.Succeeded, v.UnderWay = &r.Outcome.Succeeded, &r.Outcome.UnderWay
 			v.SameFailure, v.NewFailure = &r.Outcome.SameFailure, &r.Outcome.NewFailure
+			v.Gone = &r.Outcome.Gone
 		} else {
-			v.Quarantined, v.Unanswered = &r.Quarantined, &r.Unanswered
+			v.Quarantined, v.Unanswered, v.Unobserved = &r.Quarantined, &r.Unanswered, &r.Outcome.Unobserved
 		}
 	}
 	return v, err

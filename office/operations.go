@@ -9,7 +9,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// OperationView shows an operation in a list. Operation list prints it.
+// OperationView shows an operation. Operation list and operation show print it.
 type OperationView struct {
 	Operation   nixie.ID    `json:"operation"`
 	Event       store.Event `json:"event"`
@@ -25,21 +25,21 @@ type OperationView struct {
 	Skipped     int64       `json:"skipped"`
 	Failed      int64       `json:"failed"`
 	Pending     int64       `json:"pending"`
+
+	Outcome *store.Outcome `json:"outcome"` // of a redrive, adds up to Done; null of others
 }
 
-// OperationDetail shows an operation and the outcomes of its letters. Operation show prints it.
-type OperationDetail struct {
-	OperationView
-	Outcome *store.Outcome `json:"outcome"` // of a redrive, null of others
-}
-
-// ViewOperation makes the view of an operation in a list.
+// ViewOperation makes the view of an operation.
 func ViewOperation(op *store.Operation) OperationView {
-	return OperationView{
+	v := OperationView{
 		Operation: op.ID, Event: op.Event, CreatedAt: Timestamp{op.CreatedAt}, Actor: op.Actor, Reason: op.Reason, Filter: op.Filter,
 		Destination: op.Destination, Force: op.Force, Guarded: op.Guarded,
 		Selected: op.Selected, Done: op.Done, Skipped: op.Skipped, Failed: op.Failed, Pending: op.Pending,
 	}
+	if op.Event == store.OnRedrive {
+		v.Outcome = &op.Outcome
+	}
+	return v
 }
 
 // Operations lists operations, newest first, and returns the cursor of the next page.
@@ -52,16 +52,6 @@ func (o *Office) AllOperations(ctx context.Context) iter.Seq2[store.Operation, e
 	return all(false, func(p store.Page) ([]store.Operation, string, error) {
 		return o.store.Operations(ctx, store.OperationQuery{}, p)
 	})
-}
-
-// OperationDetail returns an operation with the outcomes of a redrive.
-func (o *Office) OperationDetail(ctx context.Context, id nixie.ID) (OperationDetail, error) {
-	op, err := store.FindOperation(ctx, o.store, store.OperationQuery{ID: id, Outcome: true})
-	detail := OperationDetail{OperationView: ViewOperation(&op)}
-	if op.Event == store.OnRedrive {
-		detail.Outcome = &op.Outcome
-	}
-	return detail, err
 }
 
 // CountNeedingForce counts the refused letters that a redrive with force would move.

@@ -37,7 +37,7 @@ func (e *Engine) probe(r *Result, b *brake) *probe {
 	return q
 }
 
-func decided(o store.Outcome) int64 { return o.Succeeded + o.DiedAgain() }
+func decided(o store.Outcome) int64 { return o.Succeeded + o.DiedAgain() + o.Gone }
 
 // room waits until at least one of most letters may go, and returns how many may. It allows first
 // letters without an outcome, and two more for each that has succeeded. It returns an error when

@@ -79,8 +79,6 @@ type Result struct {
 
 	Quarantined int64 // done by this run: put aside, see [Config.SetsAside]
 	Unanswered  int64 // sent by this run, and the broker may have them; they are pending
-
-	Outcome store.Outcome // of a redrive
 }
 
 // New checks a config and makes an engine of it.
@@ -169,14 +167,11 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 		pending := op.Next
 		r.Operation = op
 		if len(pending) == 0 {
-			return r, e.follow(ctx, &r)
+			return r, nil
 		}
 		if b == nil {
 			b = e.brake(&op)
 			if err := b.begin(ctx, op.Done); err != nil {
-				return e.stopped(ctx, r, id, err)
-			}
-			if err := e.follow(ctx, &r); err != nil {
 				return e.stopped(ctx, r, id, err)
 			}
 			q = e.probe(&r, b)
@@ -291,14 +286,6 @@ func (r *Result) refuse(letter nixie.ID, err error) {
 	}
 }
 
-// follow reads the outcomes of the letters that were moved.
-func (e *Engine) follow(ctx context.Context, r *Result) (err error) {
-	if r.Event == store.OnRedrive {
-		r.Outcome, err = e.outcome(ctx, r.ID)
-	}
-	return err
-}
-
 // stopped reads the operation once more, so that the caller can report its state.
 func (e *Engine) stopped(ctx context.Context, r Result, id nixie.ID, cause error) (Result, error) {
 	ended := ctx.Err()
@@ -306,7 +293,6 @@ func (e *Engine) stopped(ctx context.Context, r Result, id nixie.ID, cause error
 	defer cancel()
 	if op, err := store.FindOperation(ctx, e.c.Store, store.OperationQuery{ID: id}); err == nil {
 		r.Operation = op
-		_ = e.follow(ctx, &r) // the cause says more
 	}
 	if ended != nil {
 		return r, nixie.Errorf(nixie.CodeUnavailable, "operation %s was stopped with %d of %d letters to go: %w", id, r.Pending,

@@ -106,7 +106,7 @@ func (b *brake) check(ctx context.Context, moved int64) error {
 
 // judge stops the run if too many of its letters have died again.
 func (b *brake) judge(died, moved int64) error {
-	b.base = min(b.base, died) // an operator may have resolved some meanwhile
+	b.base = min(b.base, died) // a repeat of the redrive may have taken some up again
 	again := died - b.base
 	if bound := b.over(again, moved-b.moved); bound != "" {
 		return &StoppedError{Again: again, Moved: moved - b.moved, Bound: bound}
@@ -114,15 +114,10 @@ func (b *brake) judge(died, moved int64) error {
 	return nil
 }
 
-// outcome returns the outcomes of the letters that a redrive moved, as far as they are known now. A
-// broker reports no successes. Of letters that went there only deaths that reach this office count.
+// outcome returns the outcomes of the letters that a redrive moved, as far as they are known now.
 func (e *Engine) outcome(ctx context.Context, id nixie.ID) (store.Outcome, error) {
-	op, err := store.FindOperation(ctx, e.c.Store, store.OperationQuery{ID: id, Outcome: true})
-	o := op.Outcome
-	if e.c.Send != nil {
-		o.Succeeded, o.UnderWay = 0, 0
-	}
-	return o, err
+	op, err := store.FindOperation(ctx, e.c.Store, store.OperationQuery{ID: id})
+	return op.Outcome, err
 }
 
 // brake makes the brake of a run. Only a redrive has outcomes.

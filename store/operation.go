@@ -14,9 +14,9 @@ type Operations interface {
 	// The items are in the order of deaths, oldest first, and letters of one ordered stream in its
 	// order.
 	//
-	// With the ID of a redrive, Plan makes items pending again whose letters the redrive moved and
-	// that have died again. The items keep their positions. The other fields of op and the filter
-	// are ignored.
+	// With the ID of a redrive, Plan makes items pending again whose letters have died again and
+	// wait, unless another redrive has moved them since. The items keep their positions and lose
+	// their outcome. The other fields of op and the filter are ignored.
 	Plan(ctx context.Context, op Operation, filter nixie.Filter, max int) (Operation, error)
 
 	// Operations lists operations, newest first, with their counts.
@@ -25,9 +25,8 @@ type Operations interface {
 
 // OperationQuery selects operations and their details. The zero value selects all.
 type OperationQuery struct {
-	ID      nixie.ID // this operation only; CodeNotFound if there is none
-	Next    int      // with ID: return the letters of up to this many pending items, in the order of the plan
-	Outcome bool     // with ID: count the outcomes of the letters that it moved
+	ID   nixie.ID // this operation only; CodeNotFound if there is none
+	Next int      // with ID: return the letters of up to this many pending items, in the order of the plan
 }
 
 // FindOperation returns the operation that a query names.
@@ -46,7 +45,7 @@ func FindOperation(ctx context.Context, st Operations, query OperationQuery) (Op
 func NoOperation(id nixie.ID) error { return nixie.Errorf(nixie.CodeNotFound, "no operation %s", id) }
 
 // Operation applies one event to many letters. At all times Selected = Done + Skipped + Failed +
-// Pending.
+// Pending, and the outcomes of a redrive add up to Done.
 type Operation struct {
 	ID        nixie.ID  `json:"operation"`
 	Event     Event     `json:"event"`
@@ -67,32 +66,19 @@ type Operation struct {
 	Guarded     bool           `json:"guarded"`     // refuse letters that changed since Plan, because the dry run showed them otherwise
 
 	Next    []nixie.ID `json:"-"` // set if [OperationQuery] asks for it
-	Outcome Outcome    `json:"-"` // set if [OperationQuery] asks for it
+	Outcome Outcome    `json:"-"` // of a redrive
 }
 
-// Outcome counts the letters that a redrive moved by their present state. Letters that were
-// discarded or purged since, or that another operation moved, are not counted.
+// Outcome counts what became of the letters that a redrive moved. The transaction that ends a
+// message writes the outcome of its item. What is done to the letter afterwards does not change
+// it; only a repeat of the same redrive begins anew, see [Operations].
 type Outcome struct {
-	Succeeded   int64 `json:"succeeded"`    // succeeded, or a broker took them
-	SameFailure int64 `json:"same_failure"` // died again in the same group of failures
+	Succeeded   int64 `json:"succeeded"`
+	SameFailure int64 `json:"same_failure"` // died again in the group of failures of the plan
 	NewFailure  int64 `json:"new_failure"`  // died again in another group
+	Gone        int64 `json:"gone"`         // canceled or discarded before they ended
+	Unobserved  int64 `json:"unobserved"`   // a broker took them, and no letter of them has come back
 	UnderWay    int64 `json:"under_way"`    // still queued or leased
-}
-
-// Add counts n letters of a status. Same says that they are in the same group of failures as when
-// the operation selected them.
-func (o *Outcome) Add(status nixie.Status, same bool, n int64) {
-	switch {
-	case status == nixie.StatusResolved:
-		o.Succeeded += n
-	case status == nixie.StatusRedriving:
-		o.UnderWay += n
-	case status == nixie.StatusDiscarded:
-	case same:
-		o.SameFailure += n
-	default:
-		o.NewFailure += n
-	}
 }
 
 // DiedAgain counts the letters that died again.

@@ -90,9 +90,9 @@ func (l *letterBulk) printOperation(w io.Writer, v *office.OperationResult) {
 	fmt.Fprintf(w, "%d of %s %s%s (operation %s)\n", v.Done(), plural(v.Selected, "letter"), l.done, counts(
 		count{value(v.Quarantined), "of them into quarantine"}, count{v.Skipped, "skipped"}, count{v.Failed, "failed"},
 		count{v.Pending, "to go"}), v.Operation)
-	if succeeded, died := value(v.Succeeded), value(v.DiedAgain); succeeded+died > 0 {
+	if succeeded, died, gone := value(v.Succeeded), value(v.DiedAgain), value(v.Gone); succeeded+died+gone > 0 {
 		fmt.Fprintf(w, "  by now %s\n", strings.TrimPrefix(counts(
-			count{succeeded, "succeeded"}, count{died, "died again"}, count{value(v.UnderWay), "on their way"},
+			count{succeeded, "succeeded"}, count{died, "died again"}, count{gone, "gone"}, count{value(v.UnderWay), "on their way"},
 			count{value(v.NewFailure), "of the dead of another failure than before"}), ", "))
 	}
 	printRefused(w, v.Refused)

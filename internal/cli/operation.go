@@ -25,7 +25,8 @@ func newOperationList(g *globals) *cobra.Command {
 			{name: "created_at", cell: func(r *v) string { return clock(r.CreatedAt) }},
 			{name: "event"}, {name: "actor", kind: flex},
 			{name: "selected"}, {name: "done"}, {name: "skipped"}, {name: "failed", show: asWide}, {name: "pending"},
-			{name: "reason", kind: flex}, {name: "filter", kind: flex, show: asWide}, {name: "destination", kind: flex, show: asWide},
+			{name: "reason", kind: flex}, {name: "outcome", kind: flex, show: asWide, cell: outcomeText},
+			{name: "filter", kind: flex, show: asWide}, {name: "destination", kind: flex, show: asWide},
 		}, office.ViewOperation, o.AllOperations(ctx), func(p store.Page) ([]store.Operation, string, error) {
 			return o.Operations(ctx, p)
 		})
@@ -38,22 +39,32 @@ func newOperationShow(g *globals) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return one(g, g.printOperationDetail)(o.OperationDetail(ctx, id))
+		op, err := o.Operation(ctx, id)
+		return one(g, g.printOperation)(office.ViewOperation(&op), err)
 	})
 }
 
-func (g *globals) printOperationDetail(w io.Writer, v *office.OperationDetail) {
-	outcome := ""
-	if o := v.Outcome; o != nil {
-		outcome = fmt.Sprintf("%d succeeded, %d died of the same failure, %d of another, %d on their way",
-			o.Succeeded, o.SameFailure, o.NewFailure, o.UnderWay)
+// outcomeText tells what became of what a redrive moved.
+func outcomeText(v *office.OperationView) string {
+	o := v.Outcome
+	if o == nil {
+		return ""
 	}
+	return fmt.Sprintf("%d succeeded, %d died of the same failure, %d of another, %d gone, %d unobserved, %d on their way",
+		o.Succeeded, o.SameFailure, o.NewFailure, o.Gone, o.Unobserved, o.UnderWay)
+}
+
+func (g *globals) printOperation(w io.Writer, v *office.OperationView) {
 	printFacts(w, "operation", v.Operation.String(), "event", string(v.Event), "created", clock(v.CreatedAt), "actor", v.Actor,
 		"reason", v.Reason, "filter", v.Filter, "to", v.Destination,
 		"force", yesNo(v.Force)+", what changed since it was planned: "+either(v.Guarded, "skipped", "moved as well"),
 		"letters", fmt.Sprintf("%d selected: %d done, %d skipped, %d failed, %d to go", v.Selected, v.Done, v.Skipped, v.Failed, v.Pending),
-		"outcome", outcome)
-	next := []step{{g.typed("dlq", "list", "--filter", quote("operation:"+v.Operation.String())), "the letters that it moved last"}}
+		"outcome", outcomeText(v))
+	var next []step
+	if v.Outcome != nil {
+		moved := g.typed("dlq", "list", "--filter", quote("operation:"+v.Operation.String()))
+		next = append(next, step{moved, "the letters that it moved last"})
+	}
 	if v.Pending > 0 {
 		next = append(next, step{g.typed("dlq", string(v.Event), "--resume", v.Operation.String()), "go on with it"})
 	}

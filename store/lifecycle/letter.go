@@ -93,9 +93,6 @@ func (l *Letter) Resolve(m *Message, r *store.Resolution, ordered bool, now int6
 }
 
 func (l *Letter) resolve(m *Message, r *store.Resolution, ordered bool, now int64) (appends bool, err error) {
-	if !r.Operation.IsZero() {
-		l.Operation = r.Operation
-	}
 	if r.Event == store.OnNote {
 		l.Revision++
 		return false, nil
@@ -103,6 +100,9 @@ func (l *Letter) resolve(m *Message, r *store.Resolution, ordered bool, now int6
 	redriven := l.Status == nixie.StatusRedriving
 	if err := l.move(r.Event, now); err != nil {
 		return false, err
+	}
+	if r.Event == store.OnRedrive || r.Event == store.OnConfirm && (!redriven || !r.Operation.IsZero()) {
+		l.Operation = r.Operation
 	}
 	l.Note = r.Note()
 	if r.Reviewed {
@@ -143,7 +143,10 @@ func (l *Letter) DieElsewhere(given *nixie.Letter, now int64) error {
 		}
 	}
 	l.Cause, l.Class, l.Reason, l.Signature, l.Fingerprint = given.Cause, given.Class, given.Reason, given.Signature, given.Fingerprint
-	l.Redrivable, l.NeedsReview, l.Rule, l.Note, l.Operation = given.Redrivable, given.NeedsReview, given.Rule, given.Note, given.Operation
+	l.Redrivable, l.NeedsReview, l.Rule, l.Note = given.Redrivable, given.NeedsReview, given.Rule, given.Note
+	if !given.Operation.IsZero() { // else the redrive is known that gave it to the broker
+		l.Operation = given.Operation
+	}
 	l.LastFailed, l.Died = Nanos(given.LastFailedAt), Nanos(given.DiedAt)
 	l.InStream, l.Blocks, l.Rank = false, false, 0
 	return nil

@@ -2,34 +2,53 @@ package lifecycle
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 func TestItems(t *testing.T) {
 	t.Parallel()
+	var counted store.Operation
 	for _, c := range []struct {
+		on     store.Event
 		answer error
 		item   Item
-		open   nixie.Code // answer to a second resolution
 	}{
-		{nil, ItemDone, nixie.CodeConflict},
-		{nixie.Errorf(nixie.CodeConflict, "changed"), ItemSkipped, nixie.CodeConflict},
-		{nixie.Errorf(nixie.CodeLimit, "too many notes"), ItemSkipped, nixie.CodeConflict},
-		{nixie.Errorf(nixie.CodeInternal, "damaged"), ItemFailed, nixie.CodeConflict},
+		{store.OnDiscard, nil, ItemDone},
+		{store.OnRedrive, nil, ItemUnderWay},
+		{store.OnConfirm, nil, ItemUnobserved},
+		{store.OnRedrive, nixie.Errorf(nixie.CodeConflict, "changed"), ItemSkipped},
+		{store.OnNote, nixie.Errorf(nixie.CodeLimit, "too many notes"), ItemSkipped},
+		{store.OnRedrive, nixie.Errorf(nixie.CodeInternal, "damaged"), ItemFailed},
 	} {
-		item := ItemOf(c.answer)
-		if code := nixie.CodeOf(item.Open(nixie.ID{1}, nixie.ID{2})); item != c.item || code != c.open {
-			t.Errorf("%v: item is %q, want %q; to open it again is %q, want %q", c.answer, item, c.item, code, c.open)
+		r := &store.Resolution{Letter: nixie.ID{1}, Event: c.on, Operation: nixie.ID{2}}
+		item := ItemOf(r, c.answer)
+		if code := nixie.CodeOf(item.Open(r, c.on)); item != c.item || code != nixie.CodeConflict {
+			t.Errorf("%v: item is %q, want %q; to open it again is %q", c.answer, item, c.item, code)
 		}
+		item.Count(&counted, 2)
 	}
-	if err := ItemPending.Open(nixie.ID{1}, nixie.ID{2}); err != nil {
-		t.Error(err)
+	ItemPending.Count(&counted, 1)
+	if want := (store.Operation{Selected: 13, Done: 6, Skipped: 4, Failed: 2, Pending: 1,
+		Outcome: store.Outcome{UnderWay: 2, Unobserved: 2}}); !reflect.DeepEqual(counted, want) {
+		t.Errorf("counts are %+v, want %+v", counted, want)
 	}
-	if err := Item("").Open(nixie.ID{1}, nixie.ID{2}); nixie.CodeOf(err) != nixie.CodeNotFound {
-		t.Error(err)
+	r := &store.Resolution{Event: store.OnConfirm}
+	for _, c := range []struct {
+		item    Item
+		planned store.Event
+		code    nixie.Code
+	}{
+		{ItemPending, store.OnConfirm, ""}, {ItemPending, store.OnRedrive, ""}, {ItemPending, store.OnDiscard, nixie.CodeInvalid},
+		{"", store.OnRedrive, nixie.CodeNotFound},
+	} {
+		if err := c.item.Open(r, c.planned); nixie.CodeOf(err) != c.code {
+			t.Errorf("a confirmation of %q in a %s: %v, want code %q", c.item, c.planned, err, c.code)
+		}
 	}
 }
 

@@ -67,6 +67,9 @@ func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) 
 	l.Message, l.History, l.HistoryDropped, l.Artifacts, l.ResolvedAt = nixie.Message{}, nil, 0, nil, time.Time{}
 	l.Revision, l.Notes = max(l.Revision, 1), slices.Clone(given.Notes)
 	m.letter = l
+	if o := given.Message.Origin; o != nil && s.letters[o.Earlier] != nil {
+		s.ends(o.Earlier, lifecycle.Elsewhere(s.letters[o.Earlier].Operation, given, true)...)
+	}
 	s.messages[m.ID], s.letters[l.ID] = m, l
 	s.born, q.all = append(s.born, l), append(q.all, m)
 	for _, on := range store.Adoption(l.Status) {
@@ -158,10 +161,11 @@ func (s *Store) dieAgain(l *letter, given *nixie.Letter, actor, reason string, n
 	}); err != nil {
 		return err
 	}
-	way := store.Comeback(l.Status, given.Status)
+	way, sent := store.Comeback(l.Status, given.Status), l.Operation
 	if err := l.decide(func(d *lifecycle.Letter) error { return d.DieElsewhere(given, now.UnixNano()) }); err != nil {
 		return err
 	}
+	s.ends(l.ID, lifecycle.Elsewhere(sent, given, false)...)
 	for _, on := range way {
 		q.record(now, actor, on, l.ID, reason)
 	}

@@ -99,10 +99,16 @@ func (c *checker) queue(q *queue) {
 func (c *checker) operation(o *operation) {
 	c.Checked += 1 + int64(len(o.plan))
 	n := o.count()
-	c.want(n.Selected == n.Done+n.Skipped+n.Failed+n.Pending && len(o.items) == len(o.plan),
+	c.want(n.Selected == n.Done+n.Skipped+n.Failed+n.Pending && len(o.items) == len(o.plan) && n.Selected == int64(len(o.plan)),
 		"operation-counts", o.ID.String(), "items do not add up")
 	for _, id := range o.plan {
-		c.want(c.letters[id] != nil || o.items[id].state != lifecycle.ItemPending,
+		l, it := c.letters[id], o.items[id]
+		c.want(l != nil || it.state != lifecycle.ItemPending,
 			"operation-letter", o.ID.String(), "a pending item names an unknown letter")
+		moving := l != nil && l.Operation == o.ID && l.Status == nixie.StatusRedriving
+		c.want(moving == (it.state == lifecycle.ItemUnderWay),
+			"operation-outcome", o.ID.String(), "an item is under way and its letter is not, or the other way round")
+		c.want(it.state != lifecycle.ItemDone || o.Event != store.OnRedrive,
+			"operation-outcome", o.ID.String(), "an item of a redrive is done without an outcome")
 	}
 }

@@ -21,8 +21,9 @@ type operation struct {
 // item is a letter in an operation.
 type item struct {
 	state       lifecycle.Item
-	revision    int64  // of the letter when it was selected
-	fingerprint string // of the letter when it was selected
+	early       lifecycle.Item // the outcome that came before the confirmation
+	revision    int64          // of the letter when it was selected
+	fingerprint string         // of the letter when it was selected
 }
 
 // Plan freezes the selection of an operation.
@@ -48,7 +49,7 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	}
 	for _, l := range inStreamOrder(found) {
 		planned.plan = append(planned.plan, l.ID)
-		planned.items[l.ID] = &item{lifecycle.ItemPending, l.Revision, l.Fingerprint}
+		planned.items[l.ID] = &item{lifecycle.ItemPending, "", l.Revision, l.Fingerprint}
 	}
 	s.operations[op.ID], s.planned = planned, append(s.planned, planned)
 	return planned.count(), nil
@@ -78,18 +79,8 @@ func inStreamOrder(found []*letter) []*letter {
 
 func (o *operation) count() store.Operation {
 	counted := o.Operation
-	counted.Selected, counted.Done, counted.Skipped, counted.Failed, counted.Pending = int64(len(o.plan)), 0, 0, 0, 0
 	for _, it := range o.items {
-		switch it.state {
-		case lifecycle.ItemPending:
-			counted.Pending++
-		case lifecycle.ItemDone:
-			counted.Done++
-		case lifecycle.ItemSkipped:
-			counted.Skipped++
-		case lifecycle.ItemFailed:
-			counted.Failed++
-		}
+		it.state.Count(&counted, 1)
 	}
 	return counted
 }
@@ -107,7 +98,28 @@ func (s *Store) item(r *store.Resolution) (*operation, *item, error) {
 	if it != nil {
 		state = it.state
 	}
-	return op, it, state.Open(r.Letter, op.ID)
+	return op, it, state.Open(r, op.Event)
+}
+
+// ends writes the outcomes of the items by which operations moved a letter, if they are still to
+// come.
+func (s *Store) ends(letter nixie.ID, endings ...lifecycle.Ending) {
+	for _, e := range endings {
+		op := s.operations[e.Operation]
+		if op == nil || op.Event != store.OnRedrive || op.items[letter] == nil || !e.Ends(op.items[letter].state) {
+			continue
+		}
+		it := op.items[letter]
+		same, outcome := e.Outcome()
+		if it.fingerprint == e.Fingerprint {
+			outcome = same
+		}
+		if e.Early && it.state == lifecycle.ItemPending {
+			it.early = outcome
+		} else {
+			it.state = outcome
+		}
+	}
 }
 
 func (s *Store) operation(id nixie.ID) (*operation, error) {
@@ -157,11 +169,6 @@ func (s *Store) showOperation(query store.OperationQuery) (store.Operation, erro
 			shown.Next = append(shown.Next, letter)
 		}
 	}
-	for _, l := range s.letters {
-		if it := op.items[l.ID]; query.Outcome && l.Operation == op.ID {
-			shown.Outcome.Add(l.Status, it != nil && it.fingerprint == l.Fingerprint, 1)
-		}
-	}
 	return shown, nil
 }
 
@@ -177,8 +184,9 @@ func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, er
 	}
 	for letter, it := range op.items {
 		l := s.letters[letter]
-		if l != nil && it.state == lifecycle.ItemDone && l.Operation == id && l.Status.Unresolved() && l.Status != nixie.StatusRedriving {
-			*it = item{lifecycle.ItemPending, l.Revision, l.Fingerprint}
+		again := it.state == lifecycle.ItemSame || it.state == lifecycle.ItemNew
+		if l != nil && again && l.Operation == id && l.Status.Unresolved() && l.Status != nixie.StatusRedriving {
+			*it = item{lifecycle.ItemPending, "", l.Revision, l.Fingerprint}
 		}
 	}
 	return op.count(), nil

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -40,7 +41,9 @@ func (s *Store) resolve(r *store.Resolution, now time.Time) error {
 		err = s.apply(l, r, now)
 	}
 	if item != nil {
-		item.state = lifecycle.ItemOf(err)
+		if item.state = lifecycle.ItemOf(r, err); item.state == lifecycle.ItemUnobserved {
+			item.state = cmp.Or(item.early, item.state)
+		}
 	}
 	return err
 }
@@ -68,6 +71,7 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 		q.resolved(now, r)
 		return nil
 	}
+	was := l.Letter
 	if err := l.decide(func(dl *lifecycle.Letter) error {
 		return m.decide(func(dm *lifecycle.Message) error {
 			appends, err := dl.Resolve(dm, r, q.settings.Ordered() && m.Stream != "", now.UnixNano())
@@ -78,6 +82,9 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 		})
 	}); err != nil {
 		return err
+	}
+	if r.Event == store.OnConfirm && was.Status == nixie.StatusRedriving {
+		s.ends(l.ID, lifecycle.Ending{Operation: was.Operation, On: lifecycle.Overtaken(r)})
 	}
 	switch r.Event {
 	case store.OnNote:

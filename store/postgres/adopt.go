@@ -37,6 +37,7 @@ type adopting struct {
 	*tx
 	actor, reason string
 	byOrigin      map[string]*message
+	earlier       map[nixie.ID]itemEnd // by letter: what may end with a later death of the same job
 	fresh         []messageRow
 	noted         []*nixie.Letter // with the IDs that they have here
 	lived         map[int64]int   // the last generation in the history of a letter that exists, by its position
@@ -66,7 +67,7 @@ func (a *adopting) adoptAll(letters []nixie.Letter, receipts []nixie.Receipt, er
 
 // look reads what exists already of the letters, and locks the keys that they want.
 func (a *adopting) look(letters []nixie.Letter, errs []error) error {
-	var ids []nixie.ID
+	var ids, earlier []nixie.ID
 	var origins, queues, keys []string
 	for i := range letters {
 		if errs[i] != nil {
@@ -76,6 +77,9 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 		ids, queues = append(ids, l.ID, l.Message.ID), append(queues, l.Message.Queue)
 		if l.Message.Origin != nil {
 			origins = append(origins, store.OriginText(l.Message.Origin))
+			if before := l.Message.Origin.Earlier; !before.IsZero() {
+				earlier = append(earlier, before)
+			}
 		}
 		if l.Message.DedupeKey != "" {
 			keys = append(keys, l.Message.DedupeKey)
@@ -109,6 +113,16 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 		a.byOrigin[origin] = a.rows[pos]
 		return err
 	}, "select pos, origin from @.message where origin = any($1)", origins)
+	if len(earlier) > 0 {
+		a.earlier = map[nixie.ID]itemEnd{}
+		a.read(func(r row) error {
+			var id nixie.ID
+			var sent itemEnd
+			err := r.Scan((*idColumn)(&id), &sent.letter, (*idColumn)(&sent.Operation))
+			a.earlier[id] = sent
+			return err
+		}, "select id, pos, operation from @.letter where pos"+which().letters, uuids(earlier))
+	}
 	a.draw(len(letters))
 	return a.send()
 }
@@ -161,6 +175,10 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	}
 	a.fresh = append(a.fresh, messageRow{id: m.ID, pos: m.pos, queue: m.queue, enqueued: cmp.Or(lifecycle.Nanos(given.EnqueuedAt), a.now),
 		given: given})
+	if given.Origin != nil {
+		sent := a.earlier[given.Origin.Earlier]
+		a.ends(sent.letter, lifecycle.Elsewhere(sent.Operation, l, true)...)
+	}
 	a.touch(m)
 	for _, on := range store.Adoption(l.Status) {
 		a.record(q.n, a.actor, on, id, a.reason)

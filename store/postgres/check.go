@@ -20,7 +20,7 @@ var rules = [...]string{
 	"lease-stale", "counters",
 	"stream-lost", "stream-empty", "stream-two-leases", "stream-stuck", "stream-order", "stream-mixed",
 	"letter-message", "letter-id", "letter-failure", "original-orphan", "message-letter", "key-missing", "key-orphan",
-	"audit-chain", "queue-count", "letter-count", "operation-letter",
+	"audit-chain", "queue-count", "letter-count", "operation-letter", "operation-outcome",
 }
 
 // Check implements store.Keeper.

@@ -35,11 +35,12 @@ func (a *adopting) dieAgain(m *message, given *nixie.Letter) error {
 	if l.InStream {
 		a.markDirty(m.queue, m.stream)
 	}
-	way := store.Comeback(l.Status, given.Status)
+	way, sent := store.Comeback(l.Status, given.Status), l.Operation
 	if err := l.DieElsewhere(given, a.now); err != nil {
 		return err
 	}
 	a.touchLetter(l)
+	a.ends(l.pos, lifecycle.Elsewhere(sent, given, false)...)
 	for _, on := range way {
 		a.record(l.queue, a.actor, on, l.ID, a.reason)
 	}

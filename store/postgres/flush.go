@@ -14,6 +14,7 @@ type flush struct {
 	long      []int64 // messages whose history may be too long
 	outgrown  []int64 // letters whose own failure is no longer the newest
 	letters   []*letterRow
+	ends      []itemEnd
 	released  []int64 // messages whose dedupe key is free again
 	taken     map[dedupeKey]int64
 	opened    bool       // keys were locked that perhaps no message holds
@@ -46,6 +47,7 @@ func (t *tx) flush() {
 	t.flushFailures()
 	t.flushLetters()
 	t.flushKeys()
+	t.flushEnds()
 	t.flushCounts()
 	t.recomputeHeads()
 	*w = flush{}

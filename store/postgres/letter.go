@@ -91,6 +91,7 @@ func (t *tx) bury(m *message, st *nixie.Settlement, e lifecycle.End) error {
 		t.pause(m.q, "halted by message "+m.ID.String())
 	}
 	t.touchLetter(l)
+	t.ends(l.pos, lifecycle.Ending{Operation: l.Operation, On: e.Event, Fingerprint: l.Fingerprint})
 	t.record(l.queue, e.Actor, e.Event, l.ID, e.Reason)
 	return nil
 }

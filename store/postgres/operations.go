@@ -68,7 +68,6 @@ func (s *Store) Operations(ctx context.Context, look store.OperationQuery, page 
 func (s *Store) lookAt(ctx context.Context, look store.OperationQuery) (list []store.Operation, _ string, err error) {
 	id := [16]byte(look.ID)
 	var letters []nixie.ID
-	var outcome store.Outcome
 	err = s.view(ctx, func(t *tx) error {
 		t.readOperations(&list, nil, "o.id = $1", id)
 		if look.Next > 0 {
@@ -79,16 +78,6 @@ func (s *Store) lookAt(ctx context.Context, look store.OperationQuery) (list []s
 				return err
 			}, "next_items.sql", id, look.Next)
 		}
-		if look.Outcome {
-			t.read(func(r row) error {
-				var status nixie.Status
-				var same bool
-				var count int64
-				err := r.Scan(&status, &same, &count)
-				outcome.Add(status, same, count)
-				return err
-			}, "read_outcome.sql", id)
-		}
 		return t.send()
 	})
 	if err == nil && len(list) == 0 {
@@ -97,7 +86,7 @@ func (s *Store) lookAt(ctx context.Context, look store.OperationQuery) (list []s
 	if err != nil {
 		return nil, "", err
 	}
-	list[0].Next, list[0].Outcome = letters, outcome
+	list[0].Next = letters
 	return list, "", nil
 }
 
@@ -107,15 +96,22 @@ func (t *tx) readOperations(into *[]store.Operation, last *int64, where string, 
 		var op store.Operation
 		var created, n int64
 		var statuses []string
+		var counts string
 		if err := r.Scan(&n, (*idColumn)(&op.ID), &op.Event, &op.Actor, &op.Reason, &op.Filter, &op.Force, &created, &op.Destination,
-			&statuses, &op.Reviewed, &op.Guarded,
-			&op.Done, &op.Skipped, &op.Failed, &op.Pending); err != nil {
+			&statuses, &op.Reviewed, &op.Guarded, &counts); err != nil {
 			return err
+		}
+		items := map[lifecycle.Item]int64{}
+		if err := fromJSON(counts, &items); err != nil {
+			return err
+		}
+		for state, n := range items {
+			state.Count(&op, n)
 		}
 		for _, status := range statuses {
 			op.Statuses = append(op.Statuses, nixie.Status(status))
 		}
-		op.CreatedAt, op.Selected = lifecycle.Moment(created), op.Done+op.Skipped+op.Failed+op.Pending
+		op.CreatedAt = lifecycle.Moment(created)
 		if *into = append(*into, op); last != nil {
 			*last = n
 		}

@@ -7,8 +7,8 @@
 // decides in Go, and writes everything that changes in one pipeline with its commit.
 //
 // All calls take locks in one order: queues, cursors, batches, streams, messages, letters, dedupe
-// keys, and the ends of audits last. The file migrations/0001_core.up.sql explains the tables, and
-// the folder sql has the statements.
+// keys, items of operations, and the ends of audits last. The file migrations/0001_core.up.sql
+// explains the tables, and the folder sql has the statements.
 package postgres
 
 import (

@@ -41,7 +41,7 @@ type resolving struct {
 	*tx
 	items      map[item]lifecycle.Item // state, as read and as decided
 	planned    map[item]int64          // revisions of the letters, where only those will do
-	operations map[nixie.ID]bool
+	operations map[nixie.ID]store.Event
 	decided    []item
 	headers    map[int64][]nixie.Header // of messages, if any is to be edited
 	damaged    map[int64]error          // why headers cannot be read
@@ -107,7 +107,7 @@ func (r *resolving) resolve(by *store.Resolution) error {
 		err = r.apply(l, by)
 	}
 	if it != nil {
-		r.items[*it] = lifecycle.ItemOf(err)
+		r.items[*it] = lifecycle.ItemOf(by, err)
 		r.decided = append(r.decided, *it)
 	}
 	return err
@@ -140,6 +140,7 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 		r.purge(l, by)
 		return nil
 	}
+	was, operation := l.Status, l.Operation
 	appends, err := l.Resolve(&m.Message, by, m.stream != "" && m.q.settings.Ordered(), r.now)
 	if err != nil {
 		return err
@@ -160,6 +161,9 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 		r.touch(m)
 		r.edit(l, by)
 	case store.OnConfirm:
+		if was == nixie.StatusRedriving {
+			r.ends(l.pos, lifecycle.Ending{Operation: operation, On: lifecycle.Overtaken(by)})
+		}
 		r.touch(m)
 		if err := r.end(m, lifecycle.Success()); err != nil {
 			return err

@@ -222,6 +222,7 @@ func (t *tx) end(m *message, e lifecycle.End) error {
 			return err
 		}
 		t.touchLetter(l)
+		t.ends(l.pos, lifecycle.Ending{Operation: l.Operation, On: e.Event})
 		t.record(l.queue, e.Actor, e.Event, l.ID, e.Reason)
 	}
 	return nil

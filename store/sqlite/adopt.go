@@ -79,6 +79,7 @@ func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error)
 		func() error { return t.adoptEnd(pos, l) },
 		func() error { return t.adoptHistory(pos, q.n, l) },
 		func() error { return t.adoptLetter(pos, q.n, id, l) },
+		func() error { return t.earlierEnds(l) },
 	} {
 		if err := write(); err != nil {
 			return nixie.Receipt{}, err
@@ -212,6 +213,19 @@ func (t *tx) adoptHistory(pos, queue int64, l *nixie.Letter) error {
 		}
 	}
 	return nil
+}
+
+// earlierEnds writes the outcomes of the redrives by which an earlier letter of the same job went
+// to a broker.
+func (t *tx) earlierEnds(l *nixie.Letter) error {
+	if o := l.Message.Origin; o == nil || o.Earlier.IsZero() {
+		return nil
+	}
+	earlier, err := t.letter(sqlText("letter_with_id"), l.Message.Origin.Earlier)
+	if err != nil || earlier == nil {
+		return err
+	}
+	return t.ends(earlier.pos, lifecycle.Elsewhere(earlier.Operation, l, true)...)
 }
 
 func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {

@@ -62,6 +62,9 @@ func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 		if err == nil {
 			err = t.writeDeath(l)
 		}
+		if err == nil {
+			err = t.ends(l.pos, lifecycle.Ending{Operation: l.Operation, On: e.Event, Fingerprint: l.Fingerprint})
+		}
 	} else {
 		l.ID = t.store.ids.New(lifecycle.Moment(t.now))
 		if err = t.joinFacet(l, mtype, &h.Message); err == nil {
@@ -173,6 +176,9 @@ func (t *tx) letterFollows(h *held, e lifecycle.End) error {
 		return err
 	}
 	if err := t.writeMove(l); err != nil {
+		return err
+	}
+	if err := t.ends(l.pos, lifecycle.Ending{Operation: l.Operation, On: e.Event}); err != nil {
 		return err
 	}
 	return t.audit(l.queue, e.Actor, e.Event, l.ID, e.Reason)

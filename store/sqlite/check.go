@@ -22,7 +22,7 @@ var rules = [...]string{
 	"batch-has-rows", "lease-no-owner", "lease-stale", "stream-lost", "stream-two-leases",
 	"stream-stuck", "stream-order", "counters", "key-orphan", "key-missing", "letter-no-message",
 	"letter-missing", "letter-status", "letter-facet", "letter-count", "letter-text", "letter-history",
-	"note-orphan", "original-orphan", "attachment-orphan", "operation-item",
+	"note-orphan", "original-orphan", "attachment-orphan", "operation-item", "operation-outcome",
 }
 
 // Check implements store.Keeper. In one snapshot it checks every invariant between the tables,

@@ -97,7 +97,7 @@ func (t *tx) writeDeathElsewhere(l *letterRow, given *nixie.Letter, actor, reaso
 	if err != nil {
 		return err
 	}
-	way := store.Comeback(l.Status, given.Status)
+	way, sent := store.Comeback(l.Status, given.Status), l.Operation
 	if err := l.DieElsewhere(given, t.now); err != nil {
 		return err
 	}
@@ -107,6 +107,9 @@ func (t *tx) writeDeathElsewhere(l *letterRow, given *nixie.Letter, actor, reaso
 		return err
 	}
 	if err := t.writeDeath(l); err != nil {
+		return err
+	}
+	if err := t.ends(l.pos, lifecycle.Elsewhere(sent, given, false)...); err != nil {
 		return err
 	}
 	for _, on := range way {

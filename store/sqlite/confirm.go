@@ -30,6 +30,9 @@ func (t *tx) confirmOnItsWay(l *letterRow, r *store.Resolution) error {
 	if err := t.end(h, brokerTook); err != nil {
 		return err
 	}
+	if err := t.ends(l.pos, lifecycle.Ending{Operation: was.Operation, On: lifecycle.Overtaken(r)}); err != nil {
+		return err
+	}
 	return t.moved(&was, l, r)
 }
 
@@ -82,7 +85,7 @@ func (t *tx) confirmMany(resolutions []store.Resolution, errs []error) (map[nixi
 			return nil, err
 		}
 	}
-	if err := t.run(sqlText("items_done"), operation, listed(positions)); err != nil {
+	if err := t.run(sqlText("items_confirmed"), operation, listed(positions)); err != nil {
 		return nil, err
 	}
 	return found, nil

@@ -11,7 +11,7 @@ func (t *tx) annotate(l *letterRow, r *store.Resolution) error {
 	if err := t.run(sqlText("add_note"), l.pos, t.now, r.Actor, r.Reason, sumOf(r.Actor, r.Reason)); err != nil {
 		return err
 	}
-	if err := t.run("update letter set revision = ?, operation = ? where pos = ?", l.Revision, idOrNull(l.Operation), l.pos); err != nil {
+	if err := t.run("update letter set revision = ? where pos = ?", l.Revision, l.pos); err != nil {
 		return err
 	}
 	return t.auditResolved(l.queue, r)

@@ -59,16 +59,19 @@ func statusesOf(text string) (list []nixie.Status) {
 	return list
 }
 
-func scanOperation(row rows) store.Operation {
+func scanOperation(row rows) (store.Operation, error) {
 	op := store.Operation{
 		ID: columnID(row, 1), Event: store.Event(row.ColumnText(2)), Actor: row.ColumnText(3), Reason: row.ColumnText(4),
 		Filter: row.ColumnText(5), Force: row.ColumnBool(6), CreatedAt: lifecycle.Moment(row.ColumnInt64(7)),
 		Destination: row.ColumnText(8),
 		Statuses:    statusesOf(row.ColumnText(9)), Reviewed: row.ColumnBool(10), Guarded: row.ColumnBool(11),
-		Pending: row.ColumnInt64(12), Done: row.ColumnInt64(13), Skipped: row.ColumnInt64(14), Failed: row.ColumnInt64(15),
 	}
-	op.Selected = op.Pending + op.Done + op.Skipped + op.Failed
-	return op
+	items := map[lifecycle.Item]int64{}
+	err := fromJSON(row.ColumnText(12), &items)
+	for state, n := range items {
+		state.Count(&op, n)
+	}
+	return op, err
 }
 
 // Operations implements store.Operations.
@@ -85,8 +88,9 @@ func (s *Store) Operations(
 	limit := page.Rows()
 	err = s.read(ctx, func(c conn) error {
 		return c.each(sqlText("operations"), func(row rows) error {
-			list, before = append(list, scanOperation(row)), row.ColumnInt64(0)
-			return nil
+			op, err := scanOperation(row)
+			list, before = append(list, op), row.ColumnInt64(0)
+			return err
 		}, before, limit)
 	})
 	if err != nil || len(list) < limit {
@@ -103,22 +107,17 @@ func (s *Store) readOperation(ctx context.Context, query store.OperationQuery) (
 			return err
 		}
 		if err := c.each(sqlText("operation"), func(row rows) error {
-			list = append(list, scanOperation(row))
-			return nil
+			op, err := scanOperation(row)
+			list = append(list, op)
+			return err
 		}, n); err != nil {
 			return err
 		}
 		op := &list[0]
-		if err := c.each(sqlText("next_items"), func(row rows) error {
+		return c.each(sqlText("next_items"), func(row rows) error {
 			op.Next = append(op.Next, columnID(row, 0))
 			return nil
-		}, n, max(query.Next, 0)); err != nil || !query.Outcome {
-			return err
-		}
-		return c.each(sqlText("operation_outcome"), func(row rows) error {
-			op.Outcome.Add(nixie.Status(row.ColumnText(0)), row.ColumnBool(1), row.ColumnInt64(2))
-			return nil
-		}, n, query.ID)
+		}, n, max(query.Next, 0))
 	})
 	return list, "", err
 }
@@ -132,6 +131,22 @@ func operationNumber(each func(query string, f func(row rows) error, args ...any
 		err = store.NoOperation(id)
 	}
 	return n, err
+}
+
+// ends writes the outcomes of the items by which operations moved a letter, if they are still to
+// come.
+func (t *tx) ends(letter int64, endings ...lifecycle.Ending) error {
+	for _, e := range endings {
+		if e.Operation.IsZero() {
+			continue
+		}
+		same, other := e.Outcome()
+		err := t.run(sqlText("item_ends"), e.Early, e.Fingerprint, string(same), string(other), e.Operation, letter, e.Sent)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // planAgain makes items pending again whose letters died again.

@@ -66,14 +66,15 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 	}
 	var operation, letter, planned int64 // a purge removes the letter, so its position is read before
 	var state lifecycle.Item
+	var event store.Event
 	if err := t.each(sqlText("item_of"), func(row rows) error {
 		operation, state, letter = row.ColumnInt64(0), lifecycle.Item(row.ColumnText(1)), row.ColumnInt64(2)
-		planned = row.ColumnInt64(3)
+		planned, event = row.ColumnInt64(3), store.Event(row.ColumnText(4))
 		return nil
 	}, r.Operation, r.Letter); err != nil {
 		return err
 	}
-	if err := state.Open(r.Letter, r.Operation); err != nil {
+	if err := state.Open(r, event); err != nil {
 		return err
 	}
 	answer := t.resolve(r, planned)
@@ -84,8 +85,7 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 		}
 		text = answer.Error()
 	}
-	if err := t.run("update item set state = ?, error = ? where operation = ? and letter = ? and state = 'pending'",
-		string(lifecycle.ItemOf(answer)), text, operation, letter); err != nil {
+	if err := t.run(sqlText("decide_item"), string(lifecycle.ItemOf(r, answer)), text, operation, letter); err != nil {
 		return err
 	}
 	return answer

@@ -112,6 +112,7 @@ func Run(t *testing.T, h Harness) {
 		{"Resolve", resolveClauses()},
 		{"Edit", editClauses()},
 		{"Operations", operationClauses()},
+		{"Outcomes", outcomeClauses()},
 		{"Notes", noteClauses()},
 		{"Purge", purgeClauses()},
 		{"Prune", pruneClauses()},

@@ -31,12 +31,14 @@ func Invariants(t testing.TB, st store.Store) {
 //	every body has the hash that was taken at acceptance;
 //	at most one unfinished message of a queue holds a dedupe key;
 //	every dead message has one letter, every letter has a message, and their states agree;
+//	the items of every operation add up, and the outcomes of a redrive to what it moved, as the
+//	audit tells it;
 //	the audit of a queue is an unbroken chain, and leads every letter through the table of moves to
 //	its status;
 //	the overview has the right counts.
 func Broken(ctx context.Context, st store.Store) ([]string, error) {
 	c := inspector{messages: map[nixie.ID]*store.Record{}, letters: map[nixie.ID]*nixie.Letter{}, status: map[nixie.ID]nixie.Status{},
-		pruned: map[string]bool{}}
+		pruned: map[string]bool{}, moved: map[nixie.ID]nixie.ID{}, outcomes: map[nixie.ID]map[nixie.ID]store.Event{}}
 	messages, err := allMessages(ctx, st, nixie.Filter{})
 	if err != nil {
 		return nil, err
@@ -64,6 +66,9 @@ func Broken(ctx context.Context, st store.Store) ([]string, error) {
 		}
 		c.want(c.status[id] == l.Status, "letter %s is %s, and its audit leads to %q", id, l.Status, c.status[id])
 	}
+	if err := c.lookAtOperations(ctx, st); err != nil {
+		return nil, err
+	}
 	c.lookAtCounts(infos, messages)
 	report, err := st.Features().Check(ctx)
 	if err != nil {
@@ -81,6 +86,10 @@ type inspector struct {
 	letters  map[nixie.ID]*nixie.Letter
 	status   map[nixie.ID]nixie.Status // of a letter, computed from the audit
 	pruned   map[string]bool           // queues whose first audit entry was pruned
+
+	moved    map[nixie.ID]nixie.ID                 // by letter: the redrive that its end belongs to
+	outcomes map[nixie.ID]map[nixie.ID]store.Event // by redrive and letter: the last event of each
+	unasked  int64                                 // deaths of letters that no redrive had moved
 }
 
 func (c *inspector) want(ok bool, format string, args ...any) {
@@ -160,6 +169,7 @@ func (c *inspector) lookAtChain(queue string, entries []store.AuditEntry) {
 			first+int64(i), e.Number, e.Queue)
 		c.want(i == 0 || e.Before == entries[i-1].Hash, "audit of queue %s: entry %d does not follow the one before", queue, e.Number)
 		c.want(e.Hash == e.Sum(e.Before), "audit of queue %s: the hash of entry %d is wrong", queue, e.Number)
+		c.follow(e)
 		if c.letters[e.Subject] == nil || e.Event == store.OnNote || e.Event == store.OnAmend {
 			continue
 		}

@@ -87,7 +87,7 @@ func model(t *testing.T, h Harness, faults bool, every int) {
 			"settleMany": m.settleMany, "extend": m.extend, "amend": m.amend,
 			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder,
 			"unblock": m.unblock, "query": m.query, "adopt": m.adopt, "purge": m.purge, "adjust": m.adjust, "tally": m.retrying,
-			"search": m.search, "": m.compareNow,
+			"search": m.search, "repeat": m.repeat, "": m.compareNow,
 		}
 		if h.Begin != nil {
 			actions["transact"] = m.transact
@@ -130,7 +130,7 @@ type machine struct {
 	received  int                            // number of all
 	names     [2]map[nixie.ID]int            // numbers of messages in sut and ref, in the order in which they were made
 	ids       [][2]nixie.ID                  // by number
-	plans     [][2]nixie.ID
+	plans     []plan
 
 	every, steps int // what readers see is compared after every n-th step
 }
@@ -276,6 +276,9 @@ func (m *machine) compare() {
 		m.same(fmt.Sprintf("message %d", name), m.seeMessage(0, seen[name]), m.seeMessage(1, &ref[i]))
 	}
 	m.compareLetters(p)
+	if len(skip) == 0 {
+		m.compareOperations(p)
+	}
 	m.compareQueues(p, skip)
 	m.compareStreams(p, skip)
 }

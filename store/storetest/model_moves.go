@@ -400,8 +400,14 @@ func (m *machine) resolve(r *rapid.T) {
 		}
 		x.Letter, y.Letter = letters[i][0].ID, letters[i][1].ID
 		if len(m.plans) > 0 && rapid.Bool().Draw(r, "in operation") {
-			plan := rapid.SampledFrom(m.plans).Draw(r, "operation")
-			x.Operation, y.Operation = plan[0], plan[1]
+			in := rapid.SampledFrom(m.plans).Draw(r, "operation")
+			x.Operation, y.Operation = in.ids[0], in.ids[1]
+			if x.Event != store.OnConfirm && rapid.IntRange(0, 9).Draw(r, "another event") > 0 {
+				x.Event, y.Event = in.event, in.event
+			}
+			if x.Event != store.OnRedrive {
+				x.Edit, y.Edit = nil, nil
+			}
 		}
 		sut, ref = append(sut, x), append(ref, y)
 	}
@@ -411,17 +417,50 @@ func (m *machine) resolve(r *rapid.T) {
 func (m *machine) plan(r *rapid.T) {
 	p := m.process(r)
 	f := nixie.Filter{Statuses: []nixie.Status{rapid.SampledFrom(nixie.Statuses()).Draw(r, "status")}}
-	op := store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "r"}
+	op := store.Operation{Actor: "ann", Reason: "r", Event: rapid.SampledFrom([]store.Event{store.OnRedrive, store.OnRedrive,
+		store.OnRedrive, store.OnNote, store.OnHold, store.OnDiscard, store.OnPurge}).Draw(r, "event")}
 	sut, err := p.sut.Plan(m.ctx, op, f, 0)
 	ref, want := p.ref.Plan(m.ctx, op, f, 0)
 	m.sameCode("plan", err, want)
-	m.plans = append(m.plans, [2]nixie.ID{sut.ID, ref.ID})
-	for _, plan := range m.plans {
-		x, err := store.FindOperation(m.ctx, p.sut, store.OperationQuery{ID: plan[0], Next: 100})
-		y, want := store.FindOperation(m.ctx, p.ref, store.OperationQuery{ID: plan[1], Next: 100})
+	m.plans = append(m.plans, plan{[2]nixie.ID{sut.ID, ref.ID}, op.Event})
+	for _, of := range m.plans {
+		x, err := store.FindOperation(m.ctx, p.sut, store.OperationQuery{ID: of.ids[0], Next: 100})
+		y, want := store.FindOperation(m.ctx, p.ref, store.OperationQuery{ID: of.ids[1], Next: 100})
 		m.sameCode("operation", err, want)
-		m.same("operation", []int64{x.Selected, x.Done, x.Skipped, x.Failed, x.Pending, int64(len(x.Next))},
-			[]int64{y.Selected, y.Done, y.Skipped, y.Failed, y.Pending, int64(len(y.Next))})
+		m.same("letters to go", len(x.Next), len(y.Next))
+	}
+}
+
+// plan is an operation of both stores.
+type plan struct {
+	ids   [2]nixie.ID // in sut and ref
+	event store.Event
+}
+
+// repeat makes those items of an operation pending again that died again.
+func (m *machine) repeat(r *rapid.T) {
+	if len(m.plans) == 0 || len(m.others("")) > 0 {
+		r.Skip("no operation, or a lease is over")
+	}
+	p, of := m.process(r), rapid.SampledFrom(m.plans).Draw(r, "operation")
+	_, err := p.sut.Plan(m.ctx, store.Operation{ID: of.ids[0]}, nixie.Filter{}, 0)
+	_, want := p.ref.Plan(m.ctx, store.Operation{ID: of.ids[1]}, nixie.Filter{}, 0)
+	m.sameCode("repeat", err, want)
+}
+
+// compareOperations compares what became of the items of all operations, and adds them up.
+func (m *machine) compareOperations(p *process) {
+	sut, _, err := p.sut.Operations(m.ctx, store.OperationQuery{}, store.Page{Limit: 1000})
+	ref, _, want := p.ref.Operations(m.ctx, store.OperationQuery{}, store.Page{Limit: 1000})
+	m.sameCode("operations", err, want)
+	m.same("number of operations", len(sut), len(ref))
+	for i := range sut {
+		x, y := &sut[i], &ref[i]
+		m.same("operation "+string(x.Event), []any{x.Selected, x.Done, x.Skipped, x.Failed, x.Pending, x.Outcome},
+			[]any{y.Selected, y.Done, y.Skipped, y.Failed, y.Pending, y.Outcome})
+		if !addsUp(x) || x.Selected != x.Done+x.Skipped+x.Failed+x.Pending {
+			m.Fatalf("the counts of operation %+v do not add up", x)
+		}
 	}
 }
 

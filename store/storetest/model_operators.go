@@ -30,6 +30,10 @@ func (m *machine) adopt(r *rapid.T) {
 			}
 			y.Message = x.Message
 		}
+		if len(m.plans) > 0 && rapid.Bool().Draw(r, "redriven") {
+			of := rapid.SampledFrom(m.plans).Draw(r, "by operation")
+			x.Operation, y.Operation = of.ids[0], of.ids[1]
+		}
 		sut, ref = append(sut, x), append(ref, y)
 	}
 	got, errs := p.sut.Adopt(m.ctx, sut, "bob", "found")

@@ -77,7 +77,7 @@ func outcomesByFailure(b *fixture) {
 		}
 	}
 	outcome := func() store.Outcome {
-		op, err := store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: op.ID, Outcome: true})
+		op, err := store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: op.ID})
 		b.ok(err)
 		return op.Outcome
 	}
@@ -89,7 +89,7 @@ func outcomesByFailure(b *fixture) {
 	b.ok(b.settle(other))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("c"), Verb: nixie.Complete}))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("d"), Verb: nixie.Discard}))
-	same(b, "outcome", outcome(), store.Outcome{Succeeded: 1, SameFailure: 1, NewFailure: 1, UnderWay: 1})
+	same(b, "outcome", outcome(), store.Outcome{Succeeded: 1, SameFailure: 1, NewFailure: 1, Gone: 1, UnderWay: 1})
 	again, err := b.st.Plan(b.ctx, store.Operation{ID: op.ID}, nixie.Filter{}, 0)
 	b.ok(err)
 	same(b, "taken up again", again.Pending, 2)
@@ -99,7 +99,7 @@ func outcomesByFailure(b *fixture) {
 	same(b, "first of those", next[0], ls[0].ID)
 	same(b, "second of those", next[1], ls[1].ID)
 	move(ls[0])
-	same(b, "outcome of the second try", outcome(), store.Outcome{Succeeded: 1, SameFailure: 1, UnderWay: 2})
+	same(b, "outcome of the second try", outcome(), store.Outcome{Succeeded: 1, Gone: 1, UnderWay: 2})
 	unknown := new(store.IDs).New(b.clock.Now())
 	_, err = b.st.Plan(b.ctx, store.Operation{ID: unknown}, nixie.Filter{}, 0)
 	b.code(err, nixie.CodeNotFound)
@@ -107,7 +107,7 @@ func outcomesByFailure(b *fixture) {
 	b.code(err, nixie.CodeNotFound)
 	_, err = store.FindStream(b.ctx, b.st.Features().Streams, work, "")
 	b.code(err, nixie.CodeNotFound)
-	_, err = store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: unknown, Outcome: true})
+	_, err = store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: unknown})
 	b.code(err, nixie.CodeNotFound)
 }
 

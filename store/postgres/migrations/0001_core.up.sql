@@ -500,7 +500,8 @@ create table @.item (
   operation   bigint not null,
   ordinal     bigint not null,
   letter      bigint not null, -- letter.pos, which it may outlive
-  state       text   not null, -- pending, done, skipped, failed
+  state       text   not null, -- pending, skipped, failed, done; of a redrive what became of the message, instead of done
+  early       text,            -- outcome of a pending item that a broker has already
   revision    bigint not null, -- of the letter when it was chosen
   fingerprint text   not null, -- likewise
   primary key (operation, ordinal),

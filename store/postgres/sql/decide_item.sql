@@ -4,6 +4,6 @@
 -- in: state — of the item, which is locked
 -- locks: none
 -- out: none
-update @.item i set state = :state
+update @.item i set state = case :state::text when 'unobserved' then coalesce(i.early, :state) else :state end
 from @.operation o
 where o.id = :operation and i.operation = o.n and i.letter = any(array({{letters_with}}))

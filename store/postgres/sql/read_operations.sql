@@ -2,16 +2,13 @@
 -- fill: where — which operations o, as a condition; its arguments are those of this statement
 -- locks: none
 -- out: n, id, event, actor, reason, filter, force, created, destination, statuses, reviewed, guarded,
--- out: done, skipped, failed, pending
+-- out: items by state, as JSON
 select
   o.n, o.id, o.event, o.actor, o.reason, o.filter, o.force, o.created, o.destination, o.statuses,
-  o.reviewed, o.guarded, c.*
+  o.reviewed, o.guarded,
+  (
+    select coalesce(json_object_agg(state, items), '{}')::text
+    from (select state, count(*) as items from @.item i where i.operation = o.n group by state) c
+  )
 from @.operation o
-cross join lateral (
-  select
-    count(*) filter (where state = 'done'), count(*) filter (where state = 'skipped'),
-    count(*) filter (where state = 'failed'), count(*) filter (where state = 'pending')
-  from @.item i
-  where i.operation = o.n
-) c
 where {where}

@@ -334,7 +334,9 @@ create table item (
   operation integer not null,
   ordinal   integer not null,
   letter    integer not null,             -- letter.pos
-  state     text    not null,             -- pending, done, skipped, failed
+  state     text    not null,             -- pending, skipped, failed, done; of a redrive what
+                                          -- became of the message, instead of done
+  early   text    not null default '',    -- outcome of a pending item that a broker has already
   error     text    not null default '',
   revision    integer not null,           -- of the letter in the plan
   fingerprint text    not null,           -- of the letter in the plan

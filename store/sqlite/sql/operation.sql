@@ -1,4 +1,4 @@
 -- Reads an operation.
 -- in: n — its number
 -- out: operation_columns
-{{operation_columns}} where o.n = :n group by o.n
+{{operation_columns}} where o.n = :n

@@ -1,11 +1,11 @@
--- Part: begins a list of operations, with the columns that scanOperation reads.
--- whole: … group by o.n
+-- Part: begins a list of operations, with the columns that scanOperation reads. The last one has
+-- the number of items by state, as JSON.
+-- whole: … where true
 -- out: n, id, event, actor, reason, filter, force, created, destination, statuses, reviewed,
 -- out: guarded
--- out: pending, done, skipped, failed
+-- out: items
 select o.n, o.id, o.event, o.actor, o.reason, o.filter, o.force, o.created, o.destination,
   o.statuses, o.reviewed, o.guarded,
-  count(*) filter (where i.state = 'pending'), count(*) filter (where i.state = 'done'),
-  count(*) filter (where i.state = 'skipped'), count(*) filter (where i.state = 'failed')
+  (select json_group_object(state, items) from (
+    select state, count(*) as items from item i where i.operation = o.n group by state))
 from operation o
-left join item i on i.operation = o.n

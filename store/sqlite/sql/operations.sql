@@ -5,5 +5,4 @@
 {{operation_columns}}
 where o.n in (
   select n from operation where :before = 0 or n < :before order by n desc limit :limit)
-group by o.n
 order by o.n desc

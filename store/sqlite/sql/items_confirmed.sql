@@ -1,6 +1,6 @@
--- Marks items of an operation as done.
+-- Marks items of a redrive whose letters a broker took.
 -- in: operation — its number
 -- in: positions — of the letters, as JSON
 update item indexed by item_letter
-set state = 'done'
+set state = iif(early <> '', early, 'unobserved')
 where operation = :operation and letter in (select value from json_each(:positions))

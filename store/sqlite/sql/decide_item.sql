@@ -1,0 +1,7 @@
+-- Notes what became of a letter in an operation.
+-- in: state, error — new values; what a broker took may have died again already
+-- in: operation — its number
+-- in: letter — its position
+update item
+set state = iif(:state = 'unobserved' and early <> '', early, :state), error = :error
+where operation = :operation and letter = :letter and state = 'pending'
