@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -31,12 +32,19 @@ const (
 )
 
 // DeadLetterConsumer hands the messages of a mailbox of dead letters to a handler. They never die
-// themselves, however often the handler fails or its process vanishes: they only wait.
+// themselves, however often the handler fails or its process vanishes: they only wait. A message
+// that is no [DeadLetter] becomes a letter itself, and no handler sees it.
 type DeadLetterConsumer[T any] struct {
 	engine
-	c     ConsumerConfig[T]
-	taken atomic.Int64
+	c      ConsumerConfig[T]
+	taken  atomic.Int64
+	strict *policy.Policy // buries what is no notice
 }
+
+// unreadable is the error of a message that is no notice.
+type unreadable struct{ error }
+
+func (u unreadable) Unwrap() error { return u.error }
 
 // NewConsumer checks a config and makes a consumer of it. Errors are [ErrInvalidParameter].
 func NewConsumer[T any](c ConsumerConfig[T]) (*DeadLetterConsumer[T], error) {
@@ -65,6 +73,10 @@ func NewConsumer[T any](c ConsumerConfig[T]) (*DeadLetterConsumer[T], error) {
 	if k.engine, err = newEngine(c.Mailbox.name, w); err != nil {
 		return nil, err
 	}
+	k.strict = endless
+	if check := c.Mailbox.check; check != nil {
+		k.ready = func(ctx context.Context) error { return check(ctx, nil) }
+	}
 	return k, nil
 }
 
@@ -80,7 +92,7 @@ func (k *DeadLetterConsumer[T]) handle(ctx context.Context, d *nixie.Delivery) e
 	}
 	var l DeadLetter[T]
 	if err := decode(k.c.Mailbox.codec, d, &l); err != nil {
-		return err
+		return unreadable{err}
 	}
 	return k.c.Handle(ctx, l)
 }
@@ -90,6 +102,9 @@ func (k *DeadLetterConsumer[T]) Decide(d *nixie.Delivery, f *nixie.Failure, now 
 	st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
 	if f == nil {
 		return st
+	}
+	if errors.As(f.Err, new(unreadable)) {
+		return k.strict.Decide(d, f, now)
 	}
 	asked := nixie.OutcomeOf(f.Err)
 	failure := *f

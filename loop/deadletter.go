@@ -34,12 +34,24 @@ func notice(d *nixie.Delivery, f *nixie.Failure, to string, now time.Time) nixie
 	return n.Message(to)
 }
 
-// UnmarshalJSON puts a body that is no T into Raw.
+// whole refuses what is no notice of a death, such as a letter as it is: its fields would be empty.
+func (l *DeadLetter[T]) whole() error {
+	for name, missing := range map[string]bool{
+		"message_id": l.MessageID.IsZero(), "source_mailbox": l.SourceMailbox == "", "dead_lettered_at": l.DeadLetteredAt.IsZero(),
+	} {
+		if missing {
+			return nixie.Errorf(nixie.CodeInvalid, "this is no notice of a death: it has no %s", name)
+		}
+	}
+	return nil
+}
+
+// UnmarshalJSON puts a body that is no T into Raw. It refuses what is no notice of a death.
 func (l *DeadLetter[T]) UnmarshalJSON(data []byte) error {
 	type fields DeadLetter[T]
 	whole := (*fields)(l)
 	if json.Unmarshal(data, whole) == nil {
-		return nil
+		return l.whole()
 	}
 	parts := map[string]json.RawMessage{}
 	if err := json.Unmarshal(data, &parts); err != nil {
@@ -54,7 +66,7 @@ func (l *DeadLetter[T]) UnmarshalJSON(data []byte) error {
 	*whole = fields{}
 	err = json.Unmarshal(rest, whole)
 	l.Raw = raw
-	return err
+	return cmp.Or(err, l.whole())
 }
 
 // attemptsOf counts the attempts of a message in this generation.

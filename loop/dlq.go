@@ -30,7 +30,8 @@ type DLQPolicy struct {
 
 	// Mailbox takes a [DeadLetter] for each message that dies, in the transaction in which it dies;
 	// {source} stands for the mailbox of the message. Default [DefaultDLQ]; [NoMailbox] is none.
-	// Routes name other ones for some failures; the first that holds counts.
+	// Routes name other ones for some failures; the first that holds counts. A loop refuses the
+	// mailbox that it works on, and over a broker the channel of its letters.
 	Mailbox string
 	Routes  []Route
 
@@ -148,6 +149,28 @@ func (q *DLQ) mailbox(d *nixie.Delivery, f *nixie.Failure) string {
 		}
 	}
 	return broker.ChannelName(name, d.Queue)
+}
+
+// mailboxes returns the names of those that hear of deaths in source. It refuses source itself, and
+// the channel of its letters.
+func (q *DLQ) mailboxes(source, letters string) (names []string, err error) {
+	templates := []string{q.c.Mailbox}
+	for _, r := range q.c.Routes {
+		templates = append(templates, r.Mailbox)
+	}
+	for _, template := range templates {
+		switch name := broker.ChannelName(template, source); {
+		case template == NoMailbox || slices.Contains(names, name):
+		case name == source:
+			return nil, invalid("mailbox %s would hear of its own deaths: name another one in DLQPolicy", name)
+		case name == letters:
+			return nil, invalid("mailbox %s takes the letters of %s as they are, and notices of deaths cannot lie among them: "+
+				"name another one in DLQPolicy, or in Letters", name, source)
+		default:
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // asked returns the verb that Decide or Reject choose. What the handler asked for itself, and what

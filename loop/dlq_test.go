@@ -159,12 +159,16 @@ func TestBadDLQPolicies(t *testing.T) {
 // A dead letter whose body is no T keeps it as it was.
 func TestDeadLetterOfAnotherType(t *testing.T) {
 	var l loop.DeadLetter[int]
-	err := json.Unmarshal([]byte(`{"message_id":"01890a5d-ac96-774b-bcce-b302099a8057","body":{"a":1},"delivery_count":5}`), &l)
+	const fields = `"source_mailbox":"orders","dead_lettered_at":"2026-01-01T00:00:00Z","delivery_count":5`
+	err := json.Unmarshal([]byte(`{"message_id":"01890a5d-ac96-774b-bcce-b302099a8057","body":{"a":1},`+fields+`}`), &l)
 	if err != nil || string(l.Raw) != `{"a":1}` || l.Body != 0 || l.DeliveryCount != 5 || l.MessageID.IsZero() {
 		t.Errorf("%+v, %v", l, err)
 	}
-	for _, text := range []string{`[]`, `{`, `{"body":1,"delivery_count":"five"}`} {
-		if json.Unmarshal([]byte(text), &l) == nil {
+	for _, text := range []string{
+		`[]`, `{`, `{"body":1,"delivery_count":"five"}`, `{}`, `null`, `{"id":7,"body":{"a":1}}`, `{"body":1,` + fields + `}`,
+		`{"message_id":"01890a5d-ac96-774b-bcce-b302099a8057","body":{"a":1},"source_mailbox":"orders"}`,
+	} {
+		if l = (loop.DeadLetter[int]{}); json.Unmarshal([]byte(text), &l) == nil {
 			t.Errorf("%s is a dead letter: %+v", text, l)
 		}
 	}

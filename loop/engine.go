@@ -16,6 +16,7 @@ type engine struct {
 	config  worker.Config
 	worker  *worker.Worker
 	joined  bool
+	ready   func(ctx context.Context) error // called when Run begins; nil does nothing
 
 	stopping context.Context // of Run
 	stop     context.CancelFunc
@@ -63,7 +64,8 @@ func (e *engine) join(c *GroupConfig, p *pulse) (err error) {
 }
 
 // Run works until ctx ends, or Shutdown is called, or Until of its worker says so, and nothing is
-// left in hand; see [worker.Worker]. It may be called once.
+// left in hand; see [worker.Worker]. It may be called once. Over a broker it refuses to begin while
+// a channel for letters or notices is missing.
 func (e *engine) Run(ctx context.Context) error {
 	if e.begun.Swap(true) {
 		return fail(ErrInvalidParameter, nixie.CodeConflict, "loop on %s has been run already: make a new one", e.mailbox)
@@ -73,6 +75,11 @@ func (e *engine) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	defer context.AfterFunc(e.stopping, end)()
+	if e.ready != nil {
+		if err := e.ready(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
 	return e.worker.Run(ctx)
 }
 

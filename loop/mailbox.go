@@ -43,6 +43,9 @@ type Mailbox[T, R any] struct {
 	desk   *worker.Desk
 	closed context.Context
 	close  context.CancelFunc
+
+	letters string                                            // channel of raw letters; "" is none
+	check   func(ctx context.Context, notices []string) error // of channels, when a loop starts; nil: of a store
 }
 
 // In makes a mailbox of a queue in a store, which need not exist yet.

@@ -58,6 +58,10 @@ func NewMainLoop[Req, Res any](c MainConfig[Req, Res]) (*MainLoop[Req, Res], err
 	if err != nil {
 		return nil, err
 	}
+	notices, err := dlq.mailboxes(c.Requests.name, c.Requests.letters)
+	if err != nil {
+		return nil, err
+	}
 	l := &MainLoop[Req, Res]{c: c, dlq: dlq, clock: w.Clock, log: w.Logger, name: w.Name}
 	if l.clock == nil {
 		l.clock = time.Now
@@ -72,6 +76,9 @@ func NewMainLoop[Req, Res any](c MainConfig[Req, Res]) (*MainLoop[Req, Res], err
 	}
 	if l.engine, err = newEngine(c.Requests.name, w); err != nil {
 		return nil, err
+	}
+	if check := c.Requests.check; check != nil {
+		l.ready = func(ctx context.Context) error { return check(ctx, notices) }
 	}
 	return l, nil
 }
@@ -201,11 +208,11 @@ func (l *MainLoop[Req, Res]) unanswered(d *nixie.Delivery, f *nixie.Failure, que
 	st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
 	answer := &nixie.Delivery{Message: d.Tracking.Then[len(d.Tracking.Then)-1]}
 	answer.ID, answer.EnqueuedAt = d.ID, now
-	if queue != answer.Queue {
+	dead := broker.ChannelName(DefaultDLQ, queue)
+	if queue != answer.Queue || dead == l.c.Requests.letters {
 		l.log.Error("an answer is lost: neither its mailbox takes it nor that of dead letters", "id", IDOf(d).String(), "error", f.Text)
 		return st
 	}
-	dead := broker.ChannelName(DefaultDLQ, queue)
 	st.Then = []nixie.Message{notice(answer, f, dead, now)}
 	return st
 }
@@ -216,7 +223,11 @@ func (l *MainLoop[Req, Res]) answer(d *nixie.Delivery, r Result[Res]) ([]nixie.M
 	if name == "" {
 		return nil, nil
 	}
-	if err := checkName("mailbox for replies", name); err != nil {
+	err := checkName("mailbox for replies", name)
+	if err == nil && name == l.c.Requests.letters {
+		err = invalid("mailbox %s for replies has the letters of %s as they are: name another one", name, l.c.Requests.name)
+	}
+	if err != nil {
 		l.log.Error("a request cannot be answered", "id", IDOf(d).String(), "error", err.Error())
 		return nil, nil
 	}

@@ -11,16 +11,17 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// DefaultDLQ names the mailbox of the dead; {source} stands for the mailbox they came from.
+// DefaultDLQ names the mailbox of notices; {source} stands for the mailbox where a message died.
 const DefaultDLQ = "{source}-dlq"
 
 // Over makes a mailbox of a channel of a broker. Driver and Queue of b are required; Queue names
-// the channel. Without Letters and Office, letters go to the channel [DefaultDLQ], which has to
-// exist. Where [broker.Features] has Held, visibility does not end by time: a message comes again
-// when its receiver has gone.
+// the channel. Without Letters and Office, letters go as they are to the channel
+// [broker.DefaultLetters], which has to exist: a loop finds out when it starts. No notice may go
+// there, see [DLQPolicy]. Where [broker.Features] has Held, visibility does not end by time: a
+// message comes again when its receiver has gone.
 func Over[T, R any](b broker.Config, c Config) (*Mailbox[T, R], error) {
 	if b.Letters == "" && b.Office == nil {
-		b.Letters = DefaultDLQ
+		b.Letters = broker.DefaultLetters
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -30,7 +31,7 @@ func Over[T, R any](b broker.Config, c Config) (*Mailbox[T, R], error) {
 		return nil, explain(err)
 	}
 	open := &openSource{Source: src, clock: c.Clock, held: b.Driver.Features().Held, until: map[*nixie.Delivery]time.Time{}}
-	return newMailbox[T, R](b.Queue, c, backend{&channels{to: b.Driver, clock: c.Clock}, open,
+	m, err := newMailbox[T, R](b.Queue, c, backend{&channels{to: b.Driver, clock: c.Clock}, open,
 		func(ctx context.Context) (int, error) {
 			if _, can := b.Driver.(broker.Counter); !can {
 				return 0, nixie.Errorf(nixie.CodeUnavailable, "%s cannot count messages: ask its own tools", src.Name())
@@ -41,6 +42,36 @@ func Over[T, R any](b broker.Config, c Config) (*Mailbox[T, R], error) {
 		func(ctx context.Context) (int, error) { return purge(ctx, open, b.Queue) },
 		func(d *nixie.Delivery) int { return min(d.Crashes, 1) }, // a broker counts what it hands out, and not that
 	})
+	if err == nil {
+		if b.Then == nil { // otherwise notices go to a store
+			m.letters = broker.ChannelName(b.Letters, b.Queue)
+		}
+		m.check = func(ctx context.Context, notices []string) error { return checkChannels(ctx, src, &b, notices) }
+	}
+	return m, err
+}
+
+// checkChannels refuses to start without the channels that take letters and notices. A server that
+// is away is left to the worker, which waits for it.
+func checkChannels(ctx context.Context, src *broker.Source, b *broker.Config, notices []string) error {
+	found, err := src.Check(ctx, []string{b.Queue})
+	if err == nil {
+		err = broker.FirstRefused(found)
+	}
+	var channels []broker.Channel
+	if err == nil && b.Then == nil {
+		channels, err = b.Driver.Describe(ctx, notices)
+	}
+	for _, c := range channels {
+		if c.Missing {
+			return invalid("mailbox %s for notices of deaths does not exist: create it, or set Mailbox to loop.NoMailbox (missing-target)",
+				c.Name)
+		}
+	}
+	if nixie.CodeOf(err) == nixie.CodeUnavailable {
+		return nil
+	}
+	return explain(err)
 }
 
 // channels makes the channels of a broker a [nixie.Enqueuer].

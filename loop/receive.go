@@ -114,6 +114,9 @@ func (m *Mailbox[T, R]) open(ctx context.Context, d *nixie.Delivery) (*Message[T
 // decode decodes the body of a delivery. Its error buries the delivery.
 func decode(codec Codec, d *nixie.Delivery, into any) error {
 	err := codec.Decode(d.Body, into)
+	if notice, ok := into.(interface{ whole() error }); ok && err == nil {
+		err = notice.whole() // a codec may not know UnmarshalJSON
+	}
 	if err == nil {
 		return nil
 	}

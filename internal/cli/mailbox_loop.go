@@ -63,7 +63,7 @@ func (g *globals) inMailbox(path string, args cobra.PositionalArgs, exists bool,
 		if err != nil {
 			return err
 		}
-		box, err := loop.Over[[]byte, []byte](broker.Config{Driver: d, Queue: at.Name, Letters: broker.DefaultLetters, Clock: g.Now}, c)
+		box, err := loop.Over[[]byte, []byte](broker.Config{Driver: d, Queue: at.Name, Clock: g.Now}, c)
 		if err == nil {
 			err = do(ctx, box, args)
 		}
