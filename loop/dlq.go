@@ -26,7 +26,7 @@ type DLQPolicy struct {
 	Exclude          []policy.Matcher //
 	Reject           []policy.Matcher // no letter is left of it
 	MaxDeliveries    int              // default three times MaxDeliveryCount and 10; see [policy.Config]
-	MaxAge           time.Duration    // since it was sent; default none
+	MaxAge           time.Duration    // since it was sent, or redriven last; default none
 
 	// Mailbox takes a [DeadLetter] for each message that dies, in the transaction in which it dies;
 	// {source} stands for the mailbox of the message. Default [DefaultDLQ]; [NoMailbox] is none.

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,6 +106,7 @@ func TestDLQRules(t *testing.T) {
 		{"exclude beats reject", dlq{Exclude: list{rate}, Reject: list{rate}}, errRate, 1, 0, "retry"},
 		{"deliveries beat exclude", dlq{Exclude: list{rate}, MaxDeliveries: 7}, errRate, 7, 0, "bury exhausted"},
 		{"age beats exclude", dlq{Exclude: list{rate}, MaxAge: time.Hour}, errRate, 1, time.Hour, "bury max-age"},
+		{"age since it was redriven", dlq{Exclude: list{rate}, MaxAge: time.Hour}, errRate, 1, time.Hour, "retry"},
 		{"reject", dlq{Reject: list{content}}, errContent, 1, 0, "discard"},
 		{"reject beats include", dlq{Reject: list{content}, Include: list{content}}, errContent, 1, 0, "discard"},
 		{"decide: bury", dlq{Decide: sometimes(nixie.Bury)}, errRate, 1, 0, "bury permanent"},
@@ -118,6 +120,9 @@ func TestDLQRules(t *testing.T) {
 		q := must(loop.NewDLQ(c.p))(t)
 		now := time.Unix(1e9, 0)
 		d := &nixie.Delivery{Message: nixie.Message{Generation: 1, Attempts: c.attempt, Deliveries: c.attempt, EnqueuedAt: now.Add(-c.age)}}
+		if strings.HasSuffix(c.name, "redriven") {
+			d.RedrivenAt = now.Add(-time.Minute)
+		}
 		if q.Policy().Admit(d, now) != nil {
 			t.Errorf("%s: the message may not even run", c.name)
 		}

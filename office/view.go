@@ -200,9 +200,9 @@ type MessageView struct {
 }
 
 // dueAt returns the time before which no worker gets a message, or none if it need not wait. Stores
-// give such a message either its enqueue time or none.
+// give such a message the time of its enqueue, of its last redrive, or none.
 func dueAt(m *nixie.Message) Timestamp {
-	if !m.NotBefore.After(m.EnqueuedAt) {
+	if !m.NotBefore.After(m.Since()) {
 		return Timestamp{}
 	}
 	return Timestamp{m.NotBefore}

@@ -25,7 +25,7 @@ type Config struct {
 	// wait. It cannot be none.
 	MaxCrashes int
 
-	MaxAge      time.Duration // no retry this long after the message was enqueued; none
+	MaxAge      time.Duration // no retry this long after the message was enqueued, or redriven last; none
 	RetryBudget time.Duration // bound on the sum of all waits in one generation; none
 	MaxRedrives int           // a message that dies after this many redrives is quarantined; 3
 	Backoff     Backoff       // computes the wait before a retry
@@ -216,5 +216,6 @@ func (c *Config) outOfAttempts(d *nixie.Delivery) bool {
 }
 
 func (c *Config) aged(d *nixie.Delivery, now time.Time) bool {
-	return c.MaxAge != none && !d.EnqueuedAt.IsZero() && now.Sub(d.EnqueuedAt) >= c.MaxAge
+	since := d.Since()
+	return c.MaxAge != none && !since.IsZero() && now.Sub(since) >= c.MaxAge
 }

@@ -36,7 +36,7 @@ var rules = []rule{
 	{"success", "no failure: complete", (*Policy).success},
 	{"asked", "the handler asked to discard, bury, hold or halt", (*Policy).askedToEnd},
 	{"expired", "past its own expiry: give up", (*Policy).expired},
-	{"max-age", "older than max_age: give up", (*Policy).tooOld},
+	{"max-age", "older than max_age, since its last redrive if there was one: give up", (*Policy).tooOld},
 	{"max-deliveries", "claimed max_deliveries times in this generation: give up", (*Policy).tooManyDeliveries},
 	{"max-crashes", "max_crashes holders vanished in a row, the last with it alone: give up as poison", (*Policy).tooManyCrashes},
 	{"released", "the handler asked for a release: back into the queue", (*Policy).released},

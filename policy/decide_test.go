@@ -300,12 +300,16 @@ func TestWhatIsNotAdmittedDies(t *testing.T) {
 		change func(*nixie.Delivery)
 		cause  nixie.Cause
 	}{
-		"ordinary":       {func(*nixie.Delivery) {}, ""},
-		"last attempt":   {func(d *nixie.Delivery) { d.Attempts = 5 }, ""},
-		"last delivery":  {func(d *nixie.Delivery) { d.Deliveries = 25 }, ""},
-		"before expiry":  {func(d *nixie.Delivery) { d.ExpiresAt = noon.Add(1) }, ""},
-		"old but new":    {func(d *nixie.Delivery) { d.Attempts, d.EnqueuedAt = 1, noon.Add(-time.Hour) }, ""},
-		"old":            {func(d *nixie.Delivery) { d.EnqueuedAt = noon.Add(-time.Hour) }, nixie.CauseMaxAge},
+		"ordinary":      {func(*nixie.Delivery) {}, ""},
+		"last attempt":  {func(d *nixie.Delivery) { d.Attempts = 5 }, ""},
+		"last delivery": {func(d *nixie.Delivery) { d.Deliveries = 25 }, ""},
+		"before expiry": {func(d *nixie.Delivery) { d.ExpiresAt = noon.Add(1) }, ""},
+		"old but new":   {func(d *nixie.Delivery) { d.Attempts, d.EnqueuedAt = 1, noon.Add(-time.Hour) }, ""},
+		"old":           {func(d *nixie.Delivery) { d.EnqueuedAt = noon.Add(-time.Hour) }, nixie.CauseMaxAge},
+		"redriven":      {func(d *nixie.Delivery) { d.EnqueuedAt, d.RedrivenAt = noon.Add(-time.Hour), noon.Add(-time.Minute) }, ""},
+		"redriven long ago": {func(d *nixie.Delivery) {
+			d.EnqueuedAt, d.RedrivenAt = noon.Add(-2*time.Hour), noon.Add(-time.Hour)
+		}, nixie.CauseMaxAge},
 		"expired":        {func(d *nixie.Delivery) { d.ExpiresAt = noon }, nixie.CauseExpired},
 		"one delivery":   {func(d *nixie.Delivery) { d.Deliveries = 26 }, nixie.CauseExhausted},
 		"one attempt":    {func(d *nixie.Delivery) { d.Attempts = 6 }, nixie.CauseExhausted},
@@ -406,6 +410,11 @@ func TestDecideProperties(t *testing.T) {
 			Crashes: count.Draw(t, "crashes"), Redrives: count.Draw(t, "redrives"), Generation: 1,
 			EnqueuedAt: noon.Add(-time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "age"))),
 		}}
+		since := d.EnqueuedAt
+		if rapid.Bool().Draw(t, "redriven") {
+			since = noon.Add(-time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "since")))
+			d.RedrivenAt = since
+		}
 		err := nixie.WithReason(errors.New("x"), rapid.SampledFrom(nixie.Reasons()).Draw(t, "reason"))
 		if rapid.Bool().Draw(t, "excluded") {
 			err = errors.Join(err, os.ErrClosed)
@@ -421,7 +430,7 @@ func TestDecideProperties(t *testing.T) {
 		if !reflect.DeepEqual(*f, before) || !reflect.DeepEqual(s, p.Decide(d, f, noon)) {
 			t.Fatal("Decide is not pure")
 		}
-		capped := d.Deliveries-2*d.Crashes >= 25 || noon.Sub(d.EnqueuedAt) >= time.Hour
+		capped := d.Deliveries-2*d.Crashes >= 25 || noon.Sub(since) >= time.Hour
 		goesOn := s.Verb == nixie.Retry || s.Verb == nixie.Release
 		switch {
 		case s.Verb == nixie.Complete:

@@ -13,7 +13,7 @@
 //	success        no failure: complete
 //	asked          the handler asked to discard, bury, hold or halt
 //	expired        past its own expiry: give up
-//	max-age        older than max_age: give up
+//	max-age        older than max_age, since its last redrive if there was one: give up
 //	max-deliveries claimed max_deliveries times in this generation: give up
 //	max-crashes    max_crashes holders vanished in a row, the last with it alone: give up as poison
 //	released       the handler asked for a release: back into the queue

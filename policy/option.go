@@ -28,7 +28,7 @@ func options() []option {
 		counted("max-deliveries", "claims in one generation", func(c *Config) *int { return &c.MaxDeliveries }),
 		counted("max-crashes", "vanished holders, then it is poison; there is no none", func(c *Config) *int { return &c.MaxCrashes }),
 		counted("max-redrives", "redrives, then a death means quarantine", func(c *Config) *int { return &c.MaxRedrives }),
-		lasting("max-age", "no retry this long after it was enqueued", func(c *Config) *time.Duration { return &c.MaxAge }),
+		lasting("max-age", "no retry this long after it was enqueued or redriven", func(c *Config) *time.Duration { return &c.MaxAge }),
 		lasting("retry-budget", "bound on the sum of all waits in one generation",
 			func(c *Config) *time.Duration { return &c.RetryBudget }),
 		{"backoff", "a duration, or a formula with settings such as 'linear base=1m step=1m cap=15m jitter=none'",

@@ -23,7 +23,7 @@ type Scenario struct {
 	Err     error         // the error of the handler; nil is a holder that vanishes
 	InClaim InClaim       // retries within each claim
 	Took    time.Duration // duration of each run
-	Start   time.Time     // when it is enqueued, and claimed for the first time
+	Start   time.Time     // when it is enqueued or redriven, and claimed for the first time
 	Jitter  bool          // waits have the jitter that the message's ID gives; else none
 	MaxRuns int           // 0 is all, up to [MaxSimulated]
 }
@@ -50,7 +50,7 @@ type SimulatedRun struct {
 // like policies.
 func Simulate(p *Policy, s Scenario) []SimulatedRun {
 	d := &nixie.Delivery{Message: s.Message}
-	d.Generation, d.EnqueuedAt = max(d.Generation, 1), s.Start
+	d.Generation, d.EnqueuedAt, d.RedrivenAt = max(d.Generation, 1), s.Start, time.Time{}
 	d.Attempts, d.Deliveries, d.Crashes = 0, 0, 0
 	most := MaxSimulated
 	if s.MaxRuns > 0 {

@@ -42,7 +42,7 @@ func (c *Config) options() []Row {
 		{"max_retries", count(retries), "the same, the first execution not counted"},
 		{"max_deliveries", count(c.MaxDeliveries), "claims in one generation, releases included, crashes not"},
 		{"max_crashes", count(c.MaxCrashes), "holders that vanish in a row, the last with it alone, then it is poison"},
-		{"max_age", short(c.MaxAge), "no retry this long after it was enqueued"},
+		{"max_age", short(c.MaxAge), "no retry this long after it was enqueued or redriven"},
 		{"retry_budget", short(c.RetryBudget), "bound on the sum of all waits in one generation"},
 		{"max_redrives", count(c.MaxRedrives), "redrives, then a death means quarantine"},
 		{"on_exhausted", string(c.OnExhausted), "what becomes of a message that is given up"},
