@@ -48,6 +48,9 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 		Generation: 1 + d.Redrives,
 		EnqueuedAt: d.Timestamp, EndedAt: d.LastFailed,
 	}
+	if d.Redrives > 0 {
+		m.RedrivenAt = headerTime(r.Headers, HeaderRedrivenAt)
+	}
 	if m.EnqueuedAt.IsZero() { // not known, and not later than this
 		m.EnqueuedAt = d.FirstFailed
 	}

@@ -31,7 +31,7 @@ const (
 	HeaderFailedNode     = "x-failed-node"
 	HeaderKey            = "x-message-key" // missing if the record has no key
 	HeaderRedriveCount   = "x-redrive-count"
-	HeaderRedrivenAt     = "x-redriven-at"
+	HeaderRedrivenAt     = "x-redriven-at" // from which max_age counts
 	HeaderLetterID       = "x-dead-letter-id"
 	HeaderDeliveries     = "x-nixie-deliveries"
 	HeaderCrashes        = "x-nixie-crashes"

@@ -234,6 +234,7 @@ func (s *Source) letterRecord(v *openSettlement) Publication {
 		w.headers = append(w.headers, RecordHeader{HeaderKey, r.Key})
 	}
 	w.count(HeaderRedriveCount, m.Redrives)
+	w.time(HeaderRedrivenAt, m.RedrivenAt)
 	w.operation(r.Headers)
 	id, _ := v.item.letterID()
 	w.value(HeaderLetterID, id.Append(w.values))

@@ -65,7 +65,12 @@ func (i *item) fill(to *newDelivery, f *Features, queue string, now time.Time) {
 		if kind := m.Header(HeaderType); kind != "" && nixie.CheckName("type", kind) == nil {
 			m.Type = kind
 		}
-		m.Generation = 1 + m.Redrives
+		if m.Generation = 1 + m.Redrives; m.Redrives > 0 {
+			to.delivery.Operation, to.delivery.FirstFailedAt = OperationOf(r.Headers), headerTime(r.Headers, HeaderFirstFailureAt)
+			if back := headerTime(r.Headers, HeaderRedrivenAt); !back.After(now) {
+				m.RedrivenAt = back
+			}
+		}
 	}
 	if r.Value == nil { // not every store distinguishes nil from empty
 		m.Headers = append(m.Headers, nixie.Header{Name: HeaderTombstone, Value: "true"})
@@ -153,6 +158,9 @@ func (i *item) parkedMessage(queue string, st *nixie.Settlement) nixie.Message {
 	}
 	var w headerWriter
 	w.steps(d.Steps)
+	w.time(HeaderRedrivenAt, d.RedrivenAt)
+	w.operation(i.record.Headers)
+	w.time(HeaderFirstFailureAt, d.FirstFailedAt)
 	for _, h := range w.headers {
 		m.Headers = append(m.Headers, nixie.Header{Name: h.Name, Value: string(h.Value)})
 	}

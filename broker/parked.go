@@ -21,6 +21,7 @@ func (l *parkedSource) Receive(ctx context.Context, want nixie.Want) ([]*nixie.D
 	ds, err := l.queue.Receive(ctx, want)
 	for _, d := range ds {
 		addCounts(d, 1)
+		goOn(d)
 		if steps := readSteps(d.Header(HeaderSteps)); len(steps) > 0 && len(d.Steps) == 0 {
 			d.Steps = steps
 		}
@@ -40,6 +41,7 @@ func (l *parkedSource) Settle(ctx context.Context, sts []nixie.Settlement) []err
 		d := *sts[i].Delivery // a copy, because the worker may still read the delivery
 		addCounts(&d, -1)
 		own[i].Delivery = &d
+		own[i].Failure, own[i].Second = ofStore(own[i].Failure, &d), ofStore(own[i].Second, &d)
 	}
 	return l.queue.Settle(ctx, own)
 }
@@ -50,6 +52,35 @@ func addCounts(d *nixie.Delivery, sign int) {
 	d.Attempts += sign * countOf(d, HeaderAttempts)
 	d.Deliveries += sign * countOf(d, HeaderDeliveries)
 	d.Crashes += sign * countOf(d, HeaderCrashes)
+	redrives := sign * countOf(d, HeaderRedriveCount)
+	d.Redrives, d.Generation = d.Redrives+redrives, d.Generation+redrives
+}
+
+// goOn adds the moments that a message knew before it was parked. Parking begins no new age.
+func goOn(d *nixie.Delivery) {
+	moment := func(name string) time.Time { return headerTime([]RecordHeader{{name, []byte(d.Header(name))}}, name) }
+	if o := d.Origin; o != nil && !o.Timestamp.IsZero() && o.Timestamp.Before(d.EnqueuedAt) {
+		d.EnqueuedAt = o.Timestamp
+	}
+	if d.RedrivenAt.IsZero() {
+		d.RedrivenAt = moment(HeaderRedrivenAt)
+	}
+	if d.Operation.IsZero() {
+		d.Operation = OperationOf([]RecordHeader{{HeaderOperation, []byte(d.Header(HeaderOperation))}})
+	}
+	if first := moment(HeaderFirstFailureAt); !first.IsZero() {
+		d.FirstFailedAt = first
+	}
+}
+
+// ofStore returns a failure with the generation that the store knows.
+func ofStore(f *nixie.Failure, d *nixie.Delivery) *nixie.Failure {
+	if f == nil || f.Generation == d.Generation {
+		return f
+	}
+	own := *f
+	own.Generation = d.Generation
+	return &own
 }
 
 func countOf(d *nixie.Delivery, name string) int {

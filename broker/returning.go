@@ -101,6 +101,7 @@ func LetterHeaders(l *nixie.Letter) []RecordHeader {
 		w.headers = append(w.headers, RecordHeader{HeaderKey, back.Key})
 	}
 	w.count(HeaderRedriveCount, m.Redrives)
+	w.time(HeaderRedrivenAt, m.RedrivenAt)
 	if !l.Operation.IsZero() {
 		w.text(HeaderOperation, l.Operation.String())
 	}

@@ -238,7 +238,7 @@ func crashesAfter(st *nixie.Settlement) int {
 // queue wait as well.
 func (s *Source) retryInHand(v *openSettlement, now time.Time) {
 	i, last := v.item, v.item.delivery
-	d := &nixie.Delivery{Message: last.Message}
+	d := &nixie.Delivery{Message: last.Message, Operation: last.Operation, FirstFailedAt: last.FirstFailedAt}
 	d.Crashes = crashesAfter(v.st)
 	i.delivery, i.suspect = d, d.Crashes > 0
 	if v.st.Verb == nixie.Release && !last.Abandoned {

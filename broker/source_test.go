@@ -81,11 +81,14 @@ func sourceAfterCrash(t *testing.T) *broker.Source {
 	return newSource(t, broker.Config{Driver: box.Join(t)})
 }
 
-// A parked message goes on counting, keeps its content, and is parked once.
+// A parked message goes on counting, keeps its content and what it knows of its redrive, and is parked
+// once.
 func TestParked(t *testing.T) {
 	l := brokertest.NewLog()
 	l.Produce(t, broker.Publication{Channel: l.Source(), Key: []byte("k"), Value: []byte("v"),
-		Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte{0xff}}}})
+		Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte{0xff}}, {Name: broker.HeaderRedriveCount, Value: []byte("2")},
+			{Name: broker.HeaderRedrivenAt, Value: []byte("1600000000000")}, {Name: broker.HeaderFirstFailureAt, Value: []byte("1500000000000")},
+			{Name: broker.HeaderOperation, Value: []byte(nixie.ID{7}.String())}}})
 	st := memory.New(memory.Options{})
 	d := l.Join(t)
 	s := newSource(t, broker.Config{Driver: d, Office: st, Park: st, ParkIn: "later"})
@@ -97,6 +100,10 @@ func TestParked(t *testing.T) {
 	handle := nixie.HandlerFunc(func(_ context.Context, d *nixie.Delivery) error {
 		if err := d.Step("once", func() error { attempts <- 0; return nil }); err != nil {
 			return err
+		}
+		if d.Redrives != 2 || d.Generation != 3 || d.RedrivenAt.UnixMilli() != 1600000000000 || d.Operation != (nixie.ID{7}) ||
+			d.FirstFailedAt.UnixMilli() != 1500000000000 || d.EnqueuedAt.After(d.Origin.Timestamp) {
+			t.Errorf("attempt %d: %+v", d.Attempts, d)
 		}
 		attempts <- d.Attempts
 		return errBoom
@@ -142,6 +149,11 @@ func TestParked(t *testing.T) {
 	}
 	if m := letters[0].Message; m.Origin == nil || string(m.Origin.Key) != "k" || string(m.Body) != "v" || m.Key != "k" {
 		t.Errorf("%+v", m)
+	}
+	for _, f := range letters[0].History {
+		if f.Generation != letters[0].Message.Generation {
+			t.Errorf("a failure of generation %d, the message has %d", f.Generation, letters[0].Message.Generation)
+		}
 	}
 	if errs := d.Ack(t.Context(), nil); len(errs) > 0 {
 		t.Error(errs)

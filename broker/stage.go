@@ -151,6 +151,7 @@ func (s *Source) retryRecord(v *openSettlement, now time.Time) Publication {
 	}
 	w.history(history, dropped)
 	w.count(HeaderRedriveCount, d.Redrives)
+	w.time(HeaderRedrivenAt, d.RedrivenAt)
 	w.operation(i.record.Headers)
 	w.letter(i.record.Headers)
 	w.count(HeaderDeliveries, d.Deliveries)

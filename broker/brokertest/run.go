@@ -37,6 +37,8 @@ func Run(t *testing.T, h Harness) {
 		{"ClosedIsClosed", closed},
 		{"EveryRecordEndsOnce", everyRecordEnds},
 		{"LettersAreWhole", lettersAreWhole},
+		{"RedrivenOnesKnow", redrivenKnow},
+		{"RedrivenOnesKnowOnStages", redrivenOnesKnowOnStages},
 		{"NoAckBeforeTheLetter", noAckBeforeTheLetter},
 		{"NoAckBeforeWhatFollows", noAckBeforeWhatFollows},
 		{"NothingFollowsBeforeTheLetter", nothingBeforeTheLetter},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Bounds of the fields in an environment. Fields beyond them are left out; the whole item is on
@@ -43,7 +44,8 @@ func reserved(name string) bool {
 		"NIXIE_KAFKA_USER", "NIXIE_KAFKA_USER_FILE", "NIXIE_KAFKA_PASSWORD", "NIXIE_KAFKA_PASSWORD_FILE",
 		"NIXIE_REDIS_USER", "NIXIE_REDIS_USER_FILE", "NIXIE_REDIS_PASSWORD", "NIXIE_REDIS_PASSWORD_FILE", markVariable, fileVariable,
 		"NIXIE_ITEM_ID", "NIXIE_ATTEMPT", "NIXIE_LEASE", "NIXIE_VERDICT", "NIXIE_ITEM_FILE", "NIXIE_LOG_FILE", "NIXIE_RESULT_FILE",
-		"NIXIE_STEPS", "NIXIE_STEPS_JSON", "NIXIE_TRY",
+		"NIXIE_STEPS", "NIXIE_STEPS_JSON", "NIXIE_TRY", "NIXIE_GENERATION", "NIXIE_REDRIVES", "NIXIE_OPERATION",
+		"NIXIE_FIRST_FAILED_AT", "NIXIE_HEADERS_FILE",
 		"NIXIE_QUEUE", "NIXIE_MESSAGE_ID", "NIXIE_TYPE", "NIXIE_KEY", "NIXIE_STREAM":
 		return true
 	}
@@ -62,6 +64,12 @@ type ItemVariables struct {
 	LogFile    string // NIXIE_LOG_FILE: the path of a log that is kept with a failure
 	ResultFile string // NIXIE_RESULT_FILE: the path of a result that is kept after a success
 
+	HeadersFile string // NIXIE_HEADERS_FILE: the path of all headers, as a list in JSON
+
+	Generation    int       // NIXIE_GENERATION, and NIXIE_REDRIVES, which is one less
+	Operation     string    // NIXIE_OPERATION: the redrive that sent it back
+	FirstFailedAt time.Time // NIXIE_FIRST_FAILED_AT, in any generation
+
 	Steps []string // NIXIE_STEPS with commas between them, NIXIE_STEPS_JSON
 	Try   bool     // NIXIE_TRY=1: the item is a copy of a letter
 
@@ -77,7 +85,7 @@ type Field struct{ Name, Value string }
 // and makes _ of all characters but A-Z, 0-9 and _. Of fields with the same name the first wins. It
 // leaves out a value with a NUL byte or beyond [MaxVariable], and fields beyond [MaxFields].
 func (e Environment) For(item ItemVariables) []string {
-	env := make([]string, 0, len(e.base)+14+len(item.Fields)) // 14: those below and the guard's
+	env := make([]string, 0, len(e.base)+19+len(item.Fields)) // 19: those below and the guard's
 	env = append(env, e.base...)
 	if item.ItemID != "" {
 		env = append(env, "NIXIE_ITEM_ID="+item.ItemID)
@@ -88,7 +96,14 @@ func (e Environment) For(item ItemVariables) []string {
 	if item.Lease != 0 {
 		env = append(env, "NIXIE_LEASE="+strconv.FormatInt(item.Lease, 10))
 	}
+	if item.Generation != 0 {
+		env = append(env, "NIXIE_GENERATION="+strconv.Itoa(item.Generation), "NIXIE_REDRIVES="+strconv.Itoa(item.Generation-1))
+	}
+	if !item.FirstFailedAt.IsZero() {
+		env = append(env, "NIXIE_FIRST_FAILED_AT="+item.FirstFailedAt.UTC().Format(time.RFC3339Nano))
+	}
 	for _, v := range [...]struct{ name, value string }{
+		{"OPERATION", item.Operation}, {"HEADERS_FILE", item.HeadersFile},
 		{"VERDICT", item.Verdict}, {"ITEM_FILE", item.ItemFile}, {"LOG_FILE", item.LogFile}, {"RESULT_FILE", item.ResultFile},
 		{"QUEUE", item.Queue}, {"MESSAGE_ID", item.MessageID}, {"TYPE", item.Type}, {"KEY", item.Key}, {"STREAM", item.Stream},
 	} {

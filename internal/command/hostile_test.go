@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nixie-go/nixie/internal/proof/hostile"
 )
@@ -59,15 +60,17 @@ func TestB110_HostileItemsArriveAsTheyAre(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	env := NewEnvironment([]string{"PATH=/bin", "NIXIE_STORE=secret", "X_NIXIE_=kept", "NIXIE_APP=kept", "NIXIE_STEPS=old",
+	env := NewEnvironment([]string{"PATH=/bin", "NIXIE_STORE=secret", "X_NIXIE_=kept", "NIXIE_APP=kept", "NIXIE_STEPS=old", "NIXIE_REDRIVES=old", "NIXIE_HEADERS_FILE=old",
 		"NIXIE_FIELD_X=old"})
 	got := env.For(ItemVariables{
-		ItemID: "i 1", Attempt: 2, Lease: 3, Verdict: "/v", Steps: []string{"fetched", `a "b"`},
+		ItemID: "i 1", Attempt: 2, Lease: 3, Verdict: "/v", Generation: 3, Operation: "op", HeadersFile: "/h", FirstFailedAt: time.Unix(0, 5e8),
+		Steps: []string{"fetched", `a "b"`},
 		Fields: []Field{{"a-b", "1"}, {"a_b", "2"}, {"PATH", "p"}, {"ü=x", "3"}, {"nul", "\x00"}, {"", "e"},
 			{"huge", strings.Repeat("x", MaxVariable)}, {"LD_PRELOAD", "x"}},
 	})
 	want := []string{"PATH=/bin", "X_NIXIE_=kept", "NIXIE_APP=kept", "NIXIE_ITEM_ID=i 1", "NIXIE_ATTEMPT=2", "NIXIE_LEASE=3",
-		"NIXIE_VERDICT=/v",
+		"NIXIE_GENERATION=3", "NIXIE_REDRIVES=2", "NIXIE_FIRST_FAILED_AT=1970-01-01T00:00:00.5Z", "NIXIE_OPERATION=op",
+		"NIXIE_HEADERS_FILE=/h", "NIXIE_VERDICT=/v",
 		"NIXIE_STEPS=fetched,a \"b\"", `NIXIE_STEPS_JSON=["fetched","a \"b\""]`,
 		"NIXIE_FIELD_A_B=1", "NIXIE_FIELD_PATH=p", "NIXIE_FIELD___X=3", "NIXIE_FIELD_=e", "NIXIE_FIELD_LD_PRELOAD=x"}
 	if !slices.Equal(got, want) {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -135,6 +136,14 @@ func fieldsOf(item items.Stored) (fields []command.Field) {
 	return fields
 }
 
+func writeJSON(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}
+
 // runStep runs the i-th step and makes an error of its exit and verdict.
 func (a *attempt) runStep(ctx context.Context, i int, args []string) error {
 	step := &a.steps[i]
@@ -148,6 +157,13 @@ func (a *attempt) runStep(ctx context.Context, i int, args []string) error {
 		if step.Logs {
 			variables.LogFile = a.workplace.LogFile()
 		}
+	}
+	if len(a.d.Headers) > 0 {
+		variables.HeadersFile = verdictPath + "-headers"
+		if err := writeJSON(variables.HeadersFile, a.d.Headers); err != nil {
+			return nixie.WithReason(nixie.Transient(fmt.Errorf("file of the headers: %w", err)), nixie.ReasonResource)
+		}
+		defer func() { _ = os.Remove(variables.HeadersFile) }() // a leftover is small and unused
 	}
 	spec.Env = a.env.For(variables)
 	if a.printed != nil {

@@ -54,7 +54,11 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 // variables returns the environment variables about an item; those about its message only for work
 // on queues.
 func (r *Runner) variables(d *nixie.Delivery) command.ItemVariables {
-	v := command.ItemVariables{ItemID: itemID(d), Attempt: d.Attempts, Lease: d.Lease.Number, Steps: d.Steps, Try: r.decider.once}
+	v := command.ItemVariables{ItemID: itemID(d), Attempt: d.Attempts, Lease: d.Lease.Number, Steps: d.Steps, Try: r.decider.once,
+		Generation: d.Generation, FirstFailedAt: d.FirstFailedAt}
+	if !d.Operation.IsZero() {
+		v.Operation = d.Operation.String()
+	}
 	if r.c.Job == "" {
 		v.Queue, v.MessageID, v.Type, v.Key, v.Stream = d.Queue, d.ID.String(), d.Type, d.Key, d.Stream
 	}
