@@ -81,13 +81,14 @@ func sourceAfterCrash(t *testing.T) *broker.Source {
 	return newSource(t, broker.Config{Driver: box.Join(t)})
 }
 
-// A parked message goes on counting, keeps its content and what it knows of its redrive, and is parked
-// once.
+// A parked message goes on counting, keeps its content and what it knows of its redrive, and is
+// parked once.
 func TestParked(t *testing.T) {
 	l := brokertest.NewLog()
 	l.Produce(t, broker.Publication{Channel: l.Source(), Key: []byte("k"), Value: []byte("v"),
 		Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte{0xff}}, {Name: broker.HeaderRedriveCount, Value: []byte("2")},
-			{Name: broker.HeaderRedrivenAt, Value: []byte("1600000000000")}, {Name: broker.HeaderFirstFailureAt, Value: []byte("1500000000000")},
+			{Name: broker.HeaderRedrivenAt, Value: []byte("1600000000000")},
+			{Name: broker.HeaderFirstFailureAt, Value: []byte("1500000000000")},
 			{Name: broker.HeaderOperation, Value: []byte(nixie.ID{7}.String())}}})
 	st := memory.New(memory.Options{})
 	d := l.Join(t)

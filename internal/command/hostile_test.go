@@ -60,11 +60,11 @@ func TestB110_HostileItemsArriveAsTheyAre(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	env := NewEnvironment([]string{"PATH=/bin", "NIXIE_STORE=secret", "X_NIXIE_=kept", "NIXIE_APP=kept", "NIXIE_STEPS=old", "NIXIE_REDRIVES=old", "NIXIE_HEADERS_FILE=old",
-		"NIXIE_FIELD_X=old"})
+	env := NewEnvironment([]string{"PATH=/bin", "NIXIE_STORE=secret", "X_NIXIE_=kept", "NIXIE_APP=kept", "NIXIE_STEPS=old",
+		"NIXIE_REDRIVES=old", "NIXIE_HEADERS_FILE=old", "NIXIE_FIELD_X=old"})
 	got := env.For(ItemVariables{
-		ItemID: "i 1", Attempt: 2, Lease: 3, Verdict: "/v", Generation: 3, Operation: "op", HeadersFile: "/h", FirstFailedAt: time.Unix(0, 5e8),
-		Steps: []string{"fetched", `a "b"`},
+		ItemID: "i 1", Attempt: 2, Lease: 3, Verdict: "/v", Generation: 3, Operation: "op", HeadersFile: "/h",
+		FirstFailedAt: time.Unix(0, 5e8), Steps: []string{"fetched", `a "b"`},
 		Fields: []Field{{"a-b", "1"}, {"a_b", "2"}, {"PATH", "p"}, {"ü=x", "3"}, {"nul", "\x00"}, {"", "e"},
 			{"huge", strings.Repeat("x", MaxVariable)}, {"LD_PRELOAD", "x"}},
 	})

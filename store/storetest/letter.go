@@ -148,6 +148,7 @@ func redriveClauses() []clause {
 	return []clause{
 		{"StartsTheNextGeneration", startsNextGeneration},
 		{"TheMessageKeepsTheMoment", keepsMomentOfRedrive},
+		{"ItsAgeBeginsAnew", ageBeginsAnew},
 		{"SuccessResolvesTheLetter", successResolves},
 		{"DiscardOfARedrivenOne", discardOfRedriven},
 		{"R33_TwoRedrivesNoDouble", twoRedrives},
@@ -228,6 +229,18 @@ func keepsMomentOfRedrive(b *fixture) {
 	known("redriven again", d, l, b.clock.Now(), op.ID)
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 	same(b, "succeeded", b.record(d.ID).RedrivenAt.Equal(b.clock.Now()), true)
+}
+
+// ageBeginsAnew shows that neither the ageing of priority nor the oldest of a queue counts the time
+// before a redrive.
+func ageBeginsAnew(b *fixture) {
+	l := b.dead("low", nixie.StatusOpen, nixie.Priority(-1))
+	b.clock.Advance(20 * nixie.DefaultPriorityAge)
+	b.ok(b.resolve(l.ID, store.OnRedrive))
+	same(b, "oldest", b.info().OldestAt.Equal(b.clock.Now()), true)
+	b.put("fresh")
+	b.keys(b.claim(1), "fresh")
+	b.keys(b.claim(1), "low")
 }
 
 func successResolves(b *fixture) {
