@@ -2,11 +2,13 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/sqlfile"
 )
 
@@ -150,4 +152,42 @@ func (s *Store) Rest(ctx context.Context) bool {
 	s.owner.rest.claiming.RLock()
 	defer s.owner.rest.claiming.RUnlock()
 	return s.owner.rest.left > 0
+}
+
+// SettleHeard settles, and returns the statements that this took and the number of rows that it
+// wrote.
+func (s *Store) SettleHeard(ctx context.Context, settlements ...nixie.Settlement) (run []string, rows int64, err error) {
+	errs := make([]error, len(settlements))
+	err = s.write(ctx, func(t *tx) error {
+		const written = "select sum(n_tup_ins + n_tup_upd + n_tup_del) from pg_stat_xact_user_tables where schemaname = $1"
+		var before int64
+		t.number(&before, written, s.opts.Schema)
+		if err := t.send(); err != nil {
+			return err
+		}
+		on := t.on
+		t.on = heard{on, &run}
+		if err := errors.Join(t.settleAll(settlements, errs), t.finish(), t.send()); err != nil {
+			return err
+		}
+		t.on = on
+		t.number(&rows, written, s.opts.Schema)
+		err := t.send()
+		rows -= before
+		return err
+	})
+	return run, rows, errors.Join(append(errs, err)...)
+}
+
+// heard notes what is asked.
+type heard struct {
+	asker
+	list *[]string
+}
+
+func (h heard) ask(ctx context.Context, list []stmt) error {
+	for i := range list {
+		*h.list = append(*h.list, list[i].query)
+	}
+	return h.asker.ask(ctx, list)
 }

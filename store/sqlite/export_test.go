@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -114,4 +115,51 @@ func (c lateConn) ExecContext(ctx context.Context, query string, args []driver.N
 func InTransaction(raw any) bool {
 	s, ok := raw.(*session)
 	return ok && s.exec(context.Background(), "rollback") == nil
+}
+
+// SettleHeard settles, and returns the statements that this took and the number of rows that it
+// wrote.
+func (s *Store) SettleHeard(ctx context.Context, settlements ...nixie.Settlement) (run []string, rows int64, err error) {
+	errs := make([]error, len(settlements))
+	plan, err := planCall(settlements, errs)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = s.write(ctx, 0, func(t *tx) error {
+		before, err := t.number("select total_changes()")
+		if err != nil {
+			return err
+		}
+		on := t.statements
+		t.statements = heard{on, &run}
+		if err := errors.Join(t.settleAll(settlements, errs, plan), t.flush()); err != nil {
+			return err
+		}
+		t.statements = on
+		rows, err = t.number("select total_changes()")
+		rows -= before
+		return err
+	})
+	return run, rows, errors.Join(append(errs, err)...)
+}
+
+// heard notes what is run.
+type heard struct {
+	statements
+	list *[]string
+}
+
+func (h heard) run(query string, args ...any) error {
+	*h.list = append(*h.list, query)
+	return h.statements.run(query, args...)
+}
+
+func (h heard) each(query string, f func(row rows) error, args ...any) error {
+	*h.list = append(*h.list, query)
+	return h.statements.each(query, f, args...)
+}
+
+func (h heard) prepare(query string) (stmt, error) {
+	*h.list = append(*h.list, query)
+	return h.statements.prepare(query)
 }

@@ -39,6 +39,7 @@ func txClauses(begin func(context.Context, store.Store) (OpenTx, error)) []claus
 		{"RefusedCallLeavesTheRest", in(refusedCallLeavesTheRest)},
 		{"CompleteSavesSteps", in(completeSavesSteps)},
 		{"CompleteMovesLetterOn", in(completeMovesLetterOn)},
+		{"CompleteWritesTheOutcome", in(completeWritesTheOutcome)},
 		{"CompleteNeedsLease", in(completeNeedsLease)},
 		{"SettleAfterComplete", in(settleAfterComplete)},
 		{"Once", in(once)},
@@ -145,6 +146,19 @@ func completeMovesLetterOn(b *fixture, begin func() OpenTx) {
 	b.ok(tx.Complete(b.ctx, d))
 	b.ok(tx.Commit())
 	b.status(l.ID, nixie.StatusResolved)
+}
+
+func completeWritesTheOutcome(b *fixture, begin func() OpenTx) {
+	op := b.redriven(store.OnRedrive, b.dead("d", nixie.StatusOpen))
+	d := b.take("d")
+	tx := begin()
+	b.ok(tx.Complete(b.ctx, d))
+	b.ok(tx.Rollback())
+	same(b, "outcome after a rollback", b.outcome(op), store.Outcome{UnderWay: 1})
+	tx = begin()
+	b.ok(tx.Complete(b.ctx, d))
+	b.ok(tx.Commit())
+	same(b, "outcome", b.outcome(op), store.Outcome{Succeeded: 1})
 }
 
 func completeNeedsLease(b *fixture, begin func() OpenTx) {

@@ -11,6 +11,7 @@ var (
 	moves     = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
 	deadSets  = finder{"broker/redis/foreign", "^TestForms$|^TestRefused$"}
 	follows   = finder{"store/sqlite", "^TestStore$/^Then$"}
+	becomes   = finder{"store/sqlite", "^TestStore$/^Outcomes$"}
 	crashes   = finder{"internal/proof/powerloss", "^TestR18_AMoveIsWholeAtEveryCrash$"}
 	source    = finder{"broker", ""}
 	clauses   = finder{"broker/brokertest", ""}
@@ -224,7 +225,7 @@ var table = []mutant{
 	{
 		number: 34, name: "redrive without the unique row of operation and item",
 		breaks: "an operation that is run again redrives once more what it redrove before",
-		edits:  []edit{{"store/lifecycle/item.go", "case ItemPending:", "case ItemPending, ItemDone:"}},
+		edits:  []edit{{"store/lifecycle/item.go", "case i != ItemPending:", "case i == ItemFailed:"}},
 		tests:  moves,
 	},
 	{
@@ -490,6 +491,12 @@ var table = []mutant{
 	{number: 111, name: "a handle is never finalized", breaks: "a message that is done is answered once more",
 		tests: finder{"loop", "^TestR4"},
 		edits: []edit{{"loop/message.go", "m.finalized = finalize && err == nil", "m.finalized = m.finalized && err == nil"}}},
+	{number: 120, name: "outcome on the wrong item", breaks: "a redrive is told the end of another letter that it moved",
+		tests: becomes,
+		edits: []edit{{"store/sqlite/sql/item_ends.sql", "letter = :letter", "letter >= :letter"}}},
+	{number: 121, name: "a note takes a letter over", breaks: "the end of a letter is not told to the redrive that moved it",
+		tests: finder{"store/memory", "^TestStore$/^Outcomes$"},
+		edits: []edit{{"store/lifecycle/letter.go", "if r.Event == store.OnNote {", "if r.Event == store.OnNote {\n\t\tl.Operation = r.Operation"}}},
 	{number: 124, name: "the key chooses the partition of a redrive", breaks: "a record changes the partition of its key",
 		tests: finder{"broker/kafka", "^TestRedriveToTheOriginalPartition$/fake"},
 		edits: []edit{{"redrive/destination.go", "!r.ByKey && *at >= 0", "!r.ByKey && *at >= 0 && false"}}},
