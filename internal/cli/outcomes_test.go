@@ -112,7 +112,8 @@ func TestOutcomesStay(t *testing.T) {
 	b.ok(json.Unmarshal([]byte(out), &v))
 	b.shows(v.Operation, store.Outcome{UnderWay: 6}, "6 on their way")
 	b.die()
-	six, died := store.Outcome{SameFailure: 6}, "0 succeeded, 6 died of the same failure, 0 of another, 0 gone, 0 unobserved, 0 on their way"
+	six := store.Outcome{SameFailure: 6}
+	const died = "0 succeeded, 6 died of the same failure, 0 of another, 0 gone, 0 unobserved, 0 on their way"
 	b.shows(v.Operation, six, died)
 	for _, args := range [][]string{
 		{"note", "--all", "--text", "Bob looks into it"}, {"hold", "--all", "--reason", "wait"}, {"unhold", "--all"},
@@ -142,7 +143,8 @@ func TestOutcomesStay(t *testing.T) {
 		said++
 	}
 	out, errs := b.nixie(ExitPartly, again, "dlq", "redrive", "--all", "--reason", "fixed", "--yes", "--rate", "1", "--stop-after", "3")
-	if !strings.Contains(out, "3 of 40 letters redriven, 37 to go") || !strings.Contains(errs, "of 3 that it moved 3 died again") || said < 3 {
+	if !strings.Contains(out, "3 of 40 letters redriven, 37 to go") || !strings.Contains(errs, "of 3 that it moved 3 died again") ||
+		said < 3 {
 		t.Errorf("it did not stop:\n%s%s", out, errs)
 	}
 	t.Log(errs)
