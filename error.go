@@ -25,6 +25,10 @@ const (
 // will succeed, so a worker ends with it.
 var ErrClosed = errors.New("closed")
 
+// ErrHeldUp is in the error chain of a settlement that its source cannot keep, however often it is
+// repeated. A worker ends with it: it settles the rest, and leaves that message to its lease.
+var ErrHeldUp = errors.New("it is not acknowledged, and comes again")
+
 // Error is a code and a sentence for a person. The sentence includes the text of the cause.
 type Error struct {
 	Code  Code

@@ -36,7 +36,7 @@ func SourceOf(letters string) string {
 func Adopted(system string, r *Record, queue string) nixie.Letter {
 	d, headers := ReadDeath(r.Headers)
 	d.fill(r)
-	lies := locationOf(r)
+	lies, crashes := locationOf(r), headerCount(r.Headers, HeaderCrashes)
 	m := nixie.Message{
 		ID: r.ID, Queue: cmp.Or(queue, d.Channel, r.Channel), Body: r.Value, Headers: inbound(headers), State: nixie.Dead,
 		Origin: &nixie.Origin{
@@ -44,7 +44,7 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 			MessageID: cmp.Or(r.MessageID, lies), Key: r.Key, Timestamp: d.Timestamp,
 			Server: r.Server, Database: r.Database, Prefix: r.Prefix, BodyHash: r.BodyHash,
 		},
-		Attempts: d.Attempts, Deliveries: d.Attempts, Crashes: min(headerCount(r.Headers, HeaderCrashes), d.Attempts), Redrives: d.Redrives,
+		Attempts: d.Attempts, Deliveries: min(d.Attempts+crashes, maxCount), Crashes: crashes, Redrives: d.Redrives,
 		Generation: 1 + d.Redrives,
 		EnqueuedAt: d.Timestamp, EndedAt: d.LastFailed,
 	}
@@ -54,7 +54,8 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 	if m.EnqueuedAt.IsZero() { // not known, and not later than this
 		m.EnqueuedAt = d.FirstFailed
 	}
-	if r.Value == nil {
+	at, elsewhere := headerValue(r.Headers, HeaderBodyAt)
+	if m.Origin.BodyAt = at; r.Value == nil && !elsewhere {
 		m.Headers = append(m.Headers, nixie.Header{Name: HeaderTombstone, Value: "true"})
 	}
 	cutToLimits(&m)
@@ -67,6 +68,9 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 	}
 	if d.Format == jobQueue {
 		l.NeedsReview, l.Redrivable = m.Header(HeaderReview) != "", m.Header(HeaderNeverRan) == ""
+	}
+	if elsewhere {
+		l.Status, l.NeedsReview, l.Redrivable, l.Note = nixie.StatusReview, true, false, lacksBody(at)
 	}
 	if l.ID.IsZero() {
 		l.ID = letterID(&m)

@@ -40,6 +40,7 @@ const (
 	HeaderID             = "x-nixie-id"               // of the message, while it waits on a stage
 	HeaderLeftOut        = "x-nixie-headers-left-out" // number of headers that an office could not keep
 	HeaderBytesLeftOut   = "x-nixie-bytes-left-out"   // bytes of key and value that an office could not keep
+	HeaderBodyAt         = "x-nixie-body-at"          // where the body lay that a letter was too large for; the office has it
 	HeaderDue            = "x-nixie-due"              // when a record on a stage is due
 	HeaderGroup          = "x-nixie-group"            // group of a retry, if several groups share a stage
 	HeaderRedriveID      = "x-redrive-id"             // the same at each repeat of one redrive
@@ -70,7 +71,7 @@ func Ours(name string) bool {
 		HeaderException, HeaderExceptionText, HeaderStack, HeaderStackHash, HeaderErrorCode, HeaderAttempts, HeaderFirstFailureAt,
 		HeaderLastFailureAt, HeaderFailedNode, HeaderKey, HeaderRedriveCount, HeaderRedrivenAt, HeaderLetterID,
 		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup, HeaderLeftOut, HeaderBytesLeftOut,
-		HeaderRedriveID, HeaderOperation, HeaderTombstone:
+		HeaderRedriveID, HeaderOperation, HeaderTombstone, HeaderBodyAt:
 		return true
 	}
 	return false

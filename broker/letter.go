@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,9 +39,37 @@ func (s *Source) buryLetters(ctx context.Context, vs []*openSettlement, now time
 			sent = append(sent, v)
 		}
 	}
-	for n, err := range s.c.Driver.Publish(ctx, list)() {
-		sent[n].letterFailed(err)
+	for len(list) > 0 {
+		var again []Publication
+		var of []*openSettlement
+		for n, err := range s.c.Driver.Publish(ctx, list)() {
+			if nixie.CodeOf(err) == nixie.CodeLimit && s.lessen(sent[n], &list[n]) {
+				again, of = append(again, list[n]), append(of, sent[n])
+				continue
+			}
+			sent[n].notTaken(err)
+		}
+		list, sent = again, of
 	}
+}
+
+// lessen makes a letter smaller that is too large for its channel. First it loses its history, then
+// the stack, and then, if the office has that, its body. It returns false if nothing more can go.
+func (s *Source) lessen(v *openSettlement, p *Publication) bool {
+	for _, name := range [...]string{HeaderHistory, HeaderStack} {
+		before := len(p.Headers)
+		p.Headers = slices.DeleteFunc(p.Headers, func(h RecordHeader) bool { return h.Name == name })
+		if len(p.Headers) < before {
+			return true
+		}
+	}
+	if s.c.Office == nil || len(p.Value) == 0 || len(p.Value) > nixie.MaxBody {
+		return false
+	}
+	o := v.item.delivery.Origin
+	lies := locationOf(&Record{Channel: o.Channel, Partition: o.Partition, Offset: o.Offset})
+	p.Value, p.Headers = nil, append(p.Headers, RecordHeader{HeaderBodyAt, []byte(lies)})
+	return true
 }
 
 // letterFailed notes that a letter could not be stored. Its record is not done: the worker settles
@@ -48,6 +77,26 @@ func (s *Source) buryLetters(ctx context.Context, vs []*openSettlement, now time
 func (v *openSettlement) letterFailed(err error) {
 	if err != nil {
 		v.err = nixie.Errorf(nixie.CodeUnavailable, "letter of message %s: %w", v.st.Delivery.ID, err)
+	}
+}
+
+// letterTries limits how often a source gives a letter to a channel that does not take such a one.
+// Then its worker ends.
+const letterTries = 5
+
+// notTaken notes that a channel could not store a letter.
+func (v *openSettlement) notTaken(err error) {
+	v.letterFailed(err)
+	if code := nixie.CodeOf(err); code != nixie.CodeLimit && code != nixie.CodeInvalid {
+		return
+	}
+	if v.item.refusals++; v.item.refusals >= letterTries {
+		o := v.item.delivery.Origin
+		where := o.Channel
+		if o.Offset >= 0 {
+			where = fmt.Sprintf("%s at offset %d in partition %d", where, o.Offset, o.Partition)
+		}
+		v.err = nixie.Errorf(nixie.CodeLimit, "the record of %s died, and no channel has its letter: %v: %w", where, err, nixie.ErrHeldUp)
 	}
 }
 

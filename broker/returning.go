@@ -21,6 +21,7 @@ type Returning struct {
 	Operation   nixie.ID // the redrive that sends it; zero: unknown
 	Redrives    int      // earlier ones
 	Cut         bool     // the office has only a part of it
+	Lacks       string   // what of it is elsewhere, and why, as a sentence: it cannot be sent
 	FirstFailed time.Time
 }
 
@@ -40,10 +41,18 @@ func FromRecord(r *Record) Returning {
 			Server: r.Server, Database: r.Database, Prefix: r.Prefix, BodyHash: r.BodyHash},
 		Letter: d.Letter, Redrives: d.Redrives, FirstFailed: d.FirstFailed,
 	}
+	if at, elsewhere := headerValue(r.Headers, HeaderBodyAt); elsewhere {
+		out.Lacks = lacksBody(at)
+	}
 	if out.Letter.IsZero() {
 		out.Letter = letterID(&nixie.Message{ID: r.ID, Generation: 1 + d.Redrives})
 	}
 	return out
+}
+
+// lacksBody says what a letter lacks that was too large for its channel.
+func lacksBody(at string) string {
+	return "it was too large for its channel with its body, which the office of its consumer has; the record was " + at
 }
 
 // FromLetter reads a letter of an office, with its body. [nixie.Letter.Operation] names the redrive

@@ -50,6 +50,7 @@ type item struct {
 	settling bool // a call is settling it
 	suspect  bool // it vanished with a holder before
 	judged   bool // a worker was told of the crashes
+	refusals byte // times that a channel did not take its letter
 }
 
 // retryState holds the failures of an item.

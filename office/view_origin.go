@@ -63,7 +63,7 @@ func nilIfNegative[N int32 | int64](n N) *N {
 // attemptsOf returns the attempts of a message in this generation. It returns nil when they are
 // unknown: the headers of a message that came dead from a broker may not say.
 func attemptsOf(m *nixie.Message) *int {
-	if m.Attempts == 0 && m.State == nixie.Dead && m.Origin != nil && m.LastReason != nixie.ReasonMaxAge {
+	if m.Attempts == 0 && m.Deliveries == 0 && m.State == nixie.Dead && m.Origin != nil && m.LastReason != nixie.ReasonMaxAge {
 		return nil
 	}
 	return &m.Attempts

@@ -158,11 +158,15 @@ func (s *settler) takeAnswers(sts []nixie.Settlement, runs []*run, errs []error)
 				continue
 			}
 		}
-		if err != nil && nixie.CodeOf(err) != nixie.CodeLeaseLost {
+		held := errors.Is(err, nixie.ErrHeldUp)
+		if err != nil && nixie.CodeOf(err) != nixie.CodeLeaseLost && !held {
 			w.c.trouble(unexpected, fmt.Errorf("settle message %s: %w", sts[i].Delivery.ID, err))
 		}
 		if errors.Is(err, nixie.ErrClosed) {
 			w.sourceClosed(err)
+		}
+		if held {
+			w.endWith(err)
 		}
 		s.done = append(s.done, runs[i])
 	}
@@ -236,7 +240,7 @@ func (s *settler) giveUp() {
 // retryable reports whether the same settlement may succeed later. An unknown outcome is repeated
 // too: if the settlement did happen, the repeat finds that the lease is gone.
 func retryable(err error) bool {
-	if errors.Is(err, nixie.ErrClosed) {
+	if errors.Is(err, nixie.ErrClosed) || errors.Is(err, nixie.ErrHeldUp) {
 		return false
 	}
 	switch nixie.CodeOf(err) {

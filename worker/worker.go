@@ -59,7 +59,7 @@ type Worker struct {
 	settling, renewing atomic.Int64 // when a call of the source has to end, since the epoch; 0 without one
 
 	endRun context.CancelCauseFunc // ends Run
-	closed atomic.Pointer[error]   // the source was closed too early
+	why    atomic.Pointer[error]   // it ended by itself
 }
 
 // slot belongs to a goroutine that runs handlers. Other goroutines read only current.
@@ -140,6 +140,7 @@ func New(c Config) (*Worker, error) {
 //	nil
 //	[ErrStuck]
 //	an error with [nixie.ErrClosed] in its chain: the source was closed too early
+//	an error with [nixie.ErrHeldUp] in its chain: the source cannot keep an outcome
 //	an error of [nixie.CodeConflict]: Run was called before
 func (w *Worker) Run(ctx context.Context) error {
 	if w.ran.Swap(true) {
@@ -172,7 +173,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	close(closing)
 	endKeeping()
 	kept := within(closed(&keepers), settleGrace+callLimit+stuckAfter)
-	err := w.closed.Load()
+	err := w.why.Load()
 	switch {
 	case err != nil:
 		w.c.events.ended(*err)
@@ -188,10 +189,18 @@ func (w *Worker) Run(ctx context.Context) error {
 // more, so it ends the handlers too.
 func (w *Worker) sourceClosed(err error) {
 	why := nixie.Errorf(nixie.CodeUnavailable, "source of %s was closed under its worker: end Run before closing it: %w", w.c.Queue, err)
-	if w.closed.CompareAndSwap(nil, &why) {
+	if w.endWith(why) {
 		w.Abort()
+	}
+}
+
+// endWith ends Run with an error. It returns false if that has happened before.
+func (w *Worker) endWith(why error) bool {
+	first := w.why.CompareAndSwap(nil, &why)
+	if first {
 		w.endRun(why)
 	}
+	return first
 }
 
 // Abort shortens the drain to nothing: when Run's context has ended, the contexts of running

@@ -40,6 +40,8 @@ func Run(t *testing.T, h Harness) {
 		{"RedrivenOnesKnow", redrivenKnow},
 		{"RedrivenOnesKnowOnStages", redrivenOnesKnowOnStages},
 		{"NoAckBeforeTheLetter", noAckBeforeTheLetter},
+		{"LettersLoseWhatDoesNotFit", lettersFit},
+		{"ARecordWithoutALetterEndsItsWorker", heldUp},
 		{"NoAckBeforeWhatFollows", noAckBeforeWhatFollows},
 		{"NothingFollowsBeforeTheLetter", nothingBeforeTheLetter},
 		{"OfficeAdoptsALetterOnce", officeKnows},

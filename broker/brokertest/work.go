@@ -506,6 +506,11 @@ func crashLoopsEnd(t *testing.T, fixture Fixture) {
 	if kills < maxAttempts {
 		t.Errorf("judged after %d kills of %d", kills, maxAttempts)
 	}
+	l, m := &letters[0], broker.Adopted("x", &letters[0], "").Message
+	if got := fmt.Sprint(m.Crashes, m.Attempts); m.Crashes < maxAttempts ||
+		got != header(l, broker.HeaderCrashes)+" "+header(l, broker.HeaderAttempts) {
+		t.Errorf("adopted with crashes and attempts %s: %q", got, l.Headers)
+	}
 }
 
 // Records of one key run one after the other in their order, though some are retried.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -121,7 +122,7 @@ func (c *tracked) Settle(ctx context.Context, settlements []nixie.Settlement) []
 		c.noteOutcome(settlements[i].Delivery, kept)
 		if kept {
 			ended = true
-		} else if failed == nil {
+		} else if failed == nil && !errors.Is(err, nixie.ErrHeldUp) { // the worker ends with that
 			failed = err
 		}
 	}
