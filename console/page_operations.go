@@ -104,11 +104,12 @@ func (d *operationData) add(tone, name string, n int64) {
 }
 
 // addUnfinished adds operations with letters to go, of the newest ones, unless this console runs
-// them. Another program may run them.
+// them. Another program may run them. A selection that a dry run kept has not begun.
 func (c *console) addUnfinished(ctx context.Context, d *officeData) error {
 	list, _, err := c.office.Operations(ctx, office.Page{Limit: operationsLooked})
 	for _, op := range list {
-		if op.Pending > 0 && !c.runs.of(op.ID).going {
+		kept := op.Guarded && op.Pending == op.Selected
+		if op.Pending > 0 && !kept && !c.runs.of(op.ID).going {
 			d.Attention = append(d.Attention, alert{
 				Tone: "wait", Title: "unfinished", Since: op.CreatedAt, To: c.link("operation/" + op.ID.String()),
 				Text: fmt.Sprintf("%s of %s to go: %s by %s, %s", number(op.Pending), plural(op.Selected, "letter"), op.Event, op.Actor,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/console"
+	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/worker"
 )
@@ -84,6 +85,42 @@ func TestRedriveFromPreviewToOutcome(t *testing.T) {
 		t.Errorf("all succeeded, and it still offers something:\n%s", body)
 	}
 	s.has("/letters?filter=queue:orders", "order-9")
+}
+
+// Of more letters than a preview reads, it says how many can go at most: those that need no review.
+func TestPreviewOfManyLetters(t *testing.T) {
+	t.Parallel()
+	var list []nixie.Letter
+	for n := 1; n <= 2_200; n++ {
+		l := letter(n, "orders", "timeout: slow", "slow", time.Duration(n)*time.Second)
+		switch {
+		case n%2 == 0:
+			l.NeedsReview = true
+		case n%11 == 0:
+			l.Redrivable = false
+		}
+		list = append(list, l)
+	}
+	s := open(t, console.Options{Run: here}, list...)
+	s.has("/redrive?filter=queue:orders", "<dd>2\u202f200</dd>", "At most 1\u202f000 would go", "Redrive at most 1\u202f000 letters")
+	s.has("/redrive?filter=queue:orders&force=yes", "At most 2\u202f200 would go", "Redrive at most 2\u202f200 letters")
+	s.has("/redrive?filter=queue:orders+needs_review:yes", "Would go</dt><dd>0<", "Nothing would go")
+	s.has("/redrive?filter=queue:orders+needs_review:yes&max=10", "the letter needs review", "Nothing would go")
+	s.has("/change?verb=discard&filter=queue:orders", "At most 2\u202f200 would go", "Discard at most 2\u202f200 letters")
+}
+
+// A selection that a dry run keeps needs no attention.
+func TestKeptSelectionNeedsNoAttention(t *testing.T) {
+	t.Parallel()
+	s := open(t, console.Options{Run: here}, healthy()...)
+	plan, err := s.office.Keep(t.Context(), &office.OperationRequest{Event: office.OnRedrive, Reason: "a dry run"})
+	if err != nil || plan.Selected == 0 || plan.Token == nil {
+		t.Fatal(plan, err)
+	}
+	if page := s.page(http.StatusOK, "/"); strings.Contains(page, "unfinished") || strings.Contains(page, "a dry run") {
+		t.Errorf("it asks for attention:\n%s", page)
+	}
+	s.has("/operations", "a dry run")
 }
 
 func TestRedriveThatStopsIsResumed(t *testing.T) {

@@ -20,6 +20,7 @@ type selection struct {
 	Max      string
 	Shown    string // the moment of the preview: letters that die later are not in the selection
 	Count    int64  // letters that are selected
+	AtMost   int64  // part of Count that can go, where Plan is nil
 	Groups   []office.GroupView
 	More     int          // groups that are not among them
 	Plan     *office.Plan // nil: too many letters to read each
@@ -32,9 +33,17 @@ func (s *selection) Goes() int64 {
 		return s.Plan.Movable
 	}
 	if most, _ := strconv.ParseInt(s.Max, 10, 64); most > 0 {
-		return min(most, s.Count)
+		return min(most, s.AtMost)
 	}
-	return s.Count
+	return s.AtMost
+}
+
+// Going returns it in words, for a button.
+func (s *selection) Going() string {
+	if s.Plan == nil {
+		return "at most " + plural(s.Goes(), "letter")
+	}
+	return plural(s.Goes(), "letter")
 }
 
 // selection reads which letters a form asks for. The request is nil when the filter has a fault.
@@ -85,11 +94,32 @@ func (c *console) preview(ctx context.Context, s *selection, w *office.Operation
 		return err
 	}
 	if s.Count > maxPreview || coverage != nil {
-		return nil
+		s.AtMost, err = c.atMost(ctx, f, w)
+		return err
 	}
 	plan, err := c.office.Preview(ctx, w)
 	s.Plan = &plan
 	return err
+}
+
+// atMost counts the letters of a filter that an operation can change: a redrive without force those
+// that are redrivable and need no review. Letters that were not counted are taken for such.
+func (c *console) atMost(ctx context.Context, f nixie.Filter, w *office.OperationRequest) (most int64, err error) {
+	if w.Event == office.OnRedrive && !w.Force {
+		yes, no := true, false
+		if f.Redrivable != nil && !*f.Redrivable || f.NeedsReview != nil && *f.NeedsReview {
+			return 0, nil
+		}
+		f.Redrivable, f.NeedsReview = &yes, &no
+	}
+	causes, coverage, err := c.causes(ctx, f)
+	for _, n := range causes {
+		most += n.Count
+	}
+	if coverage != nil {
+		most += coverage.Of - coverage.Newest
+	}
+	return most, err
 }
 
 // begin freezes the selection that was shown, and begins to change its letters. It returns the

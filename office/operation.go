@@ -15,13 +15,14 @@ import (
 
 // OperationRequest asks for an operation on many letters.
 type OperationRequest struct {
-	Event  store.Event  // OnRedrive, OnDiscard, OnHold, OnPurge …
-	IDs    []nixie.ID   // letters, or
-	Filter nixie.Filter // a filter of them; the zero filter matches all
-	Text   string       // the filter as the operator wrote it, for the record
-	Max    int          // the most letters, oldest death first; 0 means all
-	Reason string       // required to redrive, discard, requalify, note or purge; the text of a note
-	Force  bool         // redrive also letters that are not redrivable or need review
+	Event  store.Event              // OnRedrive, OnDiscard, OnHold, OnPurge …
+	IDs    []nixie.ID               // letters, or
+	Filter nixie.Filter             // a filter of them; the zero filter matches all
+	Text   string                   // the filter as the operator wrote it, for the record
+	Picked func(*nixie.Letter) bool // says which letters of Filter the IDs are; nil: IDs were named
+	Max    int                      // the most letters, oldest death first; 0 means all
+	Reason string                   // required to redrive, discard, requalify, note or purge; the text of a note
+	Force  bool                     // redrive also letters that are not redrivable or need review
 
 	Rate        float64       // letters per second; 0 means no limit
 	MaxRedrives int           // a letter with that many redrives is refused; 0 means the default, −1 no cap

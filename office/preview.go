@@ -3,6 +3,7 @@ package office
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -20,7 +21,7 @@ type Plan struct {
 	Edited      int64       `json:"edited,omitempty"`      // part of Movable that gets another body or other headers
 	Expired     int64       `json:"expired"`               // part of Movable that dies again unrun, past its ExpiresAt
 	Skipped     int64       `json:"skipped"`               // part of Selected that is refused
-	Refused     []Count     `json:"refused"`               // by refusal
+	Refused     []Count     `json:"refused"`               // by refusal; also those of [Office.Withheld]
 	Groups      []PlanGroup `json:"groups"`                // largest first
 	ByQueue     []Count     `json:"by_queue"`
 	WillNotRun  []Count     `json:"will_not_run,omitempty"` // what a redrive of movable letters leaves out, by its text
@@ -74,12 +75,48 @@ func (o *Office) Preview(ctx context.Context, w *OperationRequest) (Plan, error)
 		}
 		seen++
 	}
+	withheld, err := o.Withheld(ctx, w, p.selected)
+	if err != nil {
+		return Plan{}, err
+	}
+	for _, r := range withheld {
+		p.refused[strings.TrimPrefix(r.Why, "letter "+r.Letter.String()+" ")]++
+	}
 	plan := p.plan()
 	for i := range min(len(ring), MaxPlanned) {
 		plan.Letters = append(plan.Letters, ring[(seen-1-i)%keep].id)
 	}
 	plan.Letters = orEmpty(plan.Letters)
 	return plan, nil
+}
+
+// Withheld lists letters that match a redrive and are not selected, because they would be refused:
+// those that Max leaves out, if fewer go than it allows, and those in review, if none is selected.
+// It lists at most [MaxPlanned].
+func (o *Office) Withheld(ctx context.Context, w *OperationRequest, selected int64) (list []redrive.Refusal, err error) {
+	named := len(w.IDs) > 0 && w.Picked == nil
+	if w.Event != store.OnRedrive || named || selected > 0 && (w.Max == 0 || selected >= int64(w.Max)) {
+		return nil, nil
+	}
+	p, err := o.previewer(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	wide := *w
+	wide.Max, wide.IDs = 0, nil
+	f := wide.EffectiveFilter()
+	if selected == 0 && len(w.Filter.Statuses) == 0 && !w.Force {
+		f.Statuses = append(f.Statuses, nixie.StatusReview)
+	}
+	for l, err := range o.AllLetters(ctx, f, w.Picked != nil) {
+		if err != nil || len(list) == MaxPlanned {
+			return list, err
+		}
+		if why := p.engine.Refusal(&p.op, &l); why != "" && (w.Picked == nil || w.Picked(&l)) {
+			list = append(list, redrive.Refusal{Letter: l.ID, Why: "letter " + l.ID.String() + " " + why})
+		}
+	}
+	return list, nil
 }
 
 // Keep previews, and freezes the selection that it shows. The token of the plan is the operation

@@ -13,6 +13,7 @@ import (
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -34,7 +35,8 @@ type letterBulk struct {
 	all, force       bool
 	again, reviewed  bool
 	wait             durationFlag
-	ofJob            bool // many letters of a job of nixie run: a try is advised before
+	withheld         []redrive.Refusal // match and cannot go, and so were not selected
+	ofJob            bool              // many letters of a job of nixie run: a try is advised before
 
 	target *redriveTarget // of a redrive
 }
@@ -180,6 +182,9 @@ func (l *letterBulk) begin(ctx context.Context, o *office.Office, work *office.O
 		return l.plan(&p), err
 	}, func() error {
 		op, err := o.Begin(ctx, work)
+		if err == nil {
+			l.withheld, err = o.Withheld(ctx, work, op.Selected)
+		}
 		if err != nil {
 			return err
 		}
@@ -204,9 +209,10 @@ func (l *letterBulk) pick(ctx context.Context, o *office.Office, work *office.Op
 				h.name)
 		}
 	}
-	ids, err := l.choice.pick(ctx, o, work.EffectiveFilter(), func(letter *nixie.Letter) bool {
-		return hasAll(broker.FromLetter(letter).Headers, l.wanted)
-	})
+	work.Picked = func(letter *nixie.Letter) bool {
+		return (l.choice.expr == nil || l.choice.expr.Matches(letter)) && hasAll(broker.FromLetter(letter).Headers, l.wanted)
+	}
+	ids, err := l.choice.pick(ctx, o, work.EffectiveFilter(), work.Picked)
 	if err != nil {
 		return err
 	}
@@ -258,6 +264,7 @@ func (l *letterBulk) goOn(ctx context.Context, o *office.Office, work *office.Op
 // drive runs an operation and reports.
 func (l *letterBulk) drive(ctx context.Context, o *office.Office, id nixie.ID, work *office.OperationRequest, args []string) error {
 	v, err := o.Run(ctx, id, work)
+	v.Refused = append(v.Refused, l.withheld[:min(len(l.withheld), max(0, redrive.MaxRefusals-len(v.Refused)))]...)
 	if v.Selected > 0 {
 		l.status("")
 	}
@@ -281,7 +288,7 @@ func (l *letterBulk) drive(ctx context.Context, o *office.Office, id nixie.ID, w
 	case err != nil && !stopped:
 		return err
 	}
-	return exitIf(stopped || v.Skipped+v.Failed > 0 || l.wait > 0 && v.Outstanding() > 0, ExitPartly)
+	return exitIf(stopped || v.Skipped+v.Failed > 0 || len(l.withheld) > 0 || l.wait > 0 && v.Outstanding() > 0, ExitPartly)
 }
 
 // value returns what p points at, or the zero value.
@@ -326,7 +333,7 @@ func (l *letterBulk) sayForce(ctx context.Context, o *office.Office, v *office.O
 	case l.choice.text != "":
 		words = append(words, "--filter", quote(l.choice.text))
 	}
-	words = append(words, typedFlags(l.flags, "where", "header")...)
+	words = append(words, typedFlags(l.flags, "where", "header", "max")...)
 	words = append(words, "--force", "--reason", quote(l.reason))
 	l.say("some need --force, once a person has reviewed them:\n  %s", l.typedAgain(words...))
 }

@@ -27,11 +27,14 @@ type dryRun struct {
 
 // printPlan prints the plan of a dry run.
 func (l *letterBulk) printPlan(w io.Writer, p *office.Plan) {
-	if p.Selected == 0 {
+	if p.Selected == 0 && len(p.Refused) == 0 {
 		fmt.Fprintf(w, "0 letters would be %s: nothing matches\n", l.done)
 		return
 	}
 	l.printSelection(w, p)
+	if p.Selected == 0 {
+		return
+	}
 	fmt.Fprintln(w, "\nIn this order")
 	for _, id := range p.Letters[:min(len(p.Letters), shownPlanned)] {
 		fmt.Fprintf(w, "  %s\n", id)
@@ -83,20 +86,28 @@ func (l *letterBulk) printSelection(w io.Writer, p *office.Plan) {
 
 // printOperation prints the state of an operation.
 func (l *letterBulk) printOperation(w io.Writer, v *office.OperationResult) {
-	if v.Selected == 0 {
+	if v.Selected == 0 && len(l.withheld) == 0 {
 		fmt.Fprintf(w, "0 letters %s: nothing matches\n", l.done)
 		return
 	}
-	fmt.Fprintf(w, "%d of %s %s%s (operation %s)\n", v.Done(), plural(v.Selected, "letter"), l.done, counts(
+	left := count{int64(len(l.withheld)), "match and stay"}
+	if left.n == office.MaxPlanned {
+		left.what = "or more match and stay"
+	}
+	done := "0 letters"
+	if v.Selected > 0 {
+		done = fmt.Sprintf("%d of %s", v.Done(), plural(v.Selected, "letter"))
+	}
+	fmt.Fprintf(w, "%s %s%s (operation %s)\n", done, l.done, counts(
 		count{value(v.Quarantined), "of them into quarantine"}, count{v.Skipped, "skipped"}, count{v.Failed, "failed"},
-		count{v.Pending, "to go"}), v.Operation)
+		count{v.Pending, "to go"}, left), v.Operation)
 	if succeeded, died, gone := value(v.Succeeded), value(v.DiedAgain), value(v.Gone); succeeded+died+gone > 0 {
 		fmt.Fprintf(w, "  by now %s\n", strings.TrimPrefix(counts(
 			count{succeeded, "succeeded"}, count{died, "died again"}, count{gone, "gone"}, count{value(v.UnderWay), "on their way"},
 			count{value(v.NewFailure), "of the dead of another failure than before"}), ", "))
 	}
 	printRefused(w, v.Refused)
-	if more := v.Skipped + v.Failed - shownRefused; more > 0 && len(v.Refused) > shownRefused {
+	if more := v.Skipped + v.Failed + left.n - shownRefused; more > 0 && len(v.Refused) > shownRefused {
 		fmt.Fprintf(w, "  and %d more\n", more)
 	}
 	if hint := l.hint(); hint != "" && v.Done() > 0 {
