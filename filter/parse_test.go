@@ -145,6 +145,7 @@ func TestParseValueErrors(t *testing.T) {
 		{"age:>200000d", 6, "is too long"},
 		{"age:>290y", 6, "is no duration"},
 		{"age:>=0s", 7, "age:>=0 holds for everything"},
+		{"age:>=0", 7, "age:>=0 holds for everything"},
 		{"age:<=0s", 7, "nothing is that young"},
 		{"age:<1ns", 6, "nothing is that young"},
 		{"age:>1h age:>2h", 9, "age has a lower bound already"},

@@ -110,13 +110,16 @@ func (p *parser) duration(s *nixie.Durations, t term) error {
 	return nil
 }
 
-// ParseDuration reads durations such as 90s, 1h30m, 1.5d or 2w. Errors are of
+// ParseDuration reads durations such as 90s, 1h30m, 1.5d, 2w or 0. Errors are of
 // [nixie.CodeInvalid].
 func ParseDuration(text string) (time.Duration, error) {
 	bad := nixie.Errorf(nixie.CodeInvalid,
 		"%q is no duration: write a number and a unit of ns us ms s m h d w, 90m or 1d12h for example", clip(text, 40))
-	if text == "" {
+	switch text {
+	case "":
 		return 0, bad
+	case "0":
+		return 0, nil
 	}
 	sum := time.Duration(0)
 	for rest := text; rest != ""; {
