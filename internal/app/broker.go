@@ -19,6 +19,7 @@ type Channel struct {
 	Group  bool   // a consumer group remembers what was read
 
 	read    func(ctx context.Context, name string) (broker.Reader, error)
+	adopt   func(ctx context.Context, name string) (broker.Reader, error) // nil: as read
 	connect func() (Publisher, error)
 	suits   func(*Consumption) error
 	consume func(context.Context, *Consumption) (broker.Driver, error)
@@ -45,6 +46,15 @@ func ParseChannel(rawURL, user, password string) (Channel, error) {
 // Read opens a reader of the channel. That of a group keeps its position under a name; see
 // [kafka.Read].
 func (c *Channel) Read(ctx context.Context, name string) (broker.Reader, error) {
+	return c.read(ctx, name)
+}
+
+// Adopt opens a reader whose records an office takes in. It may leave a mark there, such as the key
+// nixie:server that names a database of a job queue.
+func (c *Channel) Adopt(ctx context.Context, name string) (broker.Reader, error) {
+	if c.adopt != nil {
+		return c.adopt(ctx, name)
+	}
 	return c.read(ctx, name)
 }
 

@@ -54,9 +54,8 @@ func parseJobQueue(rawURL string) (Channel, error) {
 		return Channel{}, nixie.Errorf(nixie.CodeInvalid, "a job queue in a cluster cannot be read: name a single server")
 	}
 	a.Mailbox = strconv.Itoa(a.DB)
-	return Channel{
-		System: c.Format, Kind: JobQueue, Shown: a.String() + "?" + shown.Encode(),
-		read: func(ctx context.Context, _ string) (broker.Reader, error) {
+	open := func(c foreign.Config) func(context.Context, string) (broker.Reader, error) {
+		return func(ctx context.Context, _ string) (broker.Reader, error) {
 			client, err := a.Client()
 			if err != nil {
 				return nil, err
@@ -67,7 +66,12 @@ func parseJobQueue(rawURL string) (Channel, error) {
 				return nil, err
 			}
 			return r, nil
-		},
+		}
+	}
+	adopting := c
+	adopting.Adopts = true
+	return Channel{
+		System: c.Format, Kind: JobQueue, Shown: a.String() + "?" + shown.Encode(), read: open(c), adopt: open(adopting),
 		connect: func() (Publisher, error) {
 			client, err := a.Client()
 			if err != nil {

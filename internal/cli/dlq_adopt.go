@@ -52,7 +52,11 @@ func (a *adopting) run(ctx context.Context, url string) (err error) {
 	if a.again || !a.channel.Group {
 		name = ""
 	}
-	from, err := a.channel.Read(ctx, name)
+	open := a.channel.Adopt
+	if a.dry {
+		open = a.channel.Read
+	}
+	from, err := open(ctx, name)
 	if err != nil {
 		return err
 	}

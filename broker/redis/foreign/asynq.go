@@ -2,8 +2,8 @@ package foreign
 
 import (
 	"context"
-	"errors"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -44,7 +44,8 @@ func (a *asynq) read(ctx context.Context, c redis.UniversalClient, set deadSet, 
 	jobs := make([]job, len(entries))
 	for i, id := range members(entries) {
 		j := asynqJob([]byte(tasks[i].fields["msg"]), tasks[i].damage)
-		j.id, j.queue, j.death.FailedAt = id, set.queue, moment(entries[i].Score)
+		j.id, j.queue, j.death.FailedAt, j.entry = id, set.queue, moment(entries[i].Score), entries[i]
+		j.stored = []byte(tasks[i].fields["msg"])
 		if j.firstFailed.After(j.death.FailedAt) {
 			j.firstFailed = j.death.FailedAt
 		}
@@ -57,9 +58,12 @@ func (a *asynq) read(ctx context.Context, c redis.UniversalClient, set deadSet, 
 const (
 	asynqType    = 1
 	asynqPayload = 2
+	asynqID      = 3
+	asynqQueue   = 4
 	asynqRetry   = 5
 	asynqRetried = 6
 	asynqError   = 7
+	asynqTimeout = 8
 	asynqHeaders = 15
 )
 
@@ -89,7 +93,7 @@ func asynqJob(msg []byte, damage string) job {
 					text = string(value)
 				}
 			}) {
-				j.tell("job-header", name+": "+text)
+				j.tell(headerHeader, name+": "+text)
 			}
 		}
 	})
@@ -133,23 +137,53 @@ func eachField(msg []byte, take func(n protowire.Number, value []byte, number ui
 // the payload, the task gets the new one.
 const asynqBack = `
 local task, pending, archived = K[1], K[2], K[3]
-local id, msg, changed = A[1], A[2], A[3]
-if not (is(task, "hash") and is(pending, "list") and is(archived, "zset")) then return "broken" end
-if not redis.call("ZSCORE", archived, id) then return "gone" end
-if redis.call("HGET", task, "msg") ~= msg then return "gone" end
+local queues, id, changed, name = K[4], A[1], A[2], A[3]
+if not (is(task, "hash") and is(pending, "list") and is(archived, "zset") and is(queues, "set")) then return "broken" end
+local no = no_death(redis.call("ZSCORE", archived, id), redis.call("HGET", task, "msg"), kind(task) ~= "none")
+if no then return no end
+if new then redis.call("SADD", queues, name) end
 redis.call("LPUSH", pending, id)
 redis.call("HSET", task, "state", "pending", "msg", changed)
 redis.call("ZREM", archived, id)
 return "sent"`
 
-func (a *asynq) back(ctx context.Context, c redis.UniversalClient, r *returning) (call, error) {
-	key := a.queue(r.queue, "t:"+r.id)
-	msg, err := c.HGet(ctx, key, "msg").Bytes()
-	if err != nil && !errors.Is(err, redis.Nil) && !isWrongType(err) {
-		return call{}, sendError(r.id, err)
+func (a *asynq) find(ctx context.Context, pipe redis.Pipeliner, r *returning) (deadSet, func() ([]redis.Z, error)) {
+	return scored(ctx, pipe, deadSet{key: a.queue(r.queue, "archived"), queue: r.queue}, r.id)
+}
+
+func (a *asynq) back(_ context.Context, _ redis.UniversalClient, r *returning) (call, error) {
+	msg := r.stored()
+	if r.there == nil {
+		msg = asynqNew(r)
 	}
-	return call{a.script, []string{key, a.queue(r.queue, "pending"), a.queue(r.queue, "archived")},
-		[]any{r.id, msg, asynqWith(msg, r.body)}}, nil
+	return call{a.script, []string{a.queue(r.queue, "t:"+r.id), a.queue(r.queue, "pending"), a.queue(r.queue, "archived"), a.of("queues")},
+		[]any{r.id, asynqWith(msg, r.body), r.queue}}, nil
+}
+
+// asynqNew makes the message of a task with asynq's own defaults for what a letter does not tell: 25
+// retries, 30 minutes.
+func asynqNew(r *returning) (msg []byte) {
+	text := func(n protowire.Number, value string) {
+		msg = protowire.AppendString(protowire.AppendTag(msg, n, protowire.BytesType), value)
+	}
+	number := func(n protowire.Number, value uint64) {
+		msg = protowire.AppendVarint(protowire.AppendTag(msg, n, protowire.VarintType), value)
+	}
+	text(asynqType, r.fact(headerType))
+	text(asynqPayload, string(r.body))
+	text(asynqID, r.id)
+	text(asynqQueue, r.queue)
+	number(asynqRetry, 25)
+	number(asynqTimeout, 1800)
+	for _, h := range r.headers {
+		if name, value, ok := strings.Cut(string(h.Value), ": "); ok && h.Name == headerHeader {
+			var pair []byte
+			pair = protowire.AppendString(protowire.AppendTag(pair, 1, protowire.BytesType), name)
+			pair = protowire.AppendString(protowire.AppendTag(pair, 2, protowire.BytesType), value)
+			text(asynqHeaders, string(pair))
+		}
+	}
+	return msg
 }
 
 // asynqWith returns a message with another payload, or the message itself if it has that payload.

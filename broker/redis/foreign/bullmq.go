@@ -1,14 +1,16 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/nixie-go/nixie"
 )
 
 // bullmq reads the failed jobs of BullMQ, and of Bull 4. An entry is the ID of a job, its score
@@ -40,7 +42,7 @@ func (b *bullmq) read(ctx context.Context, c redis.UniversalClient, set deadSet,
 	jobs := make([]job, len(entries))
 	for i := range entries {
 		j := bullmqJob(found[i], entries[i].Score)
-		j.id, j.queue = ids[i], set.queue
+		j.id, j.queue, j.entry, j.opts = ids[i], set.queue, entries[i], found[i].fields["opts"]
 		lines, err := logs[i].Result()
 		if err != nil && !isWrongType(err) {
 			return nil, readError(set.key, err)
@@ -72,7 +74,7 @@ func bullmqJob(s stored, score float64) job {
 	n, _ := strconv.ParseFloat(made, 64)
 	j.attempts = bounded(n)
 	j.death.Text = f["failedReason"]
-	j.tell("job-opts", f["opts"])
+	j.tell(headerOpts, f["opts"])
 	var stacks []string
 	if json.Unmarshal([]byte(f["stacktrace"]), &stacks) != nil || len(stacks) == 0 {
 		return j
@@ -102,12 +104,14 @@ local prioritized, counter = prefix .. "prioritized", prefix .. "pc"
 if not (is(job, "hash") and is(failed, "zset") and is(wait, "list") and is(paused, "list") and is(meta, "hash")
   and is(active, "list") and (is(marker, "zset") or is(marker, "string")) and is(events, "stream") and is(prioritized, "zset")
   and is(counter, "string")) then return "broken" end
-if not redis.call("ZSCORE", failed, id) or kind(job) == "none" then return "gone" end
+local no = no_death(kind(job) ~= "none" and redis.call("ZSCORE", failed, id), redis.call("HGET", job, "data"), kind(job) ~= "none")
+if no then return no end
 if redis.call("EXISTS", job .. ":lock") == 1 then return "locked" end
 local parent = redis.call("HGET", job, "parentKey")
 if parent and not (is(parent, "hash") and is(parent .. ":unsuccessful", "zset") and is(parent .. ":failed", "hash")
   and is(parent .. ":dependencies", "set")) then return "broken" end
 local version = redis.call("HGET", meta, "version") or ""
+if new then redis.call("HSET", job, "name", A[6], "data", body, "opts", A[7], "timestamp", A[8], "delay", "0", "priority", "0") end
 local major = tonumber(string.match(version, "^bullmq:(%d+)") or string.match(version, "^bullmq%-pro:(%d+)")) or 0
 if kind(meta) == "none" then
   local target = wait
@@ -143,15 +147,21 @@ local events_most = redis.call("HGET", meta, "opts.maxLenEvents") or "10000"
 redis.call("XADD", events, "MAXLEN", "~", events_most, "*", "event", "waiting", "jobId", id, "prev", "failed")
 return "sent"`
 
-func (b *bullmq) back(ctx context.Context, c redis.UniversalClient, r *returning) (call, error) {
-	key := b.of(r.queue + ":" + r.id)
-	opts, err := c.HGet(ctx, key, "opts").Bytes()
-	if err != nil && !errors.Is(err, redis.Nil) && !isWrongType(err) {
-		return call{}, sendError(r.id, err)
+func (b *bullmq) find(ctx context.Context, pipe redis.Pipeliner, r *returning) (deadSet, func() ([]redis.Z, error)) {
+	return scored(ctx, pipe, deadSet{key: b.of(r.queue + ":failed"), queue: r.queue}, r.id)
+}
+
+func (b *bullmq) back(_ context.Context, _ redis.UniversalClient, r *returning) (call, error) {
+	opts := cmp.Or(r.fact(headerOpts), "{}")
+	if r.there != nil {
+		opts = r.there.opts
+	} else if object([]byte(opts)) == nil {
+		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s cannot be made anew: its letter has only a part of its options", r.id)
 	}
 	push := "LPUSH"
-	if string(object(opts)["lifo"]) == "true" {
+	if string(object([]byte(opts))["lifo"]) == "true" {
 		push = "RPUSH"
 	}
-	return call{b.script, []string{key, b.of(r.queue + ":")}, []any{r.id, r.body, r.now.UnixMilli(), push, "nixie"}}, nil
+	return call{b.script, []string{b.of(r.queue + ":" + r.id), b.of(r.queue + ":")},
+		[]any{r.id, r.body, r.now.UnixMilli(), push, "nixie", r.fact(headerType), opts, r.created().UnixMilli()}}, nil
 }

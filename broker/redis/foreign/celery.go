@@ -140,10 +140,11 @@ func celeryJob(f fields, stored []byte, id string) job {
 // celeryBack puts a new message of a task into the list of its queue, and removes the result.
 const celeryBack = `
 local result, queue, table = K[1], K[2], K[3]
-local body, done, message, binding = A[1], A[2], A[3], A[4]
+local message, binding = A[1], A[2]
 if not (is(result, "string") and is(queue, "list") and is(table, "set")) then return "broken" end
-local now = redis.call("GET", result)
-if not now or now ~= body and (done == "" or not string.find(now, '"' .. done .. '"', 1, true)) then return "gone" end
+local has = redis.call("GET", result)
+local no = no_death(has, has, has)
+if no then return no end
 if redis.call("SISMEMBER", table, binding) == 0 then return "no: has a queue that is no longer bound: try again" end
 redis.call("LPUSH", queue, message)
 redis.call("DEL", result)
@@ -209,6 +210,12 @@ func (c *celery) bindings(ctx context.Context, client redis.UniversalClient) (li
 	return list, nil
 }
 
+// find names the result of a task that ran.
+func (c *celery) find(_ context.Context, _ redis.Pipeliner, r *returning) (deadSet, func() ([]redis.Z, error)) {
+	key := c.results()
+	return deadSet{key: key + "*", again: true}, func() ([]redis.Z, error) { return []redis.Z{{Member: key + r.id}}, nil }
+}
+
 func (c *celery) back(ctx context.Context, client redis.UniversalClient, r *returning) (call, error) {
 	f := object(r.body)
 	name, args, kwargs := f.text("name"), f["args"], f["kwargs"]
@@ -239,7 +246,7 @@ func (c *celery) back(ctx context.Context, client redis.UniversalClient, r *retu
 	if err != nil {
 		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s: %w", r.id, err)
 	}
-	return call{c.script, []string{c.results() + r.id, to.prefix + to.queue, to.table}, []any{r.body, r.score, message, to.member}}, nil
+	return call{c.script, []string{c.results() + r.id, to.prefix + to.queue, to.table}, []any{message, to.member}}, nil
 }
 
 // maxRepr bounds the arguments that a message shows to people, as Celery does.

@@ -3,7 +3,6 @@ package foreign
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,7 +16,10 @@ type dramatiq struct {
 	script *redis.Script
 }
 
-const dramatiqSet = ".XQ"
+const (
+	dramatiqSet = ".XQ"
+	dramatiqID  = "redis_message_id"
+)
 
 func newDramatiq(c Config) system { return &dramatiq{keys(c.Prefix), newScript(dramatiqBack)} }
 
@@ -38,6 +40,7 @@ func (d *dramatiq) read(ctx context.Context, c redis.UniversalClient, set deadSe
 			text = texts[i]
 		}
 		jobs[i] = dramatiqJob(text, ids[i], set.queue, entries[i].Score)
+		jobs[i].entry = entries[i]
 	}
 	return jobs, nil
 }
@@ -77,12 +80,18 @@ const dramatiqBack = `
 local dead, lost, queue, msgs = K[1], K[2], K[3], K[4]
 local id, body = A[1], A[2]
 if not (is(dead, "zset") and is(lost, "hash") and is(queue, "list") and is(msgs, "hash")) then return "broken" end
-if not redis.call("ZSCORE", dead, id) then return "gone" end
+local no = no_death(redis.call("ZSCORE", dead, id), redis.call("HGET", lost, id),
+  redis.call("HEXISTS", lost, id) + redis.call("HEXISTS", msgs, id) > 0)
+if no then return no end
 redis.call("RPUSH", queue, id)
 redis.call("HSET", msgs, id, body)
 redis.call("ZREM", dead, id)
 redis.call("HDEL", lost, id)
 return "sent"`
+
+func (d *dramatiq) find(ctx context.Context, pipe redis.Pipeliner, r *returning) (deadSet, func() ([]redis.Z, error)) {
+	return scored(ctx, pipe, deadSet{key: d.of(r.queue + dramatiqSet), queue: r.queue}, object(r.body).object("options").text(dramatiqID))
+}
 
 func (d *dramatiq) back(_ context.Context, _ redis.UniversalClient, r *returning) (call, error) {
 	f := object(r.body)
@@ -104,7 +113,7 @@ func (d *dramatiq) back(_ context.Context, _ redis.UniversalClient, r *returning
 	if err != nil {
 		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s: %w", r.id, err)
 	}
-	dead := strings.TrimSuffix(r.set, dramatiqSet) + dramatiqSet
+	dead := d.of(r.queue + dramatiqSet)
 	return call{d.script, []string{dead, dead + ".msgs", d.of(r.queue), d.of(r.queue + ".msgs")},
-		[]any{options.text("redis_message_id"), body}}, nil
+		[]any{options.text(dramatiqID), body}}, nil
 }

@@ -24,6 +24,7 @@ type Config struct {
 	Format string // one of [Formats]
 	Prefix string // of the keys in Redis, without the colon after it
 	Retry  bool   // Sidekiq only: read the set retry too, whose jobs Sidekiq itself tries again
+	Adopts bool   // an office takes the jobs in: give the database a name, the key nixie:server, if it has none
 
 	Clock func() time.Time // default time.Now
 }
@@ -34,7 +35,9 @@ type system interface {
 	sets(ctx context.Context, c redis.UniversalClient) ([]deadSet, error)
 	// read reads the jobs of some entries of a set, in their order.
 	read(ctx context.Context, c redis.UniversalClient, set deadSet, entries []redis.Z) ([]job, error)
-	// back tells how a job goes back into its queue.
+	// find asks where the entries of a job lie that may be the death that it came from.
+	find(ctx context.Context, pipe redis.Pipeliner, r *returning) (set deadSet, entries func() ([]redis.Z, error))
+	// back tells how a job goes back into its queue, or enters that of another place.
 	back(ctx context.Context, c redis.UniversalClient, r *returning) (call, error)
 }
 
@@ -67,6 +70,9 @@ func Formats() []string {
 func (c *Config) system() (system, error) {
 	if c.Retry && c.Format != "sidekiq" {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "retry is for sidekiq: leave it out for %s", c.Format)
+	}
+	if err := nixie.CheckName("prefix", c.Prefix); err != nil {
+		return nil, err
 	}
 	for _, f := range formats {
 		if f.name == c.Format {

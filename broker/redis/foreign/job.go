@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
 )
@@ -20,6 +22,11 @@ const (
 	headerScore  = "job-score"  // of its entry there
 	headerType   = "job-type"   // class, function or name of the job
 	headerDamage = "job-damage" // why it could not be read whole
+
+	headerHeader      = "job-header" // of a task of asynq
+	headerOpts        = "job-opts"   // of a job of BullMQ
+	headerDescription = "job-description"
+	headerLimit       = "job-rate-limit" // of a job of RQ
 )
 
 // job holds what a system keeps of a dead job. What it does not keep is zero.
@@ -34,6 +41,17 @@ type job struct {
 	more            []nixie.Header  // other facts that an operator wants to see
 	damage          string
 	score           string
+	entry           redis.Z // in its set
+	stored          []byte  // what lies there, if it is more than the body
+	opts            string  // of BullMQ
+}
+
+// diedAt returns the time of death in milliseconds, −1 if it is not known.
+func (j *job) diedAt() int64 {
+	if j.death.FailedAt.IsZero() {
+		return -1
+	}
+	return j.death.FailedAt.UnixMilli()
 }
 
 // maxFact is the most bytes of one fact in a header.
@@ -48,7 +66,7 @@ func (j *job) tell(name, value string) {
 
 // record makes the record of a job. Its offset is the time of death in milliseconds, which orders
 // the sets of most systems, and lets a job that dies again become another letter.
-func (j *job) record(system string, set deadSet) broker.Record {
+func (j *job) record(system string, set deadSet, at place) broker.Record {
 	if nixie.CheckName("queue", j.queue) != nil {
 		j.queue, j.damage = "", cmp.Or(j.damage, "its queue has no name that can be kept")
 	}
@@ -62,14 +80,11 @@ func (j *job) record(system string, set deadSet) broker.Record {
 			facts = append(facts, nixie.Header{Name: f.Name, Value: clipped(f.Value, maxFact)})
 		}
 	}
-	at := int64(-1)
-	if !j.death.FailedAt.IsZero() {
-		at = j.death.FailedAt.UnixMilli()
-	}
+	died, hash := j.diedAt(), nixie.HashBody(j.body)
 	l := nixie.Letter{
 		Message: nixie.Message{
 			Headers: append(facts, j.more...), Attempts: j.attempts,
-			Origin: &nixie.Origin{Channel: j.queue, Partition: -1, Offset: at},
+			Origin: &nixie.Origin{Channel: j.queue, Partition: -1, Offset: died},
 		},
 		Cause: nixie.CauseExhausted, FirstFailedAt: j.firstFailed, History: append(j.earlier, j.death),
 	}
@@ -77,17 +92,23 @@ func (j *job) record(system string, set deadSet) broker.Record {
 		return h.Name == broker.HeaderFailureReason // it would be in our words, and no system tells it
 	})
 	return broker.Record{
-		Channel: clipped(set.key, nixie.MaxName), Partition: -1, Offset: at, MessageID: j.id, Key: []byte(j.id), Value: j.body,
-		Headers: headers, Timestamp: j.enqueued, ID: j.recordID(system, at),
+		Channel: clipped(set.key, nixie.MaxName), Partition: -1, Offset: died, MessageID: j.id, Key: []byte(j.id), Value: j.body,
+		Headers: headers, Timestamp: j.enqueued, ID: j.recordID(system, died, at, hash),
+		Server: at.server, Database: at.database, Prefix: at.prefix, BodyHash: hash[:],
 	}
 }
 
-// recordID derives an ID from system, queue, job and time of death: a UUID of version 7.
-func (j *job) recordID(system string, at int64) (id [16]byte) {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d", system, j.queue, j.id, at))
+// recordID derives an ID from system, queue, job and time of death, and from the place and the body
+// if the server has a name: a UUID of version 7.
+func (j *job) recordID(system string, died int64, at place, hash nixie.Hash) (id [16]byte) {
+	name := fmt.Appendf(nil, "%q %q %q %d", system, j.queue, j.id, died)
+	if at.server != "" {
+		name = fmt.Appendf(name, " %q %q %q %x", at.server, at.database, at.prefix, hash)
+	}
+	sum := sha256.Sum256(name)
 	copy(id[:], sum[:16])
 	var ms [8]byte
-	binary.BigEndian.PutUint64(ms[:], uint64(max(at, 1)))
+	binary.BigEndian.PutUint64(ms[:], uint64(max(died, 1)))
 	copy(id[:6], ms[2:])
 	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
 	return id

@@ -47,7 +47,7 @@ func (r *rq) read(ctx context.Context, c redis.UniversalClient, set deadSet, ent
 			return nil, readError(set.key, err)
 		}
 		j := rqJob(found[i], list)
-		j.id, j.queue = ids[i], set.queue
+		j.id, j.queue, j.entry = ids[i], set.queue, entries[i]
 		jobs[i] = j
 	}
 	return jobs, nil
@@ -58,9 +58,9 @@ func rqJob(s stored, results []redis.XMessage) job {
 	f := s.fields
 	j := job{body: []byte(f["data"]), damage: s.damage}
 	j.kind, _, _ = strings.Cut(f["description"], "(")
-	j.tell("job-description", f["description"])
+	j.tell(headerDescription, f["description"])
 	if key := f["rate_limit_key"]; key != "" {
-		j.tell("job-rate-limit", key+", "+f["rate_limit_concurrency"]+" at once")
+		j.tell(headerLimit, key+", "+f["rate_limit_concurrency"]+" at once")
 	}
 	if j.enqueued = zoned(f["created_at"]); j.enqueued.IsZero() {
 		j.enqueued = zoned(f["enqueued_at"])
@@ -130,16 +130,20 @@ func numeral(text string) time.Time {
 	return moment(n)
 }
 
+const rqTime = "2006-01-02T15:04:05.000000Z"
+
 // rqBack sends a job to its queue, as requeue of the registry does.
 const rqBack = `
 local job, failed, queue, queues = K[1], K[2], K[3], K[4]
 local id, name, body, at = A[1], A[2], A[3], A[4]
 if not (is(job, "hash") and is(failed, "zset") and is(queue, "list") and is(queues, "set")) then return "broken" end
-if not redis.call("ZSCORE", failed, id) or kind(job) == "none" then return "gone" end
+local no = no_death(kind(job) ~= "none" and redis.call("ZSCORE", failed, id), redis.call("HGET", job, "data"), kind(job) ~= "none")
+if no then return no end
 local limit = redis.call("HMGET", job, "rate_limit_key", "rate_limit_concurrency")
 if limit[1] and limit[1] ~= "" then
   return "no: has the rate limit " .. limit[1] .. ", " .. (limit[2] or "0") .. " at once, which only RQ keeps: requeue it with RQ"
 end
+if new then redis.call("HSET", job, "description", A[5], "created_at", A[6]) end
 redis.call("SADD", queues, queue)
 redis.call("RPUSH", queue, id)
 redis.call("HSET", job, "status", "queued", "origin", name, "data", body, "enqueued_at", at, "started_at", "", "ended_at", "")
@@ -148,8 +152,15 @@ redis.call("PERSIST", job)
 redis.call("ZREM", failed, id)
 return "sent"`
 
+func (r *rq) find(ctx context.Context, pipe redis.Pipeliner, back *returning) (deadSet, func() ([]redis.Z, error)) {
+	return scored(ctx, pipe, deadSet{key: r.of("failed:" + back.queue), queue: back.queue}, back.id)
+}
+
 func (r *rq) back(_ context.Context, _ redis.UniversalClient, back *returning) (call, error) {
+	if limit := back.fact(headerLimit); back.made && limit != "" {
+		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s has the rate limit %s, which only RQ keeps: enqueue it with RQ", back.id, limit)
+	}
 	return call{r.script,
 		[]string{r.of("job:" + back.id), r.of("failed:" + back.queue), r.of("queue:" + back.queue), r.of("queues")},
-		[]any{back.id, back.queue, back.body, back.now.UTC().Format("2006-01-02T15:04:05.000000Z")}}, nil
+		[]any{back.id, back.queue, back.body, back.now.UTC().Format(rqTime), back.fact(headerDescription), back.created().Format(rqTime)}}, nil
 }

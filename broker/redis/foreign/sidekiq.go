@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -35,6 +36,7 @@ func (s *sidekiq) read(_ context.Context, _ redis.UniversalClient, set deadSet, 
 	jobs := make([]job, len(entries))
 	for i, e := range entries {
 		jobs[i] = sidekiqJob([]byte(e.Member.(string)), e.Score, set.key == s.of(sidekiqRetry))
+		jobs[i].entry = e
 	}
 	return jobs, nil
 }
@@ -91,23 +93,38 @@ func sidekiqTrace(stored json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// sidekiqBack sends a job to its queue, as the button Retry of Sidekiq does. If an operator changed
-// the job, its entry is the one of its score that has its ID.
+// sidekiqBack sends a job to its queue, as the button Retry of Sidekiq does.
 const sidekiqBack = `
 local set, queues, queue = K[1], K[2], K[3]
-local stored, changed, name, score, jid = A[1], A[2], A[3], A[4], A[5]
+local entry, changed, name = A[1], A[2], A[3]
 if not (is(set, "zset") and is(queues, "set") and is(queue, "list")) then return "broken" end
-local entry = redis.call("ZSCORE", set, stored) and stored
-if not entry then
-  for _, other in ipairs(redis.call("ZRANGEBYSCORE", set, score, score)) do
-    if string.find(other, '"' .. jid .. '"', 1, true) then entry = other end
-  end
-end
-if not entry then return "gone" end
+local has = redis.call("ZSCORE", set, entry)
+local no = no_death(has, entry, has)
+if no then return no end
 redis.call("SADD", queues, name)
 redis.call("LPUSH", queue, changed)
-redis.call("ZREM", set, entry)
+if not new then redis.call("ZREM", set, entry) end
 return "sent"`
+
+// set returns the key of the set where a job lay, under our own prefix.
+func (s *sidekiq) set(r *returning) string {
+	if strings.HasSuffix(r.set, sidekiqRetry) {
+		return s.of(sidekiqRetry)
+	}
+	return s.of("dead")
+}
+
+// find asks for all entries of the score.
+func (s *sidekiq) find(ctx context.Context, pipe redis.Pipeliner, r *returning) (deadSet, func() ([]redis.Z, error)) {
+	key, of := s.set(r), cmp.Or(r.score, "inf")
+	answer := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: of, Max: of})
+	return deadSet{key: key}, func() ([]redis.Z, error) {
+		if err := answer.Err(); err != nil {
+			return nil, readError(key, err)
+		}
+		return answer.Val(), nil
+	}
+}
 
 func (s *sidekiq) back(_ context.Context, _ redis.UniversalClient, r *returning) (call, error) {
 	f := object(r.body)
@@ -133,6 +150,5 @@ func (s *sidekiq) back(_ context.Context, _ redis.UniversalClient, r *returning)
 	if err != nil {
 		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s: %w", r.id, err)
 	}
-	return call{s.script, []string{r.set, s.of("queues"), s.of("queue:" + r.queue)},
-		[]any{r.body, changed, r.queue, r.score, r.id}}, nil
+	return call{s.script, []string{s.set(r), s.of("queues"), s.of("queue:" + r.queue)}, []any{r.stored(), changed, r.queue}}, nil
 }
