@@ -160,8 +160,8 @@ func (a *asynq) back(_ context.Context, _ redis.UniversalClient, r *returning) (
 		[]any{r.id, asynqWith(msg, r.body), r.queue}}, nil
 }
 
-// asynqNew makes the message of a task with asynq's own defaults for what a letter does not tell: 25
-// retries, 30 minutes.
+// asynqNew makes the message of a task with asynq's own defaults for what a letter does not tell:
+// 25 retries, 30 minutes.
 func asynqNew(r *returning) (msg []byte) {
 	text := func(n protowire.Number, value string) {
 		msg = protowire.AppendString(protowire.AppendTag(msg, n, protowire.BytesType), value)
