@@ -14,13 +14,14 @@ import (
 )
 
 // deadJob returns the commands that make the dead job j1 of a queue: its amount is in its body, and
-// it died so many seconds after others.
+// it died some seconds after others.
 func deadJob(format string, amount, after int) [][]any {
 	at := 1700000002 + after
 	zone := time.Unix(int64(at), 0).UTC()
 	switch format {
 	case "sidekiq":
-		return [][]any{{"ZADD", "dead", at, fmt.Sprintf(`{"queue":"q","class":"M","jid":"j1","created_at":1700000000.5,"args":[%d]}`, amount)}}
+		return [][]any{{"ZADD", "dead", at,
+			fmt.Sprintf(`{"queue":"q","class":"M","jid":"j1","created_at":1700000000.5,"args":[%d]}`, amount)}}
 	case "asynq":
 		msg := asynqWith([]byte("\x0a\x01t\x1a\x02j1\x22\x01q"), fmt.Append(nil, amount))
 		return [][]any{{"SADD", "asynq:queues", "q"}, {"ZADD", "asynq:{q}:archived", at, "j1"},
@@ -29,8 +30,8 @@ func deadJob(format string, amount, after int) [][]any {
 		return [][]any{{"HSET", "bull:q:meta", "version", "bullmq:6.7.0"}, {"ZADD", "bull:q:failed", at * 1000, "j1"},
 			{"HSET", "bull:q:j1", "name", "m", "data", amount, "opts", "{}", "timestamp", "1700000000500", "finishedOn", at * 1000}}
 	case "rq":
-		return [][]any{{"ZADD", "rq:failed:q", at + 1000, "j1"}, {"HSET", "rq:job:j1", "data", amount, "description", "m()", "status", "failed",
-			"created_at", "2023-11-14T22:13:20.500000Z", "ended_at", zone.Format(rqTime), "origin", "q"}}
+		return [][]any{{"ZADD", "rq:failed:q", at + 1000, "j1"}, {"HSET", "rq:job:j1", "data", amount, "description", "m()",
+			"status", "failed", "created_at", "2023-11-14T22:13:20.500000Z", "ended_at", zone.Format(rqTime), "origin", "q"}}
 	case "dramatiq":
 		return [][]any{{"ZADD", "dramatiq:q.XQ", at * 1000, "r1"}, {"HSET", "dramatiq:q.XQ.msgs", "r1", fmt.Sprintf(`{"queue_name":"q",`+
 			`"actor_name":"m","args":[%d],"kwargs":{},"options":{"redis_message_id":"r1"},"message_id":"j1",`+
@@ -43,8 +44,8 @@ func deadJob(format string, amount, after int) [][]any {
 // kombuBinding makes the queue q known to Celery.
 var kombuBinding = []any{"SADD", "_kombu.binding.q", "q\x06\x16\x06\x16q"}
 
-// What lies there now, after an office took in the death of an order of 20, and what a redrive of its
-// letter answers.
+// What lies there now, after an office took in the death of an order of 20, and what a redrive of
+// its letter answers.
 var meanwhile = []struct {
 	what string
 	do   func(t *testing.T, c *redis.Client, format string)
@@ -78,8 +79,8 @@ var meanwhile = []struct {
 	}, "", "does not lie in"},
 }
 
-// TestMeanwhile prints for each job queue what a redrive answers when its dead set changed since the
-// letter was taken in. Nothing changes there unless the job goes back.
+// TestMeanwhile prints for each job queue what a redrive answers when its dead set changed since
+// the letter was taken in. Nothing changes there unless the job goes back.
 func TestMeanwhile(t *testing.T) {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -128,7 +129,8 @@ func TestMeanwhile(t *testing.T) {
 	t.Logf("\n%s", table.String())
 }
 
-// A database gets a name once, when jobs are taken in, and none where we may not write or only look.
+// A database gets a name once, when jobs are taken in, and none where we may not write or only
+// look.
 func TestServerName(t *testing.T) {
 	c, _ := database(t)
 	run(t, c, deadJob("rq", 20, 0))
