@@ -19,7 +19,7 @@ type asynq struct {
 	script *redis.Script
 }
 
-func newAsynq(c Config) system { return &asynq{keys(c.Prefix), newScript(asynqBack)} }
+func newAsynq(c Config) system { return &asynq{keys(c.Prefix), newScript("asynq")} }
 
 func (a *asynq) queue(name, key string) string { return a.of("{" + name + "}:" + key) }
 
@@ -58,12 +58,9 @@ func (a *asynq) read(ctx context.Context, c redis.UniversalClient, set deadSet, 
 const (
 	asynqType    = 1
 	asynqPayload = 2
-	asynqID      = 3
-	asynqQueue   = 4
 	asynqRetry   = 5
 	asynqRetried = 6
 	asynqError   = 7
-	asynqTimeout = 8
 	asynqHeaders = 15
 )
 
@@ -133,22 +130,8 @@ func eachField(msg []byte, take func(n protowire.Number, value []byte, number ui
 	return true
 }
 
-// asynqBack sends a task to its queue, as RunTask of asynq's Inspector does. If an operator changed
-// the payload, the task gets the new one.
-const asynqBack = `
-local task, pending, archived = K[1], K[2], K[3]
-local queues, id, changed, name = K[4], A[1], A[2], A[3]
-if not (is(task, "hash") and is(pending, "list") and is(archived, "zset") and is(queues, "set")) then return "broken" end
-local no = no_death(redis.call("ZSCORE", archived, id), redis.call("HGET", task, "msg"), kind(task) ~= "none")
-if no then return no end
-if new then redis.call("SADD", queues, name) end
-redis.call("LPUSH", pending, id)
-redis.call("HSET", task, "state", "pending", "msg", changed)
-redis.call("ZREM", archived, id)
-return "sent"`
-
-func (a *asynq) find(ctx context.Context, pipe redis.Pipeliner, r *returning) (deadSet, func() ([]redis.Z, error)) {
-	return scored(ctx, pipe, deadSet{key: a.queue(r.queue, "archived"), queue: r.queue}, r.id)
+func (a *asynq) lay(r *returning) (deadSet, string) {
+	return deadSet{key: a.queue(r.queue, "archived"), queue: r.queue}, r.id
 }
 
 func (a *asynq) back(_ context.Context, _ redis.UniversalClient, r *returning) (call, error) {
@@ -162,25 +145,16 @@ func (a *asynq) back(_ context.Context, _ redis.UniversalClient, r *returning) (
 
 // asynqNew makes the message of a task with asynq's own defaults for what a letter does not tell:
 // 25 retries, 30 minutes.
-func asynqNew(r *returning) (msg []byte) {
-	text := func(n protowire.Number, value string) {
-		msg = protowire.AppendString(protowire.AppendTag(msg, n, protowire.BytesType), value)
+func asynqNew(r *returning) []byte {
+	text := func(msg []byte, n protowire.Number, value string) []byte {
+		return protowire.AppendString(protowire.AppendTag(msg, n, protowire.BytesType), value)
 	}
-	number := func(n protowire.Number, value uint64) {
-		msg = protowire.AppendVarint(protowire.AppendTag(msg, n, protowire.VarintType), value)
-	}
-	text(asynqType, r.fact(headerType))
-	text(asynqPayload, string(r.body))
-	text(asynqID, r.id)
-	text(asynqQueue, r.queue)
-	number(asynqRetry, 25)
-	number(asynqTimeout, 1800)
+	msg := text(text(text(text(nil, 1, r.fact(headerType)), 2, string(r.body)), 3, r.id), 4, r.queue)
+	msg = protowire.AppendVarint(protowire.AppendTag(msg, asynqRetry, protowire.VarintType), 25)
+	msg = protowire.AppendVarint(protowire.AppendTag(msg, 8, protowire.VarintType), 1800)
 	for _, h := range r.headers {
 		if name, value, ok := strings.Cut(string(h.Value), ": "); ok && h.Name == headerHeader {
-			var pair []byte
-			pair = protowire.AppendString(protowire.AppendTag(pair, 1, protowire.BytesType), name)
-			pair = protowire.AppendString(protowire.AppendTag(pair, 2, protowire.BytesType), value)
-			text(asynqHeaders, string(pair))
+			msg = text(msg, asynqHeaders, string(text(text(nil, 1, name), 2, value)))
 		}
 	}
 	return msg

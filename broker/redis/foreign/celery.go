@@ -32,7 +32,7 @@ type celery struct {
 }
 
 func newCelery(c Config) system {
-	return &celery{prefix: c.Prefix, script: newScript(celeryBack), rests: map[nixie.Hash][]time.Time{}}
+	return &celery{prefix: c.Prefix, script: newScript("celery"), rests: map[nixie.Hash][]time.Time{}}
 }
 
 const (
@@ -137,19 +137,6 @@ func celeryJob(f fields, stored []byte, id string) job {
 	return j
 }
 
-// celeryBack puts a new message of a task into the list of its queue, and removes the result.
-const celeryBack = `
-local result, queue, table = K[1], K[2], K[3]
-local message, binding = A[1], A[2]
-if not (is(result, "string") and is(queue, "list") and is(table, "set")) then return "broken" end
-local has = redis.call("GET", result)
-local no = no_death(has, has, has)
-if no then return no end
-if redis.call("SISMEMBER", table, binding) == 0 then return "no: has a queue that is no longer bound: try again" end
-redis.call("LPUSH", queue, message)
-redis.call("DEL", result)
-return "sent"`
-
 // binding is one of a queue to an exchange, as kombu keeps it: a member of a table. A pattern is
 // of a topic exchange.
 type binding struct{ prefix, table, member, key, pattern, queue string }
@@ -210,10 +197,10 @@ func (c *celery) bindings(ctx context.Context, client redis.UniversalClient) (li
 	return list, nil
 }
 
-// find names the result of a task that ran.
-func (c *celery) find(_ context.Context, _ redis.Pipeliner, r *returning) (deadSet, func() ([]redis.Z, error)) {
-	key := c.results()
-	return deadSet{key: key + "*", again: true}, func() ([]redis.Z, error) { return []redis.Z{{Member: key + r.id}}, nil }
+// lay names the result of a task that ran.
+func (c *celery) lay(r *returning) (deadSet, string) {
+	all, _ := c.sets(nil, nil)
+	return all[1], c.results() + r.id
 }
 
 func (c *celery) back(ctx context.Context, client redis.UniversalClient, r *returning) (call, error) {

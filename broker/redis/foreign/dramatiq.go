@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -21,7 +22,7 @@ const (
 	dramatiqID  = "redis_message_id"
 )
 
-func newDramatiq(c Config) system { return &dramatiq{keys(c.Prefix), newScript(dramatiqBack)} }
+func newDramatiq(c Config) system { return &dramatiq{keys(c.Prefix), newScript("dramatiq")} }
 
 func (d *dramatiq) sets(ctx context.Context, c redis.UniversalClient) ([]deadSet, error) {
 	return d.named(ctx, c, "", dramatiqSet)
@@ -75,22 +76,9 @@ func dramatiqJob(text any, entry, queue string, score float64) job {
 	return j
 }
 
-// dramatiqBack puts a message into the list of its queue, as enqueue of the broker does.
-const dramatiqBack = `
-local dead, lost, queue, msgs = K[1], K[2], K[3], K[4]
-local id, body = A[1], A[2]
-if not (is(dead, "zset") and is(lost, "hash") and is(queue, "list") and is(msgs, "hash")) then return "broken" end
-local no = no_death(redis.call("ZSCORE", dead, id), redis.call("HGET", lost, id),
-  redis.call("HEXISTS", lost, id) + redis.call("HEXISTS", msgs, id) > 0)
-if no then return no end
-redis.call("RPUSH", queue, id)
-redis.call("HSET", msgs, id, body)
-redis.call("ZREM", dead, id)
-redis.call("HDEL", lost, id)
-return "sent"`
-
-func (d *dramatiq) find(ctx context.Context, pipe redis.Pipeliner, r *returning) (deadSet, func() ([]redis.Z, error)) {
-	return scored(ctx, pipe, deadSet{key: d.of(r.queue + dramatiqSet), queue: r.queue}, object(r.body).object("options").text(dramatiqID))
+func (d *dramatiq) lay(r *returning) (deadSet, string) {
+	id := object(r.body).object("options").text(dramatiqID)
+	return deadSet{key: d.of(r.queue + dramatiqSet), queue: r.queue}, cmp.Or(id, r.id)
 }
 
 func (d *dramatiq) back(_ context.Context, _ redis.UniversalClient, r *returning) (call, error) {

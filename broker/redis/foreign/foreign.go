@@ -35,9 +35,9 @@ type system interface {
 	sets(ctx context.Context, c redis.UniversalClient) ([]deadSet, error)
 	// read reads the jobs of some entries of a set, in their order.
 	read(ctx context.Context, c redis.UniversalClient, set deadSet, entries []redis.Z) ([]job, error)
-	// find asks where the entries of a job lie that may be the death that it came from.
-	find(ctx context.Context, pipe redis.Pipeliner, r *returning) (set deadSet, entries func() ([]redis.Z, error))
-	// back tells how a job goes back into its queue, or enters that of another place.
+	// lay tells where a job lay, and its member there; empty: all of its score may be it.
+	lay(r *returning) (set deadSet, member string)
+	// back tells how a job goes back into its queue, or enters that of another site.
 	back(ctx context.Context, c redis.UniversalClient, r *returning) (call, error)
 }
 

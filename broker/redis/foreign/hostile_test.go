@@ -242,12 +242,12 @@ func TestServerGone(t *testing.T) {
 // judge checks that an office takes the letter of a job, and that its record is the same each time.
 func judge(t *testing.T, format string, j job) {
 	t.Helper()
-	r := j.record(format, deadSet{key: "set"}, place{})
+	r := j.record(format, deadSet{key: "set"}, broker.Site{})
 	l := broker.Adopted(format, &r, "")
 	if err := check.Letter(&l); err != nil {
 		t.Fatal(err)
 	}
-	if again := j.record(format, deadSet{key: "set"}, place{}); again.ID != r.ID {
+	if again := j.record(format, deadSet{key: "set"}, broker.Site{}); again.ID != r.ID {
 		t.Fatal("another ID")
 	}
 }

@@ -66,7 +66,7 @@ func (j *job) tell(name, value string) {
 
 // record makes the record of a job. Its offset is the time of death in milliseconds, which orders
 // the sets of most systems, and lets a job that dies again become another letter.
-func (j *job) record(system string, set deadSet, at place) broker.Record {
+func (j *job) record(system string, set deadSet, at broker.Site) broker.Record {
 	if nixie.CheckName("queue", j.queue) != nil {
 		j.queue, j.damage = "", cmp.Or(j.damage, "its queue has no name that can be kept")
 	}
@@ -94,16 +94,16 @@ func (j *job) record(system string, set deadSet, at place) broker.Record {
 	return broker.Record{
 		Channel: clipped(set.key, nixie.MaxName), Partition: -1, Offset: died, MessageID: j.id, Key: []byte(j.id), Value: j.body,
 		Headers: headers, Timestamp: j.enqueued, ID: j.recordID(system, died, at, hash),
-		Server: at.server, Database: at.database, Prefix: at.prefix, BodyHash: hash[:],
+		Server: at.Server, Database: at.Database, Prefix: at.Prefix, BodyHash: hash[:],
 	}
 }
 
-// recordID derives an ID from system, queue, job and time of death, and from the place and the body
+// recordID derives an ID from system, queue, job and time of death, and from the site and the body
 // if the server has a name: a UUID of version 7.
-func (j *job) recordID(system string, died int64, at place, hash nixie.Hash) (id [16]byte) {
+func (j *job) recordID(system string, died int64, at broker.Site, hash nixie.Hash) (id [16]byte) {
 	name := fmt.Appendf(nil, "%q %q %q %d", system, j.queue, j.id, died)
-	if at.server != "" {
-		name = fmt.Appendf(name, " %q %q %q %x", at.server, at.database, at.prefix, hash)
+	if at.Server != "" {
+		name = fmt.Appendf(name, " %q %q %q %x", at.Server, at.Database, at.Prefix, hash)
 	}
 	sum := sha256.Sum256(name)
 	copy(id[:], sum[:16])

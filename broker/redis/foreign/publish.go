@@ -1,8 +1,10 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
+	"embed"
 	"errors"
 	"fmt"
 	"net"
@@ -22,7 +24,7 @@ type Publisher struct {
 	client redis.UniversalClient
 	format string
 	system system
-	place  place // without the server, which is asked for each time
+	site   broker.Site // without the server, which is asked for each time
 	clock  func() time.Time
 }
 
@@ -34,7 +36,8 @@ func NewPublisher(client redis.UniversalClient, c Config) (*Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Publisher{client, c.Format, s, placed(client, c), c.Clock}
+	at, _ := c.site(nil, client)
+	p := &Publisher{client, c.Format, s, at, c.Clock}
 	if p.clock == nil {
 		p.clock = time.Now
 	}
@@ -55,7 +58,7 @@ func (*Publisher) Describe(_ context.Context, names []string) ([]broker.Channel,
 
 // Publish implements [broker.Publisher] for redriven records. It refuses, with
 // [nixie.CodeConflict], a job whose death no longer lies where it did, unless the same redrive has
-// sent it before. At another place than that of its death a job is made anew, if its ID is free
+// sent it before. At another site than that of its death a job is made anew, if its ID is free
 // there.
 func (p *Publisher) Publish(ctx context.Context, list []broker.Publication) (answers func() []error) {
 	errs := make([]error, len(list))
@@ -77,17 +80,17 @@ func (p *Publisher) Publish(ctx context.Context, list []broker.Publication) (ans
 
 // returning is a job that goes back.
 type returning struct {
-	id, queue, set string
-	score          string
-	body           []byte
-	now            time.Time
-	headers        []broker.RecordHeader
-	origin         nixie.Origin
-	mark           string
-	answer         *error
+	id, queue, lain string // lain: key of the set where it lay
+	score, mark     string
+	body            []byte
+	now             time.Time
+	headers         []broker.RecordHeader
+	origin          nixie.Origin
+	answer          *error
 
-	there *job // the death that lies there
-	made  bool // it is made anew, at another place
+	set   deadSet // where to look for its death
+	there *job    // that death
+	made  bool    // it is made anew, at another site
 }
 
 // fact returns a header of the job.
@@ -120,7 +123,7 @@ func (r *returning) stored() []byte {
 }
 
 // call is a part of a script that sends a job back, with its keys and arguments. It has them as K
-// and A, and returns one of the answers. It checks first, then writes what the server could
+// and A, and returns an answer. It checks first, then writes what the server could
 // refuse, so that nothing is done by halves.
 type call struct {
 	script *redis.Script
@@ -128,45 +131,14 @@ type call struct {
 	args   []any
 }
 
-// Answers of scripts.
-const (
-	answerSent   = "sent"
-	answerGone   = "gone"   // it is not in the dead set
-	answerOther  = "other"  // another death lies there
-	answerTaken  = "taken"  // the ID of the new job is that of another one
-	answerLocked = "locked" // a worker has it
-	answerNo     = "no: "   // and why its system would not send it so
-)
+//go:embed *.lua
+var scripts embed.FS
 
-// newScript makes the script of a system. The death that lies there must be the one that was read:
-// score and sum are those of its entry and of what is stored. A repeat of a redrive whose answer was
-// lost finds the mark of the first one, which Redis keeps for rememberSent.
-func newScript(body string) *redis.Script {
-	return redis.NewScript(`
-local K, A = {}, {}
-for n = 2, #KEYS do K[n - 1] = KEYS[n] end
-for n = 4, #ARGV do A[n - 3] = ARGV[n] end
-local score, sum = ARGV[2], ARGV[3]
-local new = score == "new"
-local function kind(key)
-  return redis.call("TYPE", key).ok
-end
-local function is(key, want)
-  local has = kind(key)
-  return has == "none" or has == want
-end
-local function no_death(has, stored, taken)
-  if new then return taken and "taken" end
-  if not has then return "gone" end
-  if score ~= "" and tonumber(has) ~= tonumber(score) or redis.sha1hex(stored or "") ~= sum then return "other" end
-end
-local function back()
-` + body + `
-end
-if redis.call("EXISTS", KEYS[1]) == 1 then return "sent" end
-local answer = back()
-if answer == "sent" then redis.call("SET", KEYS[1], "1", "PX", ARGV[1]) end
-return answer`)
+// newScript makes the script of a system: its own part, within the part of all.
+func newScript(system string) *redis.Script {
+	all, _ := scripts.ReadFile("back.lua") // both are there: a test runs each script
+	own, _ := scripts.ReadFile(system + ".lua")
+	return redis.NewScript(strings.Replace(string(all), "-- the script of the job queue", string(own), 1))
 }
 
 // rememberSent bounds the time for which the key nixie:sent:REDRIVE stays.
@@ -174,49 +146,65 @@ const rememberSent = 24 * time.Hour
 
 // look finds the deaths of jobs where they lay, and refuses those that are not there.
 func (p *Publisher) look(ctx context.Context, group []*returning) {
-	pipe, at := p.client.Pipeline(), p.place
-	server := pipe.Get(ctx, serverKey)
-	sets, finds := make([]deadSet, len(group)), make([]func() ([]redis.Z, error), len(group))
+	pipe, at := p.client.Pipeline(), p.site
+	server, finds := pipe.Get(ctx, serverKey), make([]func() ([]redis.Z, error), len(group))
 	for i, r := range group {
-		sets[i], finds[i] = p.system.find(ctx, pipe, r)
+		r.set, finds[i] = p.find(ctx, pipe, r)
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	at.server = named(server.Val())
-	entries, waiting := map[deadSet][]redis.Z{}, map[deadSet][]*returning{}
+	at.Server = named(server)
+	entries, found := map[deadSet][]redis.Z{}, map[deadSet]map[string][]job{}
 	for i, r := range group {
-		if r.made = !at.has(&r.origin); r.made {
+		if r.made = !at.Has(&r.origin); r.made {
 			continue
 		}
 		some, err := finds[i]()
-		if err != nil {
-			*r.answer = err
+		if err != nil && !errors.Is(err, redis.Nil) {
+			*r.answer = readError(r.set.key, err)
+		}
+		entries[r.set] = append(entries[r.set], some...)
+	}
+	for _, r := range group {
+		if r.made || *r.answer != nil {
 			continue
 		}
-		entries[sets[i]], waiting[sets[i]] = append(entries[sets[i]], some...), append(waiting[sets[i]], r)
-	}
-	for set, list := range waiting {
-		found := map[string][]job{}
-		if len(entries[set]) > 0 {
-			jobs, err := p.system.read(ctx, p.client, set, entries[set])
+		if found[r.set] == nil {
+			found[r.set] = map[string][]job{}
+			var jobs []job
+			if len(entries[r.set]) > 0 {
+				jobs, *r.answer = p.system.read(ctx, p.client, r.set, entries[r.set])
+			}
 			for _, j := range jobs {
-				found[j.id] = append(found[j.id], j)
-			}
-			for _, r := range list {
-				*r.answer = err
+				found[r.set][j.id] = append(found[r.set][j.id], j)
 			}
 		}
-		for _, r := range list {
-			if *r.answer == nil {
-				*r.answer = r.choose(found[r.id], set, at)
-			}
+		if *r.answer == nil {
+			*r.answer = r.choose(found[r.set][r.id], at)
 		}
 	}
-	p.forgive(ctx, group)
+}
+
+// find asks for the entries that may be the death of a job.
+func (p *Publisher) find(ctx context.Context, pipe redis.Pipeliner, r *returning) (deadSet, func() ([]redis.Z, error)) {
+	set, member := p.system.lay(r)
+	switch {
+	case set.pattern != "":
+		return set, func() ([]redis.Z, error) { return []redis.Z{{Member: member}}, nil }
+	case member == "":
+		score := cmp.Or(r.score, "inf")
+		return set, pipe.ZRangeByScoreWithScores(ctx, set.key, &redis.ZRangeBy{Min: score, Max: score}).Result
+	}
+	score := pipe.ZScore(ctx, set.key, member)
+	return set, func() ([]redis.Z, error) {
+		if score.Err() != nil {
+			return nil, score.Err()
+		}
+		return []redis.Z{{Member: member, Score: score.Val()}}, nil
+	}
 }
 
 // choose takes the death of the job among those of its ID.
-func (r *returning) choose(found []job, set deadSet, at place) error {
-	from := place{r.origin.Server, r.origin.Database, r.origin.Prefix}
+func (r *returning) choose(found []job, at broker.Site) error {
 	for i := range found {
 		if found[i].died(&r.origin) {
 			r.there = &found[i]
@@ -225,12 +213,12 @@ func (r *returning) choose(found []job, set deadSet, at place) error {
 	}
 	if len(found) == 0 {
 		return nixie.Errorf(nixie.CodeConflict, "job %s does not lie in %s of %v: it was sent back or removed, or never was there. "+
-			"Its letter came from %v. Nothing was changed", r.id, set.key, at, from)
+			"Its letter came from %v. Nothing was changed", r.id, r.set.key, at, broker.SiteOf(&r.origin))
 	}
 	hash := nixie.HashBody(found[0].body)
 	return nixie.Errorf(nixie.CodeConflict, "job %s in %s of %v is another death, %s. Its letter tells of the one %s, from %v. "+
-		"Nothing was changed; adopt again to take in what lies there", r.id, set.key, at, death(found[0].diedAt(), hash[:]),
-		death(r.origin.Offset, r.origin.BodyHash), from)
+		"Nothing was changed; adopt again to take in what lies there", r.id, r.set.key, at,
+		broker.DeathText(found[0].diedAt(), hash[:]), broker.DeathText(r.origin.Offset, r.origin.BodyHash), broker.SiteOf(&r.origin))
 }
 
 // died reports whether this is the death of an origin. Letters of earlier versions do not know the
@@ -240,86 +228,71 @@ func (j *job) died(o *nixie.Origin) bool {
 	return j.damage == "" && j.diedAt() == o.Offset && (len(o.BodyHash) == 0 || string(hash[:]) == string(o.BodyHash))
 }
 
-// forgive takes a refusal back if the same redrive has sent the job before.
-func (p *Publisher) forgive(ctx context.Context, group []*returning) {
-	pipe, marks := p.client.Pipeline(), map[*returning]*redis.IntCmd{}
-	for _, r := range group {
-		if nixie.CodeOf(*r.answer) == nixie.CodeConflict {
-			marks[r] = pipe.Exists(ctx, markKey+r.mark)
-		}
-	}
-	if len(marks) == 0 {
-		return
-	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
-	for r, mark := range marks {
-		if n, err := mark.Result(); err != nil {
-			*r.answer = sendError(r.id, err)
-		} else if n == 1 {
-			*r.answer = nil
-		}
-	}
-}
-
-const markKey = "nixie:sent:"
-
-// send sends the jobs back that no one has refused.
+// send sends the jobs back. For one whose death is not there the script only looks for the mark.
 func (p *Publisher) send(ctx context.Context, group []*returning) {
-	pipe, sent := p.client.Pipeline(), map[*returning]func() (string, error){}
+	pipe, sent := p.client.Pipeline(), map[*returning]func() (any, error){}
 	for _, r := range group {
-		if *r.answer != nil || r.there == nil && !r.made {
+		if *r.answer != nil && nixie.CodeOf(*r.answer) != nixie.CodeConflict {
 			continue
 		}
 		do, err := p.system.back(ctx, p.client, r)
 		if err != nil {
-			*r.answer = err
+			*r.answer = cmp.Or(*r.answer, err)
 			continue
 		}
-		score, sum := "new", ""
-		if r.there != nil {
-			score, sum = "", fmt.Sprintf("%x", sha1.Sum(r.stored()))
-			if r.there.entry.Member != nil {
-				score = seconds(r.there.entry.Score)
-			}
-		}
-		keys := append([]string{markKey + r.mark}, do.keys...)
-		args := append([]any{rememberSent.Milliseconds(), score, sum}, do.args...)
+		args := append([]any{rememberSent.Milliseconds(), r.witness(), fmt.Sprintf("%x", sha1.Sum(r.stored()))}, do.args...)
+		keys := append([]string{"nixie:sent:" + r.mark}, do.keys...)
 		answer := pipe.EvalSha(ctx, do.script.Hash(), keys, args...)
-		sent[r] = func() (string, error) {
+		sent[r] = func() (any, error) {
 			if redis.HasErrorPrefix(answer.Err(), "NOSCRIPT") {
-				return do.script.Run(ctx, p.client, keys, args...).Text()
+				return do.script.Run(ctx, p.client, keys, args...).Result()
 			}
-			return answer.Text()
+			return answer.Result()
 		}
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	for _, r := range group {
 		if answer := sent[r]; answer != nil {
-			*r.answer = p.answered(r)(answer())
+			text, err := answer()
+			p.answered(r, fmt.Sprint(text), err)
 		}
 	}
 }
 
+// witness tells the script which entry has to lie there, by its score.
+func (r *returning) witness() string {
+	switch {
+	case r.made:
+		return "new"
+	case r.there == nil:
+		return "gone"
+	case r.there.entry.Member == nil:
+		return ""
+	}
+	return seconds(r.there.entry.Score)
+}
+
 // answered translates the answer of a script.
-func (p *Publisher) answered(r *returning) func(string, error) error {
-	return func(answer string, err error) error {
-		why, refused := strings.CutPrefix(answer, answerNo)
-		switch {
-		case err != nil:
-			return sendError(r.id, err)
-		case answer == answerSent:
-			return nil
-		case refused:
-			return nixie.Errorf(nixie.CodeConflict, "job %s %s", r.id, why)
-		case answer == answerGone || answer == answerOther:
-			return nixie.Errorf(nixie.CodeConflict, "job %s changed there while it was looked at, and nothing was done: try again", r.id)
-		case answer == answerTaken:
-			return nixie.Errorf(nixie.CodeConflict, "job %s died elsewhere, in %v. Its ID is that of another job here, so nothing was changed",
-				r.id, place{r.origin.Server, r.origin.Database, r.origin.Prefix})
-		case answer == answerLocked:
-			return nixie.Errorf(nixie.CodeConflict, "job %s is locked by a worker: try again later", r.id)
-		}
-		return nixie.Errorf(nixie.CodeInvalid, "job %s: a key of queue %q is of another type than %s has there", r.id, r.queue, p.format)
+func (p *Publisher) answered(r *returning, answer string, err error) {
+	why, refused := strings.CutPrefix(answer, "no: ") // why its system would not send it so
+	switch refusal := *r.answer; {
+	case err != nil:
+		*r.answer = sendError(r.id, err)
+	case answer == "sent":
+		*r.answer = nil
+	case refusal != nil:
+	case refused:
+		*r.answer = nixie.Errorf(nixie.CodeConflict, "job %s %s", r.id, why)
+	case answer == "gone" || answer == "other": // another death lies there
+		*r.answer = nixie.Errorf(nixie.CodeConflict, "job %s changed there while it was looked at, and nothing was done: try again", r.id)
+	case answer == "taken":
+		*r.answer = nixie.Errorf(nixie.CodeConflict, "job %s died elsewhere, in %v. Its ID is that of another job here, so nothing was "+
+			"changed", r.id, broker.SiteOf(&r.origin))
+	case answer == "locked":
+		*r.answer = nixie.Errorf(nixie.CodeConflict, "job %s is locked by a worker: try again later", r.id)
+	default:
+		*r.answer = nixie.Errorf(nixie.CodeInvalid, "job %s: a key of queue %q is of another type than %s has there",
+			r.id, r.queue, p.format)
 	}
 }
 
@@ -339,7 +312,7 @@ func (p *Publisher) read(pub *broker.Publication) (*returning, error) {
 		case h.Name == headerDamage:
 			return nil, nixie.Errorf(nixie.CodeInvalid, "job %s is damaged, and goes back to no queue: %s", r.id, value)
 		case h.Name == headerSet:
-			r.set = value
+			r.lain = value
 		case h.Name == headerScore:
 			r.score = value
 		case !broker.Ours(h.Name) && !strings.HasPrefix(h.Name, "job-"):

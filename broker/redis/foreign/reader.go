@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"context"
-	"errors"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,7 +15,7 @@ type Reader struct {
 	client redis.UniversalClient
 	format string
 	system system
-	place  place
+	site   broker.Site
 	sets   []deadSet // still to read, the first of them from cursor on
 	cursor uint64
 	began  bool
@@ -34,7 +33,7 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Reader,
 		return nil, err
 	}
 	r := &Reader{client: client, format: c.Format, system: s}
-	if r.place, err = placeOf(ctx, client, c); err != nil {
+	if r.site, err = c.site(ctx, client); err != nil {
 		return nil, err
 	}
 	if r.sets, err = s.sets(ctx, client); err != nil {
@@ -95,7 +94,7 @@ func (r *Reader) fetch(ctx context.Context) error {
 		}
 		entries = entries[n:]
 		for i := range jobs {
-			r.ready = append(r.ready, jobs[i].record(r.format, set, r.place))
+			r.ready = append(r.ready, jobs[i].record(r.format, set, r.site))
 		}
 	}
 	return nil
@@ -103,21 +102,6 @@ func (r *Reader) fetch(ctx context.Context) error {
 
 // readAtOnce is the number of jobs that one round trip asks for.
 const readAtOnce = 100
-
-// scored asks for the score of a job in a set.
-func scored(ctx context.Context, pipe redis.Pipeliner, set deadSet, id string) (deadSet, func() ([]redis.Z, error)) {
-	answer := pipe.ZScore(ctx, set.key, id)
-	return set, func() ([]redis.Z, error) {
-		score, err := answer.Result()
-		if errors.Is(err, redis.Nil) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, readError(set.key, err)
-		}
-		return []redis.Z{{Member: id, Score: score}}, nil
-	}
-}
 
 // scan returns some entries of a set. Every entry that is there all the time comes at least once.
 func scan(ctx context.Context, c redis.UniversalClient, set deadSet, cursor uint64) ([]redis.Z, uint64, error) {

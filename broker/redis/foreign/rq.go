@@ -20,7 +20,7 @@ type rq struct {
 	script *redis.Script
 }
 
-func newRQ(c Config) system { return &rq{keys(c.Prefix), newScript(rqBack)} }
+func newRQ(c Config) system { return &rq{keys(c.Prefix), newScript("rq")} }
 
 func (r *rq) sets(ctx context.Context, c redis.UniversalClient) ([]deadSet, error) {
 	return r.named(ctx, c, "failed:", "")
@@ -132,35 +132,17 @@ func numeral(text string) time.Time {
 
 const rqTime = "2006-01-02T15:04:05.000000Z"
 
-// rqBack sends a job to its queue, as requeue of the registry does.
-const rqBack = `
-local job, failed, queue, queues = K[1], K[2], K[3], K[4]
-local id, name, body, at = A[1], A[2], A[3], A[4]
-if not (is(job, "hash") and is(failed, "zset") and is(queue, "list") and is(queues, "set")) then return "broken" end
-local no = no_death(kind(job) ~= "none" and redis.call("ZSCORE", failed, id), redis.call("HGET", job, "data"), kind(job) ~= "none")
-if no then return no end
-local limit = redis.call("HMGET", job, "rate_limit_key", "rate_limit_concurrency")
-if limit[1] and limit[1] ~= "" then
-  return "no: has the rate limit " .. limit[1] .. ", " .. (limit[2] or "0") .. " at once, which only RQ keeps: requeue it with RQ"
-end
-if new then redis.call("HSET", job, "description", A[5], "created_at", A[6]) end
-redis.call("SADD", queues, queue)
-redis.call("RPUSH", queue, id)
-redis.call("HSET", job, "status", "queued", "origin", name, "data", body, "enqueued_at", at, "started_at", "", "ended_at", "")
-redis.call("HDEL", job, "exc_info")
-redis.call("PERSIST", job)
-redis.call("ZREM", failed, id)
-return "sent"`
-
-func (r *rq) find(ctx context.Context, pipe redis.Pipeliner, back *returning) (deadSet, func() ([]redis.Z, error)) {
-	return scored(ctx, pipe, deadSet{key: r.of("failed:" + back.queue), queue: back.queue}, back.id)
+func (r *rq) lay(back *returning) (deadSet, string) {
+	return deadSet{key: r.of("failed:" + back.queue), queue: back.queue}, back.id
 }
 
 func (r *rq) back(_ context.Context, _ redis.UniversalClient, back *returning) (call, error) {
 	if limit := back.fact(headerLimit); back.made && limit != "" {
-		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s has the rate limit %s, which only RQ keeps: enqueue it with RQ", back.id, limit)
+		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s has the rate limit %s, which only RQ keeps: enqueue it with RQ",
+			back.id, limit)
 	}
 	return call{r.script,
 		[]string{r.of("job:" + back.id), r.of("failed:" + back.queue), r.of("queue:" + back.queue), r.of("queues")},
-		[]any{back.id, back.queue, back.body, back.now.UTC().Format(rqTime), back.fact(headerDescription), back.created().Format(rqTime)}}, nil
+		[]any{back.id, back.queue, back.body, back.now.UTC().Format(rqTime), back.fact(headerDescription),
+			back.created().Format(rqTime)}}, nil
 }

@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -20,7 +19,7 @@ type sidekiq struct {
 	script *redis.Script
 }
 
-func newSidekiq(c Config) system { return &sidekiq{keys(c.Prefix), c.Retry, newScript(sidekiqBack)} }
+func newSidekiq(c Config) system { return &sidekiq{keys(c.Prefix), c.Retry, newScript("sidekiq")} }
 
 const sidekiqRetry = "retry"
 
@@ -93,37 +92,12 @@ func sidekiqTrace(stored json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// sidekiqBack sends a job to its queue, as the button Retry of Sidekiq does.
-const sidekiqBack = `
-local set, queues, queue = K[1], K[2], K[3]
-local entry, changed, name = A[1], A[2], A[3]
-if not (is(set, "zset") and is(queues, "set") and is(queue, "list")) then return "broken" end
-local has = redis.call("ZSCORE", set, entry)
-local no = no_death(has, entry, has)
-if no then return no end
-redis.call("SADD", queues, name)
-redis.call("LPUSH", queue, changed)
-if not new then redis.call("ZREM", set, entry) end
-return "sent"`
-
-// set returns the key of the set where a job lay, under our own prefix.
-func (s *sidekiq) set(r *returning) string {
-	if strings.HasSuffix(r.set, sidekiqRetry) {
-		return s.of(sidekiqRetry)
+// lay leaves the member out: an entry is the job, which the letter may have changed.
+func (s *sidekiq) lay(r *returning) (deadSet, string) {
+	if strings.HasSuffix(r.lain, sidekiqRetry) {
+		return deadSet{key: s.of(sidekiqRetry)}, ""
 	}
-	return s.of("dead")
-}
-
-// find asks for all entries of the score.
-func (s *sidekiq) find(ctx context.Context, pipe redis.Pipeliner, r *returning) (deadSet, func() ([]redis.Z, error)) {
-	key, of := s.set(r), cmp.Or(r.score, "inf")
-	answer := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: of, Max: of})
-	return deadSet{key: key}, func() ([]redis.Z, error) {
-		if err := answer.Err(); err != nil {
-			return nil, readError(key, err)
-		}
-		return answer.Val(), nil
-	}
+	return deadSet{key: s.of("dead")}, ""
 }
 
 func (s *sidekiq) back(_ context.Context, _ redis.UniversalClient, r *returning) (call, error) {
@@ -150,5 +124,5 @@ func (s *sidekiq) back(_ context.Context, _ redis.UniversalClient, r *returning)
 	if err != nil {
 		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s: %w", r.id, err)
 	}
-	return call{s.script, []string{s.set(r), s.of("queues"), s.of("queue:" + r.queue)}, []any{r.stored(), changed, r.queue}}, nil
+	return call{s.script, []string{r.set.key, s.of("queues"), s.of("queue:" + r.queue)}, []any{r.stored(), changed, r.queue}}, nil
 }
