@@ -127,9 +127,9 @@ func (s *Source) publishRetries(ctx context.Context, vs []*openSettlement, now t
 	}
 	for n, err := range s.c.Driver.Publish(ctx, list)() {
 		v := vs[n]
-		switch {
-		case nixie.CodeOf(err) == nixie.CodeLimit:
-			v.then = toKeep // with our headers it is too large for the stage, and will always be
+		switch code := nixie.CodeOf(err); {
+		case code == nixie.CodeLimit || code == nixie.CodeInvalid:
+			v.then = toKeep // the stage will never take it: with our headers it is too large, or not of its kind
 		case err != nil:
 			v.err = nixie.Errorf(nixie.CodeUnavailable, "retry of message %s: %w", v.st.Delivery.ID, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
@@ -117,4 +118,24 @@ func heldUp(t *testing.T, fixture Fixture) {
 	s = begin(t, join(t, fixture), dies(broker.Config{}))
 	s.until(t, "it is dead", func() bool { return s.settled[nixie.Bury] == 1 })
 	s.end(t)
+}
+
+// retriesStay checks that a retry which its stage never takes waits in hand and goes on.
+func retriesStay(t *testing.T, fixture Fixture) {
+	d := joinStages(t, fixture, stages()...)
+	for _, code := range []nixie.Code{nixie.CodeLimit, nixie.CodeInvalid} {
+		fixture.Produce(t, numbered(fixture, 3)...)
+		refuses := &failingDriver{Driver: d, publish: nixie.Errorf(code, "not this one")}
+		s := begin(t, refuses, workerPlan{
+			policy: policy.Config{Backoff: policy.Backoff{Formula: policy.Fixed, Base: 10 * time.Millisecond, Jitter: policy.JitterNone}},
+			handle: func(_ context.Context, d *nixie.Delivery) error {
+				if d.Attempts == 1 {
+					return errBoom
+				}
+				return nil
+			},
+		})
+		s.until(t, "all succeeded", func() bool { return s.settled[nixie.Complete] == 3 })
+		s.end(t)
+	}
 }

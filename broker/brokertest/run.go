@@ -59,6 +59,7 @@ func Run(t *testing.T, h Harness) {
 		{"StagesKeepBackUntilDue", stagesKeepBack},
 		{"RetriesGoFromStageToStage", stageToStage},
 		{"RetriesKeepTheirPartition", retriesKeepPartition},
+		{"ARetryThatNoStageTakesWaitsInHand", retriesStay},
 		{"NoAckBeforeTheRetry", noAckBeforeTheRetry},
 		{"StagesAreShared", stagesAreShared},
 		{"ReadersRemember", readersRemember},
