@@ -33,6 +33,7 @@ func newConsume(g *globals) *cobra.Command {
 	cmd := f.command(g.described("consume"), f.run)
 	fs := cmd.Flags()
 	f.register(fs, "the profile")
+	f.registerReply(fs)
 	fs.StringVarP(&f.group, "group", "g", "", "consumer group; a topic needs one")
 	fs.StringVar(&f.letters, "dlq", broker.DefaultLetters,
 		"topic or mailbox that takes letters, {source} standing for the one of the records, or "+noLetters)
@@ -73,6 +74,9 @@ func (f *consumeFlags) run(ctx context.Context, args []string, dash int) error {
 		if cfg.Policy, err = cfg.Policy.With("backoff", delaysOf(want.Stages)); err != nil {
 			return err
 		}
+	}
+	if cfg.Answers, err = f.answers(broker.ChannelName(want.Letters, f.from.Name)); err != nil {
+		return err
 	}
 	cfg.Queues = []string{"records"} // only for the check below
 	if _, err := runner.New(*cfg); err != nil {

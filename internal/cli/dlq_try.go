@@ -69,6 +69,7 @@ func (f *dlqTry) run(ctx context.Context, args []string, dash int) error {
 		return err
 	}
 	f.resultsByID()
+	cfg.Answers.Make = f.answerTo                                         // they have a result file; no answer is sent
 	cfg.Queues, cfg.Breaker = []string{"letters"}, &policy.BreakerRules{} // the name is for the next check alone
 	if _, err := runner.New(*cfg); err != nil {
 		return err

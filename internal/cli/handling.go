@@ -2,13 +2,16 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +40,7 @@ type handling struct {
 	timeout, lease time.Duration
 	watchdog       time.Duration
 	permanentExit  []int
+	reply, noReply bool
 }
 
 // command completes a command that runs others. Do gets the number of arguments before "--", or -1.
@@ -71,6 +75,54 @@ func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
 	durationVar(fs, &h.lease, "lease", nixie.DefaultLease, "how long an item is held without a heartbeat")
 	durationVar(fs, &h.watchdog, "watchdog", loop.DefaultThreshold,
 		"end this process with SIGKILL when it has been stuck for so long; a command may take longer; 0 is never")
+}
+
+// registerReply adds the flags about messages that want an answer.
+func (h *handling) registerReply(fs *pflag.FlagSet) {
+	fs.BoolVar(&h.reply, "reply", false,
+		"answer who asked with what the command prints or writes to $NIXIE_RESULT_FILE, and with an error when the message dies")
+	fs.BoolVar(&h.noReply, "no-reply", false, "run commands also for messages that want an answer, and send none")
+}
+
+// answers reads the flags of registerReply. Letters names a channel that takes no answers.
+func (h *handling) answers(letters string) (a runner.Answers, err error) {
+	switch {
+	case h.reply && h.noReply:
+		err = usagef("--reply and --no-reply contradict each other: give one of them")
+	case h.reply:
+		a.Make = func(d *nixie.Delivery, body []byte, failed string) (nixie.Message, error) {
+			if to := d.Header(loop.HeaderReplyTo); to == letters {
+				return nixie.Message{}, nixie.Errorf(nixie.CodeInvalid, "mailbox %s for the answer takes letters: name another one", to)
+			}
+			return h.answerTo(d, body, failed)
+		}
+	}
+	a.Ignore = h.noReply
+	return a, err
+}
+
+// headerReplyError marks an answer that tells of a death: dead-lettered or rejected.
+const headerReplyError = "reply-error"
+
+// answerTo makes an answer: the body as it is, or the error of a death as loops send it.
+func (h *handling) answerTo(d *nixie.Delivery, body []byte, failed string) (nixie.Message, error) {
+	id := cmp.Or(d.Header(nixie.HeaderRequestID), loop.IDOf(d).String())
+	opts := []nixie.Option{nixie.WithHeader(nixie.HeaderRequestID, id)}
+	if failed != "" {
+		how, _, _ := strings.Cut(failed, " ")
+		opts = append(opts, nixie.WithHeader(headerReplyError, strings.ToLower(how)))
+		run := loop.RunContext{RequestID: id, Attempt: d.Attempts + d.Crashes}
+		var err error
+		body, err = json.Marshal(loop.Result[any]{RequestID: id, Error: failed, RunContext: run, CompletedAt: h.Now().UTC()})
+		if err != nil {
+			return nixie.Message{}, err
+		}
+	}
+	to, err := loop.NewOutlet[[]byte](nil, d.Header(loop.HeaderReplyTo), rawCodec{})
+	if err != nil {
+		return nixie.Message{}, err
+	}
+	return to.Message(body, opts...)
 }
 
 // leastWatchdog is longer than a call of the store may take.

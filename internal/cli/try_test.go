@@ -186,7 +186,9 @@ func TestTryAsWorkDoes(t *testing.T) {
 		t.Errorf("a deadline that passes again: %+v", got)
 	}
 	// Verdicts of the command, and an end of the message that has passed.
-	verdict := func(text string) []string { return []string{"slow", "--", "sh", "-c", "echo '" + text + `' >"$NIXIE_VERDICT"`} }
+	verdict := func(text string) []string {
+		return []string{"slow", "--", "sh", "-c", "echo '" + text + `' >"$NIXIE_VERDICT"`}
+	}
 	for text, want := range map[string]string{
 		`{"outcome":"complete"}`: "would_succeed", `{"outcome":"release"}`: "new_failure", `{"outcome":"discard"}`: "new_failure",
 		`{"outcome":"halt"}`: "new_failure", `{"outcome":"retry"}`: "new_failure",

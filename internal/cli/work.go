@@ -21,6 +21,7 @@ func newWork(g *globals) *cobra.Command {
 	f := &workFlags{handling: handling{globals: g}}
 	cmd := f.command(g.described("work"), f.run)
 	f.register(cmd.Flags(), "each queue, or of profile nixie")
+	f.registerReply(cmd.Flags())
 	cmd.Flags().BoolVar(&f.drain, "drain", false, "end when nothing is due")
 	cmd.Flags().BoolVar(&f.untilEmpty, "until-empty", false, "end when nothing is left")
 	return cmd
@@ -37,6 +38,9 @@ func (f *workFlags) run(ctx context.Context, args []string, dash int) error {
 	}
 	cfg, err := f.config(ctx, args[dash:])
 	if err != nil {
+		return err
+	}
+	if cfg.Answers, err = f.answers(""); err != nil {
 		return err
 	}
 	cfg.Queues = args[:dash]

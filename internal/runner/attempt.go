@@ -48,12 +48,15 @@ func (r *Runner) attempt(ctx context.Context, d *nixie.Delivery) error {
 	if err != nil {
 		return err
 	}
-	if r.c.Show != nil {
+	if r.c.Show != nil || r.wantsAnswer(d) {
 		a.printed = &Printed{Item: itemID(d), ID: d.ID}
 		defer r.printed.keep(a.printed)
 	}
 	if r.c.Workplace == nil {
-		return a.runAll(ctx, args)
+		if err := a.runAll(ctx, args); err != nil {
+			return err
+		}
+		return a.answer()
 	}
 	if a.workplace, err = r.c.Workplace(ctx, d); err != nil || a.workplace == nil {
 		return err
@@ -164,6 +167,9 @@ func (a *attempt) runStep(ctx context.Context, i int, args []string) error {
 			return nixie.WithReason(nixie.Transient(fmt.Errorf("file of the headers: %w", err)), nixie.ReasonResource)
 		}
 		defer func() { _ = os.Remove(variables.HeadersFile) }() // a leftover is small and unused
+	}
+	if a.workplace == nil && a.wantsAnswer(a.d) {
+		variables.ResultFile = a.resultPath()
 	}
 	spec.Env = a.env.For(variables)
 	if a.printed != nil {

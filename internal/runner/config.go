@@ -67,6 +67,8 @@ type Config struct {
 	// ctx ends. An error ends the run after its commands have finished. Nil throws output away.
 	Show func(ctx context.Context, p *Printed) error
 
+	Answers Answers // to messages that want one; work on a job ignores them
+
 	// Watchdog ends this process with SIGKILL when its worker has not gone on for so long: not when
 	// a command takes long. Before that it says so by Warn, and writes the stacks of all goroutines
 	// to standard error. 0 is never.
@@ -121,7 +123,7 @@ func New(c Config) (*Runner, error) {
 		c.Lease = nixie.DefaultLease
 	}
 	if c.Job != "" {
-		c.Queues, c.Until = []string{c.Job}, Empty
+		c.Queues, c.Until, c.Answers = []string{c.Job}, Empty, Answers{Ignore: true}
 	}
 	if err := c.check(); err != nil {
 		return nil, err
@@ -146,7 +148,7 @@ func New(c Config) (*Runner, error) {
 	if err = r.readBreaker(); err != nil {
 		return nil, err
 	}
-	r.decider = &decider{policy: r.policyOf, mode: r.c.OnFailure, mask: r.c.Mask, answers: map[nixie.ID]answer{}}
+	r.decider = &decider{policy: r.policyOf, mode: r.c.OnFailure, mask: r.c.Mask, tell: r.tellSender, answers: map[nixie.ID]answer{}}
 	return r, nil
 }
 

@@ -50,6 +50,9 @@ func (r *Runner) Consume(ctx context.Context, from nixie.Source, idle time.Durat
 	if n := len(c.unsettled); n > 0 {
 		r.c.Warn("%d outcomes could not be kept: the next consumer of the partitions gets those records again", n)
 	}
+	if err := r.stoppedUnanswered(); err != nil {
+		return Consumed{}, err
+	}
 	all := Consumed{
 		Channel: r.c.Queues[0], Attempts: r.count.attempts.Load(), Succeeded: r.count.succeeded.Load(),
 		Retried: r.count.retried.Load(), Dead: r.count.buried.Load(), Discarded: r.count.discarded.Load(), Left: c.left,

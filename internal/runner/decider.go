@@ -14,8 +14,9 @@ import (
 type decider struct {
 	policy func(queue string) *policy.Policy
 	mode   Mode
-	mask   func(*nixie.Failure) // for the failure of a custom command
-	once   bool                 // of copies of letters: nothing follows a failure
+	mask   func(*nixie.Failure)    // for the failure of a custom command
+	tell   func(*nixie.Settlement) // tells the sender of a message that dies
+	once   bool                    // of copies of letters: nothing follows a failure
 
 	mu      sync.Mutex
 	answers map[nixie.ID]answer
@@ -47,7 +48,16 @@ func (j *decider) take(id nixie.ID) (answer, bool) {
 // Decide implements policy.Decider.
 func (j *decider) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
 	a, asked := j.take(d.ID)
-	return j.decide(d, f, now, a, asked)
+	if refusedAnswer(d, f) { // another attempt would do the work again
+		marked := *f
+		marked.Err = nixie.Verdict(nixie.Bury, f.Err)
+		return j.decide(d, &marked, now, a, asked)
+	}
+	st := j.decide(d, f, now, a, asked)
+	if f != nil && !j.once {
+		j.tell(&st)
+	}
+	return st
 }
 
 // preview decides as Decide does, and leaves the answer for it.

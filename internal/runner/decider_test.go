@@ -28,7 +28,9 @@ func testDecider(t *testing.T, mode Mode) *decider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &decider{policy: func(string) *policy.Policy { return p }, mode: mode, answers: map[nixie.ID]answer{}}
+	return &decider{
+		policy: func(string) *policy.Policy { return p }, mode: mode, tell: func(*nixie.Settlement) {}, answers: map[nixie.ID]answer{},
+	}
 }
 
 func delivery(attempts, deliveries int) *nixie.Delivery {

@@ -23,6 +23,9 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 	if why := r.whyHalted(); why != nil {
 		return nixie.Verdict(nixie.Release, why) // claimed before the run ended
 	}
+	if r.wantsAnswer(d) && r.c.Answers.Make == nil {
+		return r.unanswered(d)
+	}
 	if !r.busy.begin(ctx, d.ID) {
 		return ctx.Err()
 	}

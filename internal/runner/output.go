@@ -66,6 +66,10 @@ func (r *Runner) show(ctx context.Context, d *nixie.Delivery, failed error, star
 	if p == nil {
 		return
 	}
+	if r.c.Show == nil { // it was only for an answer
+		p.Close()
+		return
+	}
 	if failed != nil && r.repeats(d, failed, started) {
 		p.Close()
 		return

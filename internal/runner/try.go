@@ -68,7 +68,9 @@ type copies struct {
 }
 
 // Policies implements [lease.PolicyKeeper].
-func (c *copies) Policies(ctx context.Context) (map[string]string, error) { return c.kept.Policies(ctx) }
+func (c *copies) Policies(ctx context.Context) (map[string]string, error) {
+	return c.kept.Policies(ctx)
+}
 
 // Receive implements nixie.Source.
 func (c *copies) Receive(ctx context.Context, want nixie.Want) (got []*nixie.Delivery, err error) {

@@ -38,6 +38,9 @@ func (r *Runner) Work(ctx context.Context) (Work, error) {
 	if err := r.workAll(ctx); err != nil {
 		return Work{}, err
 	}
+	if err := r.stoppedUnanswered(); err != nil {
+		return Work{}, err
+	}
 	if ctx.Err() == nil {
 		r.prune(ctx)
 	}
