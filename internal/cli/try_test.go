@@ -77,13 +77,14 @@ func tryFixes(d *workspace) {
 	if got = d.try(5, "--all", "--max", "4", "--", "sh", "bank", "{id}"); got.NewFailure != 3 || got.WouldSucceed != 1 {
 		d.t.Errorf("the other wrong fix: %+v", got)
 	}
-	d.write("bank", `echo "$NIXIE_TRY $NIXIE_ATTEMPT $NIXIE_QUEUE $NIXIE_ITEM_ID $NIXIE_FIELD_ID $1" >> ledger; exit 0`)
+	d.write("bank", `echo "$NIXIE_TRY $NIXIE_ATTEMPT $NIXIE_REDRIVES $NIXIE_GENERATION"\
+" $NIXIE_QUEUE $NIXIE_ITEM_ID $NIXIE_FIELD_ID $1" >> ledger; exit 0`)
 	if got = d.try(0, "--filter", "queue:orders", "--", "sh", "bank", "{id}"); got.WouldSucceed != 10 {
 		d.t.Errorf("the right fix: %+v", got)
 	}
 	ran := d.ledger("ledger")
 	slices.Sort(ran)
-	if len(ran) != 10 || ran[3] != "1 1 orders o-3 o-3 o-3" {
+	if len(ran) != 10 || ran[3] != "1 1 1 2 orders o-3 o-3 o-3" {
 		d.t.Errorf("the command got %q", ran)
 	}
 	d.same(before)
@@ -91,7 +92,7 @@ func tryFixes(d *workspace) {
 
 	d.nixie(0, "dlq", "redrive", "--filter", "queue:orders", "--reason", "fixed", "--force", "--yes")
 	d.nixie(0, "run", "orders.jsonl", "--job", "orders", "--", "sh", "bank", "{id}")
-	if ran = d.ledger("ledger"); !strings.HasPrefix(ran[len(ran)-1], " 1 o-") && !strings.HasPrefix(ran[len(ran)-1], " 1  o-") {
+	if ran = d.ledger("ledger"); !strings.HasPrefix(ran[len(ran)-1], " 1 1 2 ") {
 		d.t.Errorf("the redriven item had %q", ran[len(ran)-1])
 	}
 	d.verify()

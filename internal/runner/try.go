@@ -83,7 +83,7 @@ func (c *copies) Receive(ctx context.Context, want nixie.Want) (got []*nixie.Del
 			return got, nil
 		}
 		c.letters = c.letters[1:]
-		d := copyOf(&l)
+		d := copyOf(&l, c.kept.r.c.Clock())
 		d.Lease = nixie.Lease{Number: int64(max(l.Message.Deliveries, len(l.History)) + 1), Owner: c.kept.r.c.Owner}
 		l.Message.Body, l.History = nil, nil
 		c.out[d] = l
@@ -104,13 +104,14 @@ func (c *copies) Receive(ctx context.Context, want nixie.Want) (got []*nixie.Del
 }
 
 // copyOf makes the delivery that a worker would get first after a redrive of the letter.
-func copyOf(l *nixie.Letter) *nixie.Delivery {
+func copyOf(l *nixie.Letter, now time.Time) *nixie.Delivery {
 	m := l.Message
 	m.Generation++
 	m.Redrives++
+	m.RedrivenAt = now
 	m.Attempts, m.Deliveries, m.Crashes = 1, 1, 0
 	m.Headers, m.Steps = slices.Clone(m.Headers), slices.Clone(m.Steps)
-	return &nixie.Delivery{Message: m, Damage: l.Damage}
+	return &nixie.Delivery{Message: m, Damage: l.Damage, FirstFailedAt: l.FirstFailedAt}
 }
 
 // Extend implements nixie.Source: no other worker can get a copy.
