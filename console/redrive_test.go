@@ -109,7 +109,7 @@ func TestPreviewOfManyLetters(t *testing.T) {
 	s.has("/change?verb=discard&filter=queue:orders", "At most 2\u202f200 would go", "Discard at most 2\u202f200 letters")
 }
 
-// A selection that a dry run keeps needs no attention.
+// A selection that a dry run keeps needs no attention before it begins.
 func TestKeptSelectionNeedsNoAttention(t *testing.T) {
 	t.Parallel()
 	s := open(t, console.Options{Run: here}, healthy()...)
@@ -121,6 +121,12 @@ func TestKeptSelectionNeedsNoAttention(t *testing.T) {
 		t.Errorf("it asks for attention:\n%s", page)
 	}
 	s.has("/operations", "a dry run")
+	ctx, stop := context.WithCancel(t.Context())
+	begun := office.OperationRequest{Event: office.OnRedrive, Batch: 1, Progress: func(office.OperationResult) { stop() }}
+	if v, err := s.office.Run(ctx, *plan.Token, &begun); !errors.Is(err, context.Canceled) || v.Pending == 0 || v.Pending == v.Selected {
+		t.Fatal(v, err)
+	}
+	s.has("/", "unfinished", "a dry run")
 }
 
 func TestRedriveThatStopsIsResumed(t *testing.T) {

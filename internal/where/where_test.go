@@ -27,6 +27,8 @@ func TestR54_Where(t *testing.T) {
 		`item.text > 5 && item.text < 13`: true, // of a CSV file
 		`item.text == 12`:                 true,
 		`item.text == "12"`:               true,
+		`[item.priority] == [7.0]`:        true,
+		`[item.text] == [12]`:             false, // inside, a text is no number
 		`item.zero == 7`:                  false, // 007 is a name, not a number
 		`item.name == "main.go"`:          true,
 		`item.name != "main.go"`:          false,
