@@ -147,6 +147,11 @@ func TestRedriveThatStopsIsResumed(t *testing.T) {
 	stopped = false
 	s.post(operation+"/resume", url.Values{})
 	s.has(operation, `<div class="wait"><dt>under way</dt><dd>2</dd></div>`)
+	if _, err := s.office.Purge(t.Context(), &office.PurgeRequest{Queue: "orders", Reason: "not needed"}); err != nil {
+		t.Fatal(err)
+	}
+	s.has(operation, `<div class="soft"><dt>gone</dt><dd>2</dd></div>`)
+	s.has("/operations", `<td class="n">2</td><td class="n">0</td><td class="n">0</td>`)
 }
 
 func TestRedriveRefusesBadForms(t *testing.T) {

@@ -60,10 +60,11 @@ type Ending struct {
 	On          store.Event // of the letter
 	Fingerprint string      // of the latest death
 
-	// Sent is true if the letter of that death names the redrive: then also an item ends that still
-	// waits for its confirmation. With Early it waits on, for its own letter has to be confirmed
-	// yet, and has this outcome then.
-	Sent, Early bool
+	// Elsewhere is true for a death with a foreign broker: it ends what that took, and not what is on
+	// its way here. Sent is true if the letter of that death names the redrive: then also an item
+	// ends that still waits for its confirmation. With Early it waits on, for its own letter has to
+	// be confirmed yet, and has this outcome then.
+	Elsewhere, Sent, Early bool
 }
 
 // Outcome returns the outcome that an ending gives an item: the first if the fingerprint is that of
@@ -80,17 +81,20 @@ func (e Ending) Outcome() (same, other Item) {
 	return ItemSame, ItemNew
 }
 
-// Ends reports whether an ending gives an item in this state its outcome. Other items keep theirs.
-func (e Ending) Ends(i Item) bool {
-	return i == ItemUnderWay || i == ItemUnobserved || e.Sent && i == ItemPending
+// From returns the state of the items that the ending gives an outcome. Other items keep theirs.
+func (e Ending) From() Item {
+	if e.Elsewhere {
+		return ItemUnobserved
+	}
+	return ItemUnderWay
 }
 
 // Elsewhere returns the endings of the redrives of a letter that died with a foreign broker: of the
 // one that moved the letter last, and of the one that the letter of that death names.
 func Elsewhere(moved nixie.ID, given *nixie.Letter, early bool) []Ending {
 	return []Ending{
-		{Operation: moved, On: store.OnDieAgain, Fingerprint: given.Fingerprint},
-		{Operation: given.Operation, On: store.OnDieAgain, Fingerprint: given.Fingerprint, Sent: true, Early: early},
+		{Operation: moved, On: store.OnDieAgain, Fingerprint: given.Fingerprint, Elsewhere: true},
+		{Operation: given.Operation, On: store.OnDieAgain, Fingerprint: given.Fingerprint, Elsewhere: true, Sent: true, Early: early},
 	}
 }
 

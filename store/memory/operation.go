@@ -106,10 +106,13 @@ func (s *Store) item(r *store.Resolution) (*operation, *item, error) {
 func (s *Store) ends(letter nixie.ID, endings ...lifecycle.Ending) {
 	for _, e := range endings {
 		op := s.operations[e.Operation]
-		if op == nil || op.Event != store.OnRedrive || op.items[letter] == nil || !e.Ends(op.items[letter].state) {
+		if op == nil || op.Event != store.OnRedrive || op.items[letter] == nil {
 			continue
 		}
 		it := op.items[letter]
+		if it.state != e.From() && !(e.Sent && it.state == lifecycle.ItemPending) {
+			continue
+		}
 		same, outcome := e.Outcome()
 		if it.fingerprint == e.Fingerprint {
 			outcome = same

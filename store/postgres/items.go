@@ -75,5 +75,6 @@ func (t *tx) flushEnds() {
 		eachOf(ends, func(e itemEnd) string { return plain(e.Fingerprint) }),
 		eachOf(ends, func(e itemEnd) string { same, _ := e.Outcome(); return string(same) }),
 		eachOf(ends, func(e itemEnd) string { _, other := e.Outcome(); return string(other) }),
-		eachOf(ends, func(e itemEnd) bool { return e.Sent }), eachOf(ends, func(e itemEnd) bool { return e.Early }))
+		eachOf(ends, func(e itemEnd) string { return string(e.From()) }), eachOf(ends, func(e itemEnd) bool { return e.Sent }),
+		eachOf(ends, func(e itemEnd) bool { return e.Early }))
 }

@@ -141,7 +141,8 @@ func (t *tx) ends(letter int64, endings ...lifecycle.Ending) error {
 			continue
 		}
 		same, other := e.Outcome()
-		err := t.run(sqlText("item_ends"), e.Early, e.Fingerprint, string(same), string(other), e.Operation, letter, e.Sent)
+		err := t.run(sqlText("item_ends"), e.Early, e.Fingerprint, string(same), string(other), e.Operation, letter,
+			string(e.From()), e.Sent)
 		if err != nil {
 			return err
 		}

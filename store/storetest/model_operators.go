@@ -29,6 +29,11 @@ func (m *machine) adopt(r *rapid.T) {
 				x.History[i].Generation = x.Message.Generation
 			}
 			y.Message = x.Message
+		} else if len(here) > 0 && rapid.Bool().Draw(r, "was sent from here") {
+			pair := rapid.SampledFrom(here).Draw(r, "letter that was sent")
+			name := fmt.Sprintf("job %d.%d", len(m.ids), i)
+			x.Message.Origin = &nixie.Origin{System: "jobs", MessageID: name, Earlier: pair[0].ID}
+			y.Message.Origin = &nixie.Origin{System: "jobs", MessageID: name, Earlier: pair[1].ID}
 		}
 		if len(m.plans) > 0 && rapid.Bool().Draw(r, "redriven") {
 			of := rapid.SampledFrom(m.plans).Draw(r, "by operation")

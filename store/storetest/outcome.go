@@ -245,8 +245,15 @@ func outcomesEarly(b *fixture) {
 	b.moves(op, store.OnConfirm, ls[0])
 	same(b, "outcome of another letter", b.outcome(op), store.Outcome{NewFailure: 1})
 	same(b, "its letter is", b.letter(ls[0].ID).Status, nixie.StatusResolved)
+	under := b.redriven(store.OnRedrive, ls[1])
+	late := b.foreign("d")
+	late.Message.Origin.Earlier, late.Operation = ls[1].ID, under
+	b.adopted(late)
+	same(b, "outcome of what is on its way here", b.outcome(under), store.Outcome{UnderWay: 1})
+	d := b.claim(1)[0]
+	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	b.clock.Advance(time.Minute)
-	next := b.later(ls[1], 1, "worse")
+	next := b.later(b.letter(ls[1].ID), 1, "worse")
 	next.Operation, next.Fingerprint = op, ls[1].Fingerprint
 	_, err := b.buryOne(next)
 	b.ok(err)

@@ -4,10 +4,11 @@
 -- in: same, other — the outcome, by whether that is the fingerprint of the plan
 -- in: operation — ID of the redrive
 -- in: letter — its position
+-- in: was — the state of an item without an outcome
 -- in: sent — whether an item may wait for its confirmation
 update item
 set early = iif(:early and state = 'pending', iif(fingerprint = :fingerprint, :same, :other), early),
   state = iif(:early and state = 'pending', state, iif(fingerprint = :fingerprint, :same, :other))
 where operation = (
     select n from operation where id = :operation and event = 'redrive') and letter = :letter
-  and (state in ('under way', 'unobserved') or :sent and state = 'pending')
+  and (state = :was or :sent and state = 'pending')
