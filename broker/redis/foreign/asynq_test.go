@@ -117,3 +117,38 @@ func TestAsynqKeepsUnknownFields(t *testing.T) {
 		t.Errorf("the same payload gives %q", got)
 	}
 }
+
+func (p *scene) asynq() real.RedisClientOpt {
+	return real.RedisClientOpt{Addr: p.c.Options().Addr, DB: p.c.Options().DB}
+}
+
+// asynqActs are those of the scripts of other libraries.
+func asynqActs(p *scene, args []string) {
+	p.t.Helper()
+	inspector := real.NewInspector(p.asynq())
+	defer func() { _ = inspector.Close() }()
+	var err error
+	switch args[0] {
+	case "enqueue":
+		client := real.NewClient(p.asynq())
+		defer func() { _ = client.Close() }()
+		_, err = client.Enqueue(real.NewTask("mail", []byte(args[2])), real.TaskID(args[1]), real.Queue("mails"), real.MaxRetry(0))
+	case "retry":
+		err = inspector.RunTask("mails", args[1])
+	case "remove":
+		err = inspector.DeleteTask("mails", args[1])
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// asynqWorks runs tasks that fail until the key fixed is there.
+func asynqWorks(p *scene, until func()) {
+	work(p.t, p.asynq(), func(ctx context.Context, task *real.Task) error {
+		if p.c.Exists(ctx, "fixed").Val() == 0 {
+			return errors.New("boom " + string(task.Payload()))
+		}
+		return p.c.RPush(ctx, "done", task.Payload()).Err()
+	}, until)
+}

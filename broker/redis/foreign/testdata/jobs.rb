@@ -1,5 +1,6 @@
-# A job of Sidekiq that fails until the key fixed is there.
+# Jobs of Sidekiq that fail until the key fixed is there: jobs.rb enqueue ID NUMBER, retry ID, remove ID.
 require "sidekiq"
+require "sidekiq/api"
 Sidekiq.configure_server { |c| c.redis = { url: ENV["REDIS_URL"] } }
 Sidekiq.configure_client { |c| c.redis = { url: ENV["REDIS_URL"] } }
 
@@ -12,4 +13,9 @@ class Mail
   end
 end
 
-Mail.perform_async(7) if ARGV[0] == "enqueue"
+act, id, number = ARGV
+case act
+when "enqueue" then Mail.set("jid" => id).perform_async(Integer(number))
+when "retry" then Sidekiq::DeadSet.new.find_job(id).retry
+when "remove" then Sidekiq::DeadSet.new.find_job(id).delete
+end
