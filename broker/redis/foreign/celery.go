@@ -35,10 +35,7 @@ func newCelery(c Config) system {
 	return &celery{prefix: c.Prefix, script: newScript("celery"), rests: map[nixie.Hash][]time.Time{}}
 }
 
-const (
-	celeryResult = "celery-task-meta-"
-	celeryFailed = "FAILURE"
-)
+const celeryResult = "celery-task-meta-"
 
 // results returns the beginning of the keys of results. Celery ends a prefix there, and kombu has
 // it as it is in the keys of queues.
@@ -52,9 +49,9 @@ func (c *celery) results() string {
 // sets names the results twice: tasks that never ran are read before those for whose failure.
 func (c *celery) sets(context.Context, redis.UniversalClient) ([]deadSet, error) {
 	key := c.results()
-	first := deadSet{key: key + "*", pattern: escaped(key) + "*"}
-	second := first
-	second.again = true
+	set := deadSet{key: key + "*", pattern: escaped(key) + "*"}
+	first, second := set, set
+	first.pass, second.pass = 1, 2
 	return []deadSet{first, second}, nil
 }
 
@@ -70,16 +67,16 @@ func (c *celery) read(ctx context.Context, client redis.UniversalClient, set dea
 		text, _ := r.(string)
 		f := object([]byte(text))
 		why := f.neverRan()
-		if f.text("status") != celeryFailed || set.again != (why == "") {
+		if f.text("status") != "FAILURE" || set.pass == 1 && why == "" || set.pass == 2 && why != "" {
 			continue
 		}
 		j := celeryJob(f, []byte(text), strings.TrimPrefix(keys[i], c.results()))
-		if why != "" {
-			j.tell(broker.HeaderNeverRan, why)
+		if j.tell(broker.HeaderNeverRan, why); why == "" {
+			j.tell(broker.HeaderReview, c.leftOut(&j, f))
+		}
+		if set.pass == 1 {
 			trace := nixie.HashBody([]byte(j.death.Stack))
 			c.rests[trace] = append(c.rests[trace], j.death.FailedAt)
-		} else {
-			j.tell(broker.HeaderReview, c.leftOut(&j, f))
 		}
 		jobs = append(jobs, j)
 	}
@@ -89,9 +86,10 @@ func (c *celery) read(ctx context.Context, client redis.UniversalClient, set dea
 // neverRan tells why a task died that no worker ran; "" if one did, or the result does not tell.
 func (f fields) neverRan() string {
 	switch {
+	case f.text("worker") != "":
 	case f.object("result").text("exc_type") == "ChordError":
 		return "it is the body of a chord, and a task of that failed"
-	case f.text("name") != "" && f.text("worker") == "":
+	case f.text("name") != "":
 		return "it comes after a task that failed"
 	}
 	return ""
@@ -123,17 +121,12 @@ func celeryJob(f fields, stored []byte, id string) job {
 	}
 	result := f.object("result")
 	j.death.Type, j.death.Text = pythonError(j.death.Stack)
-	if kind := result.text("exc_type"); kind != "" {
-		j.death.Type = kind
+	var said []string
+	if json.Unmarshal(result["exc_message"], &said) != nil {
+		said = []string{result.text("exc_message")}
 	}
-	if j.death.Text == "" {
-		var said []string
-		if json.Unmarshal(result["exc_message"], &said) == nil {
-			j.death.Text = strings.Join(said, ", ")
-		} else {
-			j.death.Text = result.text("exc_message")
-		}
-	}
+	j.death.Type = cmp.Or(result.text("exc_type"), j.death.Type)
+	j.death.Text = cmp.Or(j.death.Text, strings.Join(said, ", "))
 	return j
 }
 
@@ -197,10 +190,10 @@ func (c *celery) bindings(ctx context.Context, client redis.UniversalClient) (li
 	return list, nil
 }
 
-// lay names the result of a task that ran.
+// lay names the result of a task.
 func (c *celery) lay(r *returning) (deadSet, string) {
-	all, _ := c.sets(nil, nil)
-	return all[1], c.results() + r.id
+	key := c.results()
+	return deadSet{key: key + "*", pattern: escaped(key) + "*"}, key + r.id
 }
 
 func (c *celery) back(ctx context.Context, client redis.UniversalClient, r *returning) (call, error) {
@@ -209,6 +202,10 @@ func (c *celery) back(ctx context.Context, client redis.UniversalClient, r *retu
 	if name == "" || !isList(args) || object(kwargs) == nil {
 		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s: its result does not tell name and arguments, which Celery keeps with "+
 			"result_extended=True and in JSON only: send the task again from your program", r.id)
+	}
+	if left := cmp.Or(f.neverRan(), c.leftOut(&job{}, f)); left != "" && r.fact(broker.HeaderReview) == "" {
+		return call{}, nixie.Errorf(nixie.CodeInvalid, "job %s: %s, and its letter is of a version that did not know: "+
+			"send the task again from your program", r.id, left)
 	}
 	to, err := c.queue(ctx, client, r.id, r.queue)
 	if err != nil {

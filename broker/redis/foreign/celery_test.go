@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,15 @@ func TestCeleryAlone(t *testing.T) {
 		}
 		if is != want[id] {
 			t.Errorf("%s: %q, want %q", id, is, want[id])
+		}
+		old := l // of a version that marked none
+		old.Message.Headers = slices.DeleteFunc(slices.Clone(l.Message.Headers), func(h nixie.Header) bool {
+			return h.Name == broker.HeaderReview || h.Name == broker.HeaderNeverRan
+		})
+		if id == "group" || id == "step" || id == "mother" {
+			if err := o.redrive(db, cfg, nil, old)[0]; err == nil || !strings.Contains(err.Error(), "did not know") {
+				t.Errorf("%s: an old letter goes: %v", id, err)
+			}
 		}
 		err := o.redrive(db, cfg, nil, l)[0] // with force
 		if left := db.Exists(t.Context(), "celery-task-meta-"+id).Val() == 1; l.Redrivable != (err == nil) || l.Redrivable == left {

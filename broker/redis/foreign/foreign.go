@@ -45,7 +45,7 @@ type system interface {
 type deadSet struct {
 	key, queue string
 	pattern    string // if set, there is no set: all keys that match are the entries
-	again      bool   // the other jobs of the set before
+	pass       int    // 1 and 2: each some of the jobs; 0: all
 }
 
 // formats are the known job queues.
