@@ -25,7 +25,7 @@ type deliveryAllocator struct {
 	left int // how many more the call needs
 }
 
-const deliveriesAtOnce = 34 // 27 kB: Go allocates larger objects more slowly
+const deliveriesAtOnce = 27 // 27 kB: Go allocates larger objects more slowly
 
 func (l *deliveryAllocator) next() *newDelivery {
 	if len(l.made) == 0 {

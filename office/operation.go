@@ -25,6 +25,7 @@ type OperationRequest struct {
 	Force  bool                     // redrive also letters that are not redrivable or need review
 
 	Rate        float64       // letters per second; 0 means no limit
+	ExpiresIn   time.Duration // of a redrive into queues: new expiry of messages that have one; 0 means none
 	MaxRedrives int           // a letter with that many redrives is refused; 0 means the default, −1 no cap
 	Batch       int           // letters in one commit; 0 means the default
 	Stop        redrive.Stop  // when a redrive stops by itself
@@ -245,7 +246,7 @@ func (o *Office) Repeat(ctx context.Context, id nixie.ID) (store.Operation, erro
 
 func (o *Office) engine(w *OperationRequest) (*redrive.Engine, error) {
 	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Force: w.Force, Stop: w.Stop,
-		Send: w.Send, Edit: w.Edit, SetsAside: w.SetsAside, Clock: w.Clock, Wait: w.Wait}
+		ExpiresIn: w.ExpiresIn, Send: w.Send, Edit: w.Edit, SetsAside: w.SetsAside, Clock: w.Clock, Wait: w.Wait}
 	if c.Clock == nil {
 		c.Clock = o.clock
 	}

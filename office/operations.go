@@ -63,7 +63,9 @@ func (o *Office) CountNeedingForce(ctx context.Context, refused []redrive.Refusa
 	letters, _, err := o.store.Letters(ctx, nixie.Filter{IDs: ids, Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}},
 		store.Page{Limit: len(ids)})
 	for i := range letters {
-		if !letters[i].Redrivable || letters[i].NeedsReview {
+		m := &letters[i].Message
+		expired := !m.ExpiresAt.IsZero() && !o.clock().Before(m.ExpiresAt) // force is no help then
+		if !expired && (!letters[i].Redrivable || letters[i].NeedsReview) {
 			n++
 		}
 	}

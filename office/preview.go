@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
@@ -19,7 +18,6 @@ type Plan struct {
 	Movable     int64       `json:"movable"`               // part of Selected that goes
 	Quarantined int64       `json:"quarantined,omitempty"` // part of Movable that goes into quarantine
 	Edited      int64       `json:"edited,omitempty"`      // part of Movable that gets another body or other headers
-	Expired     int64       `json:"expired"`               // part of Movable that dies again unrun, past its ExpiresAt
 	Skipped     int64       `json:"skipped"`               // part of Selected that is refused
 	Refused     []Count     `json:"refused"`               // by refusal; also those of [Office.Withheld]
 	Groups      []PlanGroup `json:"groups"`                // largest first
@@ -137,14 +135,13 @@ func (o *Office) Keep(ctx context.Context, w *OperationRequest) (Plan, error) {
 type previewer struct {
 	request *OperationRequest
 	op      store.Operation
-	now     time.Time
 	engine  *redrive.Engine
 	queues  map[string]nixie.QueueSettings
 
-	selected, skipped, quarantined, expired int64
-	edited                                  int64
-	groups                                  map[string]*PlanGroup
-	byQueue, refused, left, streams, keys   map[string]int64 // keys counts the movable letters that take a dedupe key
+	selected, skipped, quarantined        int64
+	edited                                int64
+	groups                                map[string]*PlanGroup
+	byQueue, refused, left, streams, keys map[string]int64 // keys counts the movable letters that take a dedupe key
 }
 
 func (o *Office) previewer(ctx context.Context, w *OperationRequest) (*previewer, error) {
@@ -153,7 +150,7 @@ func (o *Office) previewer(ctx context.Context, w *OperationRequest) (*previewer
 		return nil, err
 	}
 	p := &previewer{
-		request: w, now: o.clock(), op: w.operation(o.actor), engine: engine, queues: map[string]nixie.QueueSettings{},
+		request: w, op: w.operation(o.actor), engine: engine, queues: map[string]nixie.QueueSettings{},
 		groups:  map[string]*PlanGroup{},
 		byQueue: map[string]int64{}, refused: map[string]int64{}, left: map[string]int64{}, streams: map[string]int64{},
 		keys: map[string]int64{},
@@ -167,11 +164,11 @@ func (o *Office) previewer(ctx context.Context, w *OperationRequest) (*previewer
 
 // planned holds the facts about one letter that a preview counts.
 type planned struct {
-	id                           nixie.ID
-	fingerprint, queue, refusal  string
-	left                         string // out of its redrive
-	key, stream                  string // the dedupe key that it takes, the ordered stream that it enters
-	quarantined, expired, edited bool
+	id                          nixie.ID
+	fingerprint, queue, refusal string
+	left                        string // out of its redrive
+	key, stream                 string // the dedupe key that it takes, the ordered stream that it enters
+	quarantined, edited         bool
 }
 
 func (p *previewer) planned(l *nixie.Letter) planned {
@@ -192,7 +189,6 @@ func (p *previewer) planned(l *nixie.Letter) planned {
 		next.left = m.Header(broker.HeaderReview)
 	}
 	next.quarantined = p.request.SetsAside && p.request.overCap(l)
-	next.expired = p.request.Event == store.OnRedrive && p.request.Send == nil && !m.ExpiresAt.IsZero() && !p.now.Before(m.ExpiresAt)
 	if p.groups[l.Fingerprint] == nil {
 		p.groups[l.Fingerprint] = &PlanGroup{Signature: l.Signature, Fingerprint: l.Fingerprint}
 	}
@@ -233,9 +229,6 @@ func (p *previewer) add(l planned, n int64) {
 	if l.quarantined {
 		p.quarantined += n
 	}
-	if l.expired {
-		p.expired += n
-	}
 	if l.edited {
 		p.edited += n
 	}
@@ -258,7 +251,7 @@ func (p *previewer) plan() Plan {
 		}
 	}
 	plan := Plan{
-		Selected: p.selected, Movable: p.selected - p.skipped, Quarantined: p.quarantined, Edited: p.edited, Expired: p.expired,
+		Selected: p.selected, Movable: p.selected - p.skipped, Quarantined: p.quarantined, Edited: p.edited,
 		Skipped: p.skipped,
 		Refused: sortedCounts(p.refused), ByQueue: sortedCounts(p.byQueue), Groups: []PlanGroup{},
 	}

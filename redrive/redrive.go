@@ -41,15 +41,16 @@ type Store interface {
 
 // Config of an engine. Zero fields mean the default, −1 none.
 type Config struct {
-	Store       Store    // required
-	Send        SendFunc // sends redriven letters to a broker; default: the store queues them again
-	Edit        EditFunc // edits letters that go back to their queues; default: no edit
-	Batch       int      // letters in one commit; [DefaultBatch], with Send [DefaultSend]
-	Rate        float64  // letters per second: at most Rate·t + 1 after t; default none
-	MaxRedrives int      // a letter that was redriven this often is refused; [policy.DefaultMaxRedrives]
-	Force       bool     // also for operations without Force
-	SetsAside   bool     // Send puts such a letter aside instead, see [Destination.Quarantine]
-	Stop        Stop     // makes a redrive stop by itself
+	Store       Store         // required
+	Send        SendFunc      // sends redriven letters to a broker; default: the store queues them again
+	Edit        EditFunc      // edits letters that go back to their queues; default: no edit
+	Batch       int           // letters in one commit; [DefaultBatch], with Send [DefaultSend]
+	Rate        float64       // letters per second: at most Rate·t + 1 after t; default none
+	MaxRedrives int           // a letter that was redriven this often is refused; [policy.DefaultMaxRedrives]
+	Force       bool          // also for operations without Force
+	ExpiresIn   time.Duration // new expiry of messages that have one, see [store.Resolution]; not with Send
+	SetsAside   bool          // Send puts such a letter aside instead, see [Destination.Quarantine]
+	Stop        Stop          // makes a redrive stop by itself
 
 	Clock    func() time.Time                                 // default time.Now
 	Wait     func(ctx context.Context, d time.Duration) error // default a timer
@@ -105,6 +106,8 @@ func New(c Config) (*Engine, error) {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "redrive has no store")
 	case c.Send != nil && c.Edit != nil:
 		return nil, nixie.Errorf(nixie.CodeInvalid, "redrive has Send and Edit: what is sent is changed by its Destination")
+	case c.Send != nil && c.ExpiresIn != 0:
+		return nil, nixie.Errorf(nixie.CodeInvalid, "redrive has Send and ExpiresIn: a broker keeps no expiry of ours")
 	case c.Batch < 1 || c.Batch > MaxBatch:
 		return nil, nixie.Errorf(nixie.CodeInvalid, "batch is %d: give one from 1 to %d", c.Batch, MaxBatch)
 	case !(c.Rate >= 0 && c.Rate <= MaxRate): // also when it is not a number
@@ -256,8 +259,17 @@ func outlast(ctx context.Context, by time.Duration) (context.Context, context.Ca
 func (e *Engine) resolution(r *Result, letter nixie.ID) store.Resolution {
 	return store.Resolution{
 		Letter: letter, Event: r.Event, Actor: r.Actor, Reason: r.Reason, Operation: r.ID,
-		Force: r.Force || e.c.Force, Reviewed: r.Reviewed, MaxRedrives: e.c.MaxRedrives, Statuses: r.Statuses,
+		Force: r.Force || e.c.Force, Reviewed: r.Reviewed, MaxRedrives: e.c.MaxRedrives, ExpiresIn: e.expiresIn(r.Event),
+		Statuses: r.Statuses,
 	}
+}
+
+// expiresIn returns the new expiry that an event gives.
+func (e *Engine) expiresIn(on store.Event) time.Duration {
+	if on != store.OnRedrive {
+		return 0
+	}
+	return e.c.ExpiresIn
 }
 
 // count adds up answers of the store.

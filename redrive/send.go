@@ -137,11 +137,19 @@ func (e *Engine) read(ctx context.Context, ids []nixie.ID) ([]nixie.ID, map[nixi
 // Refusal returns the reason why Run would leave a letter as it is, as the end of a sentence, or
 // "". It does not check whether a message holds the dedupe key that the letter needs.
 func (e *Engine) Refusal(op *store.Operation, l *nixie.Letter) string {
-	r := store.Resolution{Event: op.Event, Force: op.Force || e.c.Force, MaxRedrives: e.c.MaxRedrives, Statuses: op.Statuses}
+	r := store.Resolution{Event: op.Event, Force: op.Force || e.c.Force, MaxRedrives: e.c.MaxRedrives,
+		ExpiresIn: e.expiresIn(op.Event), Statuses: op.Statuses}
 	if e.c.SetsAside {
 		r.MaxRedrives = 0
 	}
-	_, why := lifecycle.Why(lifecycle.Of(l), &r)
+	facts := lifecycle.Of(l, e.c.Clock())
+	if facts.Expired && e.c.Send != nil && op.Event == store.OnRedrive {
+		if !r.Force {
+			return "has expired, and a broker keeps no expiry: use force to send it all the same"
+		}
+		facts.Expired = false
+	}
+	_, why := lifecycle.Why(facts, &r)
 	if never := l.Message.Header(broker.HeaderNeverRan); e.c.Send != nil && op.Event == store.OnRedrive && never != "" && !l.Redrivable {
 		return "never ran: " + never
 	}

@@ -179,6 +179,10 @@ func (r *Resolution) Check() error {
 	if r.Reason == "" && r.NeedsReason() {
 		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why, %s is recorded with its reason", r.Event)
 	}
+	if r.ExpiresIn < 0 || r.ExpiresIn > nixie.MaxDelay || r.ExpiresIn > 0 && r.Event != OnRedrive {
+		return nixie.Errorf(nixie.CodeInvalid, "new expiry of letter %s is %s, by %s: give a redrive one up to %s, or 0 for none", r.Letter,
+			r.ExpiresIn, r.Event, nixie.MaxDelay)
+	}
 	if r.Edit != nil {
 		if r.Event != OnRedrive {
 			return nixie.Errorf(nixie.CodeInvalid,

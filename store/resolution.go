@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -37,7 +38,13 @@ type Resolution struct {
 	Operation   nixie.ID // operation of which this is an item; the item is marked in the same transaction
 	Force       bool     // redrive a letter that is not redrivable or needs review, too
 	MaxRedrives int      // for OnRedrive; 0 is no cap
-	Reviewed    bool     // for OnUnhold: a person allows redrives of the letter without force
+
+	// ExpiresIn is for OnRedrive: a message that has an ExpiresAt gets a new one, so long after the
+	// redrive. Without it a message past its ExpiresAt is refused with CodeConflict, also with
+	// Force. With it a letter that died of that needs no Force. 0 is none.
+	ExpiresIn time.Duration
+
+	Reviewed bool // for OnUnhold: a person allows redrives of the letter without force
 
 	Edit *Edit // for OnRedrive: new body and headers; nil leaves them
 

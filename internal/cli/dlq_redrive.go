@@ -56,6 +56,7 @@ func (r *topicRedrive) register(fs *pflag.FlagSet) {
 	fs.Var(&r.wait, "wait", "wait so long at most until each letter has an outcome; 10m if no time is given")
 	fs.Lookup("wait").NoOptDefVal = "10m"
 	fs.BoolVar(&r.force, "force", false, "redrive also what is not redrivable or needs review")
+	durationVar(fs, &r.expiresIn, "expires-in", 0, "a new expiry, so long after the redrive, for messages that have one")
 	fs.IntVar(&r.maxRedrives, "max-redrives", 0, "skip what was redriven so often; 0 is the default, -1 no cap")
 }
 
@@ -77,6 +78,8 @@ func (r *topicRedrive) check(args []string) error {
 		return usagef("--max is %d: give a positive number, or 0 for no limit", r.max)
 	case r.force:
 		return usagef("--force is for letters of the office")
+	case r.expiresIn != 0:
+		return usagef("--expires-in is for letters of the office that go to queues of the store: a broker keeps no expiry")
 	}
 	return r.canAsk()
 }

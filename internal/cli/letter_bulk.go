@@ -35,6 +35,7 @@ type letterBulk struct {
 	all, force       bool
 	again, reviewed  bool
 	wait             durationFlag
+	expiresIn        time.Duration
 	withheld         []redrive.Refusal // match and cannot go, and so were not selected
 	ofJob            bool              // many letters of a job of nixie run: a try is advised before
 
@@ -86,7 +87,7 @@ func (l *letterBulk) run(ctx context.Context, args []string) error {
 	}
 	work := &office.OperationRequest{
 		Event: l.event, Filter: *f, Text: l.choice.text, Max: l.max, Reason: l.reason, Force: l.force,
-		Rate: l.perSecond, MaxRedrives: l.maxRedrives, Reviewed: l.reviewed, Await: time.Duration(l.wait),
+		Rate: l.perSecond, MaxRedrives: l.maxRedrives, ExpiresIn: l.expiresIn, Reviewed: l.reviewed, Await: time.Duration(l.wait),
 		Progress: func(v office.OperationResult) {
 			l.status("%d of %d, %d skipped", v.Done(), v.Selected, v.Skipped+v.Failed)
 		},
@@ -134,6 +135,10 @@ func (l *letterBulk) check(args []string) error {
 		return usagef("--again takes up what died again in an operation: name that by --resume")
 	case l.wait > 0 && l.target.sends():
 		return usagef("--wait is for letters that go back to their queues: a broker does not say what becomes of a record")
+	case l.expiresIn != 0 && l.target.sends():
+		return usagef("--expires-in is for letters that go to queues of the store: a broker keeps no expiry")
+	case l.expiresIn > nixie.MaxDelay:
+		return usagef("--expires-in is %s: give a duration up to %s", l.expiresIn, nixie.MaxDelay)
 	case l.goesOn() && (l.dry || l.max != 0 || l.reason != ""):
 		return usagef("--resume and --token go on with what was chosen: leave --dry-run, --max and --%s out", l.why)
 	case l.max < 0:
@@ -313,7 +318,7 @@ func (l *letterBulk) typedAgain(words ...string) string {
 	if l.target != nil {
 		words = append(words, l.target.words()...)
 	}
-	words = append(words, typedFlags(l.flags, "max-redrives", "rate")...)
+	words = append(words, typedFlags(l.flags, "expires-in", "max-redrives", "rate")...)
 	return l.typed(append(words, "--yes")...)
 }
 

@@ -51,7 +51,7 @@ func (l *letterBulk) printPlan(w io.Writer, p *office.Plan) {
 func (l *letterBulk) printSelection(w io.Writer, p *office.Plan) {
 	fmt.Fprintf(w, "%s would be %s%s", plural(p.Movable, "letter"), l.done, counts(
 		count{p.Quarantined, "of them into quarantine"}, count{p.Edited, "of them edited"},
-		count{p.Expired, "of them only to die again, as they have expired"}, count{p.Skipped, "skipped"}))
+		count{p.Skipped, "skipped"}))
 	if l.perSecond > 0 && p.Movable > 1 {
 		fmt.Fprintf(w, ", in about %s", took(time.Duration(float64(p.Movable-1)/l.perSecond*float64(time.Second))))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -20,7 +21,11 @@ func resolutions() []store.Resolution {
 			for _, most := range []int{0, 1, 2} {
 				for _, statuses := range [][]nixie.Status{nil, {nixie.StatusOpen, nixie.StatusRedriving}} {
 					for _, skip := range []string{"", "left out"} {
-						all = append(all, store.Resolution{Event: on, Force: force, MaxRedrives: most, Statuses: statuses, Skip: skip})
+						r := store.Resolution{Event: on, Force: force, MaxRedrives: most, Statuses: statuses, Skip: skip}
+						if all = append(all, r); on == store.OnRedrive {
+							r.ExpiresIn = time.Hour
+							all = append(all, r)
+						}
 					}
 				}
 			}
@@ -35,7 +40,7 @@ func TestEveryLetter(t *testing.T) {
 	t.Parallel()
 	asked, allowed := 0, map[store.Event]map[nixie.Status]bool{}
 	for _, status := range nixie.Statuses() {
-		for bits := range 1 << 6 {
+		for bits := range 1 << 7 {
 			has := func(i int) bool { return bits>>i&1 == 1 }
 			l := Facts{Status: status, Dead: has(0), Redrivable: has(1), NeedsReview: has(2), Revision: 3}
 			if has(3) {
@@ -46,6 +51,9 @@ func TestEveryLetter(t *testing.T) {
 			}
 			if has(5) {
 				l.TakenKey = "k"
+			}
+			if has(6) {
+				l.Expired, l.Cause = true, nixie.CauseExpired
 			}
 			for _, r := range resolutions() {
 				asked++
@@ -87,11 +95,12 @@ func unfair(l *Facts, r *store.Resolution, err error) string {
 		"notes":           r.Event == store.OnNote && l.Notes == nixie.MaxNotes,
 		"is not for such": r.Event == store.OnPurge,
 		"needs review":    r.Event == store.OnRedrive && !r.Force && l.NeedsReview,
-		"not redrivable":  r.Event == store.OnRedrive && !r.Force && !l.Redrivable,
+		"has expired":     r.Event == store.OnRedrive && l.Expired && r.ExpiresIn == 0,
+		"not redrivable":  r.Event == store.OnRedrive && !r.Force && !l.Redrivable && (l.Cause != nixie.CauseExpired || r.ExpiresIn == 0),
 		"been redriven 1": r.Event == store.OnRedrive && r.MaxRedrives == 1 && l.Redrives == 1,
 		"dedupe key":      l.TakenKey != "",
 	}
-	must := []string{"left out", "is not dead", "notes", "needs review", "not redrivable", "been redriven 1", "dedupe key"}
+	must := []string{"left out", "is not dead", "notes", "needs review", "has expired", "not redrivable", "been redriven 1", "dedupe key"}
 	for _, reason := range must {
 		if err == nil && reasons[reason] {
 			return "it must be refused: " + reason
@@ -134,9 +143,13 @@ func TestChangedMeanwhile(t *testing.T) {
 func TestListed(t *testing.T) {
 	t.Parallel()
 	l := nixie.Letter{ID: nixie.ID{1}, Status: nixie.StatusReview, Redrivable: true, NeedsReview: true, Notes: make([]nixie.Note, 2),
-		Message: nixie.Message{State: nixie.Dead, Redrives: 4}}
-	if got, want := Of(&l), (Facts{ID: l.ID, Status: l.Status, Dead: true, Redrivable: true, NeedsReview: true, Redrives: 4,
-		Notes: 2}); got != want {
+		Cause:   nixie.CauseExpired,
+		Message: nixie.Message{State: nixie.Dead, Redrives: 4, ExpiresAt: time.Unix(9, 0)}}
+	if Of(&l, time.Unix(9, -1)).Expired {
+		t.Error("it has expired too early")
+	}
+	if got, want := Of(&l, time.Unix(9, 0)), (Facts{ID: l.ID, Status: l.Status, Dead: true, Redrivable: true, NeedsReview: true,
+		Redrives: 4, Notes: 2, Cause: l.Cause, Expired: true}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

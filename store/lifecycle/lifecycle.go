@@ -6,6 +6,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -21,16 +22,31 @@ type Facts struct {
 	Redrives    int
 	Notes       int // number of notes
 	Revision    int64
-	Planned     int64  // revision at the dry run; 0: any revision will do
+	Planned     int64 // revision at the dry run; 0: any revision will do
+	Cause       nixie.Cause
+	Expired     bool   // the message is past its expiry; see [Past]
 	TakenKey    string // dedupe key that the letter needs, see [NeedsKey], and another message holds
 }
 
-// Of returns the facts of a listed letter. The caller sets Planned and TakenKey.
-func Of(l *nixie.Letter) Facts {
+// Of returns the facts of a listed letter at a moment. The caller sets Planned and TakenKey.
+func Of(l *nixie.Letter, now time.Time) Facts {
 	return Facts{
 		ID: l.ID, Status: l.Status, Dead: l.Message.State == nixie.Dead, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview,
-		Redrives: l.Message.Redrives, Notes: len(l.Notes),
+		Redrives: l.Message.Redrives, Notes: len(l.Notes), Cause: l.Cause, Expired: Past(Nanos(l.Message.ExpiresAt), Nanos(now)),
 	}
+}
+
+// Past reports whether the moment at which a message expires has come.
+func Past(expires, now int64) bool { return expires != 0 && expires <= now }
+
+// Prolonged returns the expiry of a message after a redrive, and the reason of the audit entry for
+// a new one; see [store.Resolution.ExpiresIn].
+func Prolonged(expires int64, r *store.Resolution, now int64) (int64, string) {
+	if r.ExpiresIn == 0 || expires == 0 {
+		return expires, ""
+	}
+	expires = now + int64(r.ExpiresIn)
+	return expires, "expires at " + Moment(expires).UTC().Format(time.RFC3339Nano)
 }
 
 // NeedsKey reports whether an event makes the message of a letter take its dedupe key: a redrive
@@ -74,9 +90,11 @@ func Why(l Facts, r *store.Resolution) (nixie.Code, string) {
 		return nixie.CodeLimit, fmt.Sprintf("has %d notes, the limit: keep long stories elsewhere and note where", l.Notes)
 	case r.Event == store.OnPurge && !r.Purges(l.Status):
 		return nixie.CodeConflict, fmt.Sprintf("is %s: the purge is not for such letters", l.Status)
+	case r.Event == store.OnRedrive && l.Expired && r.ExpiresIn == 0:
+		return nixie.CodeConflict, "has expired: redrive it with a new expiry (--expires-in)"
 	case r.Event == store.OnRedrive && !r.Force && l.NeedsReview:
 		return nixie.CodeConflict, "needs review: look at it, then use force"
-	case r.Event == store.OnRedrive && !r.Force && !l.Redrivable:
+	case r.Event == store.OnRedrive && !r.Force && !l.Redrivable && (l.Cause != nixie.CauseExpired || r.ExpiresIn == 0):
 		return nixie.CodeConflict, "is not redrivable: fix its cause, then use force"
 	case r.Event == store.OnRedrive && r.MaxRedrives > 0 && l.Redrives >= r.MaxRedrives:
 		return nixie.CodeConflict, fmt.Sprintf("has been redriven %d times, the cap is %d: fix the cause, then raise the cap",

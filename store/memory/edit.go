@@ -10,8 +10,12 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// edit gives a redriven message its new body and headers, and keeps the original ones.
+// edit gives a redriven message its new expiry, body and headers, and keeps the original ones.
 func (q *queue) edit(m *message, r *store.Resolution, now time.Time) {
+	if at, what := lifecycle.Prolonged(lifecycle.Nanos(m.ExpiresAt), r, now.UnixNano()); what != "" {
+		m.ExpiresAt = lifecycle.Moment(at)
+		q.link(store.AuditEntry{At: now, Actor: r.Actor, Event: store.OnAmend, Subject: r.Letter, Reason: what, Operation: r.Operation})
+	}
 	if r.Edit == nil {
 		return
 	}

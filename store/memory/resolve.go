@@ -37,7 +37,7 @@ func (s *Store) resolve(r *store.Resolution, now time.Time) error {
 	if op != nil && op.Guarded {
 		planned = item.revision
 	}
-	if err = s.allow(l, r, planned); err == nil {
+	if err = s.allow(l, r, planned, now); err == nil {
 		err = s.apply(l, r, now)
 	}
 	if item != nil {
@@ -49,7 +49,7 @@ func (s *Store) resolve(r *store.Resolution, now time.Time) error {
 }
 
 // allow returns an error if a resolution cannot be applied.
-func (s *Store) allow(l *letter, r *store.Resolution, planned int64) error {
+func (s *Store) allow(l *letter, r *store.Resolution, planned int64, now time.Time) error {
 	m, q := l.message, s.queue(l.message.Queue)
 	taken := ""
 	if lifecycle.NeedsKey(r.Event, q.settings.DedupeScope) && q.free(m) != nil {
@@ -58,6 +58,7 @@ func (s *Store) allow(l *letter, r *store.Resolution, planned int64) error {
 	return lifecycle.Refuse(lifecycle.Facts{
 		ID: l.ID, Status: l.Status, Dead: m.State == nixie.Dead, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Redrives: m.Redrives,
 		Notes: len(l.Notes), Revision: l.Revision, Planned: planned, TakenKey: taken,
+		Cause: l.Cause, Expired: lifecycle.Past(lifecycle.Nanos(m.ExpiresAt), now.UnixNano()),
 	}, r)
 }
 

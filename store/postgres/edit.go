@@ -24,8 +24,13 @@ func (r *resolving) readHeaders(letters [][16]byte) {
 	}, "select pos, coalesce(headers, '') from @.message where pos"+which().letters, letters)
 }
 
-// edit gives a redriven message what an operator changed, and keeps what it was.
+// edit gives a redriven message its new expiry and what an operator changed, and keeps what it was.
 func (r *resolving) edit(l *letterRow, by *store.Resolution) {
+	if at, what := lifecycle.Prolonged(l.m.expires, by, r.now); what != "" {
+		r.run("update @.message set expires = $2 where pos = $1", l.pos, at)
+		r.record(l.queue, by.Actor, store.OnAmend, l.ID, what)
+		r.trail[len(r.trail)-1].operation = by.Operation
+	}
 	if by.Edit == nil {
 		return
 	}

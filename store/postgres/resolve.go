@@ -130,6 +130,7 @@ func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
 		ID: l.ID, Status: l.Status, Dead: m.State == lifecycle.Dead, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview,
 		Redrives: m.Redrives,
 		Notes:    l.notes, Revision: l.Revision, Planned: r.planned[item{by.Operation, by.Letter}], TakenKey: taken,
+		Cause: l.Cause, Expired: lifecycle.Past(m.expires, r.now),
 	}, by)
 }
 

@@ -9,7 +9,7 @@ import (
 // message that it read. It changes nothing.
 func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessage, error) {
 	facts := lifecycle.Facts{ID: l.ID, Status: l.Status, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Revision: l.Revision,
-		Planned: planned}
+		Planned: planned, Cause: l.Cause}
 	m := &deadMessage{}
 	var err error
 	switch r.Event {
@@ -23,6 +23,7 @@ func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessa
 				m.edited, err = t.readEdited(l.pos)
 			}
 			facts.Dead, facts.Redrives, facts.TakenKey = m.State == lifecycle.Dead, m.Redrives, m.takenKey
+			facts.Expired = lifecycle.Past(m.expires, t.now)
 		}
 	}
 	if err != nil {
@@ -36,6 +37,7 @@ func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessa
 type deadMessage struct {
 	pendingRow
 	key, stream string
+	expires     int64
 	takenKey    string // the key if the resolution needs it and another message holds it
 	q           *queueRow
 	edited      *edited // if it is to be edited
@@ -52,7 +54,7 @@ func (t *tx) deadMessage(l *letterRow, on store.Event) (*deadMessage, error) {
 	if err := t.each(sqlText("dead_message"), func(row rows) error {
 		m.stream, m.key = row.ColumnText(8), row.ColumnText(9)
 		p.Generation, p.Redrives, p.Number, p.State = row.ColumnInt(0), row.ColumnInt(1), row.ColumnInt64(2), row.ColumnInt(6)
-		p.Received, p.priority, p.Gap = row.ColumnInt64(3), row.ColumnInt(5), row.ColumnBool(7)
+		p.Received, p.priority, p.Gap, m.expires = row.ColumnInt64(3), row.ColumnInt(5), row.ColumnBool(7), row.ColumnInt64(10)
 		return fromJSON(row.ColumnText(4), &p.Steps)
 	}, l.pos); err != nil {
 		return nil, err

@@ -23,6 +23,18 @@ func (t *tx) readEdited(pos int64) (*edited, error) {
 	}, pos)
 }
 
+// prolong gives a redriven message the expiry that the redrive asks for.
+func (t *tx) prolong(l *letterRow, expires int64, r *store.Resolution) error {
+	at, what := lifecycle.Prolonged(expires, r, t.now)
+	if what == "" {
+		return nil
+	}
+	if err := t.run("update message set expires = ? where pos = ?", at, l.pos); err != nil {
+		return err
+	}
+	return t.chain(l.queue, store.AuditEntry{Actor: r.Actor, Event: store.OnAmend, Subject: r.Letter, Reason: what, Operation: r.Operation})
+}
+
 // edit writes an operator's edit to a redriven message, and keeps the original.
 func (t *tx) edit(l *letterRow, m *edited, r *store.Resolution) error {
 	if m == nil {

@@ -126,6 +126,9 @@ func (t *tx) resolve(r *store.Resolution, planned int64) error {
 		return t.annotate(l, r)
 	case store.OnRedrive:
 		if err = t.redrive(l, m, appends); err == nil {
+			err = t.prolong(l, m.expires, r)
+		}
+		if err == nil {
 			err = t.edit(l, m.edited, r)
 		}
 	case store.OnDiscard:

@@ -88,6 +88,7 @@ func (t *tx) letter(query string, arg any) (*letterRow, error) {
 				Redrivable: row.ColumnBool(4), NeedsReview: row.ColumnBool(5), Revision: row.ColumnInt64(6),
 				InStream: row.ColumnInt64(7) != 0, Rank: row.ColumnInt64(8), Blocks: row.ColumnBool(9),
 				Died: row.ColumnInt64(11), Operation: columnID(row, 12), FirstFailed: row.ColumnInt64(13),
+				Cause: nixie.Cause(row.ColumnText(14)),
 			},
 		}
 		return nil

@@ -41,7 +41,7 @@ func (b *fixture) foreign(key string) nixie.Letter {
 			ID: b.idOf("message " + key), Queue: work, Type: "test", Key: key, DedupeKey: key, Body: []byte("body\x00of " + key),
 			Headers:  []nixie.Header{{Name: "h", Value: "1"}, {Name: "h", Value: "2"}},
 			Origin:   &nixie.Origin{System: "elsewhere", Channel: "c", MessageID: key, Key: []byte{}, Timestamp: at},
-			Priority: 2, OrderGap: true, ExpiresAt: at.Add(time.Hour), Attempts: 3, Deliveries: 5, Crashes: 1, Generation: 3, Redrives: 2,
+			Priority: 2, OrderGap: true, ExpiresAt: at.AddDate(0, 1, 0), Attempts: 3, Deliveries: 5, Crashes: 1, Generation: 3, Redrives: 2,
 			Steps: []string{"one", "two"}, EnqueuedAt: at, RedrivenAt: at.Add(2 * time.Minute), FirstReceivedAt: at.Add(time.Second),
 			EndedAt: at.Add(3 * time.Minute),
 		},

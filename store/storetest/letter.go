@@ -149,6 +149,7 @@ func redriveClauses() []clause {
 		{"StartsTheNextGeneration", startsNextGeneration},
 		{"TheMessageKeepsTheMoment", keepsMomentOfRedrive},
 		{"ItsAgeBeginsAnew", ageBeginsAnew},
+		{"AnExpiredOneIsRefused", expiredIsRefused},
 		{"SuccessResolvesTheLetter", successResolves},
 		{"DiscardOfARedrivenOne", discardOfRedriven},
 		{"R33_TwoRedrivesNoDouble", twoRedrives},
@@ -227,12 +228,17 @@ func keepsMomentOfRedrive(b *fixture) {
 	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Operation: op.ID}))
 	d = b.take("a")
 	known("redriven again", d, l, b.clock.Now(), op.ID)
+	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+	b.clock.Advance(time.Hour)
+	b.ok(b.resolve(l.ID, store.OnRedrive))
+	d = b.take("a")
+	known("redriven by no operation", d, l, b.clock.Now(), nixie.ID{})
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 	same(b, "succeeded", b.record(d.ID).RedrivenAt.Equal(b.clock.Now()), true)
 }
 
-// ageBeginsAnew shows that neither the ageing of priority nor the oldest of a queue counts the time
-// before a redrive.
+// ageBeginsAnew shows that neither the ageing of priority nor the oldest of a queue counts the
+// time before a redrive.
 func ageBeginsAnew(b *fixture) {
 	l := b.dead("low", nixie.StatusOpen, nixie.Priority(-1))
 	b.clock.Advance(20 * nixie.DefaultPriorityAge)
@@ -241,6 +247,45 @@ func ageBeginsAnew(b *fixture) {
 	b.put("fresh")
 	b.keys(b.claim(1), "fresh")
 	b.keys(b.claim(1), "low")
+}
+
+// expiredIsRefused shows that no redrive sends a message past its expiry, and that one may give it
+// a new end, which is recorded.
+func expiredIsRefused(b *fixture) {
+	redrive := store.Resolution{Event: store.OnRedrive, Actor: "ann", Force: true}
+	unlimited := redrive
+	unlimited.Letter, unlimited.ExpiresIn = b.dead("unlimited", nixie.StatusOpen).ID, time.Hour
+	b.ok(b.resolution(unlimited))
+	same(b, "an end for one without", b.letter(unlimited.Letter).Message.ExpiresAt.IsZero(), true)
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("unlimited"), Verb: nixie.Complete}))
+
+	end := b.clock.Now().Add(time.Hour)
+	d := b.took("a", func(m *nixie.Message) { m.ExpiresAt = end })
+	died := burial(nixie.StatusOpen)
+	died.Cause, died.Redrivable = nixie.CauseExpired, false
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: b.failure(d, "late"), Burial: died}))
+	redrive.Letter = b.letterOf(d.ID).ID
+	b.clock.Advance(time.Hour)
+	b.unchanged(func() { b.code(b.resolution(redrive), nixie.CodeConflict) })
+
+	redrive.Force, redrive.ExpiresIn = false, time.Minute
+	b.ok(b.resolution(redrive))
+	end = b.clock.Now().Add(time.Minute)
+	d = b.take("a")
+	same(b, "new end", d.ExpiresAt.Equal(end), true)
+	same(b, "in the audit", b.amends(redrive.Letter)[0], "ann: expires at "+end.UTC().Format(time.RFC3339Nano))
+	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+	redrive.ExpiresIn = 0
+	b.ok(b.resolution(redrive)) // it has not ended yet
+	same(b, "kept end", b.take("a").ExpiresAt.Equal(end), true)
+
+	for _, wrong := range [...]store.Resolution{
+		{Event: store.OnRedrive, ExpiresIn: -1}, {Event: store.OnRedrive, ExpiresIn: nixie.MaxDelay + 1},
+		{Event: store.OnHold, ExpiresIn: 1},
+	} {
+		wrong.Letter, wrong.Actor = redrive.Letter, "ann"
+		b.code(b.resolution(wrong), nixie.CodeInvalid)
+	}
 }
 
 func successResolves(b *fixture) {

@@ -297,7 +297,7 @@ func (m *machine) seeMessage(side int, r *store.Record) string {
 		" says ", r.Type, r.Key, r.Headers, r.Priority, r.State, " attempts ", r.Attempts, r.Deliveries, r.Crashes,
 		" generations ", r.Generation, r.Redrives, r.Steps, " last ", r.LastFailure, texts, r.HistoryDropped, " lease ", r.LeaseOwner,
 		at(r.LeaseExpiresAt),
-		" times ", at(notBefore), at(r.EnqueuedAt), at(r.RedrivenAt), at(r.FirstReceivedAt), at(r.EndedAt))
+		" times ", at(notBefore), at(r.EnqueuedAt), at(r.RedrivenAt), at(r.ExpiresAt), at(r.FirstReceivedAt), at(r.EndedAt))
 }
 
 func seeFailure(f *nixie.Failure) string {

@@ -385,6 +385,9 @@ func (m *machine) resolve(r *rapid.T) {
 			MaxRedrives: rapid.IntRange(0, 2).Draw(r, "max redrives"),
 			Statuses:    rapid.SampledFrom([][]nixie.Status{nil, nil, {nixie.StatusOpen}}).Draw(r, "statuses"),
 		}
+		if x.Event == store.OnRedrive {
+			x.ExpiresIn = rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(r, "expires in")
+		}
 		y := x
 		// The audit has the hash of what a notice said before, and that names an ID of its store.
 		hashed := letters[i][1].Message.Type == nixie.TypeDeadLetter

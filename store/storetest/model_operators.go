@@ -75,6 +75,9 @@ func (m *machine) foreign(r *rapid.T, name string) nixie.Letter {
 	if n := rapid.IntRange(-1, 3).Draw(r, "origin"); n >= 0 {
 		l.Message.Origin = &nixie.Origin{System: "kafka", Channel: "c", MessageID: fmt.Sprint(n)}
 	}
+	if in := rapid.SampledFrom([]time.Duration{0, 0, -time.Minute, time.Minute}).Draw(r, "expires"); in != 0 {
+		l.Message.ExpiresAt = now.Add(in)
+	}
 	if l.Message.Redrives > 0 {
 		l.Message.RedrivenAt = now
 	}

@@ -2,6 +2,6 @@
 -- whole: select … from letter
 -- out: pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, facet,
 -- out: died
--- out: operation, first_failed
+-- out: operation, first_failed, cause
 pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, facet, died,
-operation, first_failed
+operation, first_failed, cause
