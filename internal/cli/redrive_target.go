@@ -73,6 +73,14 @@ const (
 	partitionKey      = "key"
 )
 
+// checkPartition refuses --partition for what goes to no topic.
+func (t *redriveTarget) checkPartition() error {
+	if t.flags.Changed("partition") && (!t.sends() || !t.channel.Group) {
+		return usagef("--partition is for what goes to a topic of Kafka: give --to or --from, or leave it out")
+	}
+	return nil
+}
+
 // whichPartition says to which partitions records go; "" if the broker has none.
 func (t *redriveTarget) whichPartition() string {
 	switch {
@@ -111,12 +119,12 @@ func (t *redriveTarget) resolve(g *globals) (err error) {
 		if t.quarantine != "" {
 			return usagef("--quarantine is for what goes to a broker: give --to or --from")
 		}
-		return nil
+		return t.checkPartition()
 	}
 	if t.channel, err = g.channelAt(t.to); err != nil {
 		return usagef("--to: %w", err)
 	}
-	return nil
+	return t.checkPartition()
 }
 
 // toQueue is the --to of letters that go to their queues in the store.
