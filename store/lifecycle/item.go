@@ -60,10 +60,10 @@ type Ending struct {
 	On          store.Event // of the letter
 	Fingerprint string      // of the latest death
 
-	// Elsewhere is true for a death with a foreign broker: it ends what that took, and not what is on
-	// its way here. Sent is true if the letter of that death names the redrive: then also an item
-	// ends that still waits for its confirmation. With Early it waits on, for its own letter has to
-	// be confirmed yet, and has this outcome then.
+	// Elsewhere is true for a death with a foreign broker: it ends what that took, and not what is
+	// on its way here. Sent is true if the letter of that death names the redrive: then also an
+	// item ends that still waits for its confirmation. With Early it waits on, for its own letter
+	// has to be confirmed yet, and has this outcome then.
 	Elsewhere, Sent, Early bool
 }
 
