@@ -171,9 +171,13 @@ func (l *lengthFlag) String() string { return (*durationFlag)(l).String() }
 
 func (l *lengthFlag) Type() string { return "duration" }
 
-// Set reads a duration.
+// Set reads a duration. Which may be negative, and why not, its command says.
 func (l *lengthFlag) Set(text string) error {
-	d, err := filter.ParseDuration(text)
+	positive := strings.TrimPrefix(text, "-")
+	d, err := filter.ParseDuration(positive)
+	if positive != text {
+		d = -d
+	}
 	*l = lengthFlag(d)
 	return err
 }
