@@ -57,6 +57,7 @@ const (
 // Names of the headers with which a job that died in another job queue comes to an office.
 const (
 	HeaderReview   = "job-review"    // why a person has to look before a redrive: what that leaves out
+	HeaderMade     = "job-made"      // what stays the same of a job in all its deaths, if its time of creation does not
 	HeaderNeverRan = "job-never-ran" // why the job died without an attempt of its own: it is not redrivable
 )
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/check"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Adopt takes in letters of messages that died elsewhere, and returns a receipt or an error for
@@ -52,7 +53,8 @@ func (o *Office) known(ctx context.Context, l *nixie.Letter) (nixie.Receipt, err
 			if err != nil {
 				return nixie.Receipt{}, err
 			}
-			if slices.Contains(ids, there.ID) || slices.Contains(ids, there.Message.ID) || m.Origin.Same(there.Message.Origin) {
+			if slices.Contains(ids, there.ID) || slices.Contains(ids, there.Message.ID) ||
+				store.KnownOrigin(there.Message.Origin, m.Origin) {
 				return nixie.Receipt{ID: there.ID, Duplicate: true, Different: there.Message.Hash != nixie.HashBody(m.Body)}, nil
 			}
 		}

@@ -34,6 +34,9 @@ func (o *officeCopies) compare(ctx context.Context, p *part, done *Moved) error 
 	list, chosen := p.list[:0], p.chosen[:0]
 	for i, back := range p.list {
 		l := there[back.Letter]
+		if l != nil && back.Origin.Database != "" && l.Status.Unresolved() && l.Status != nixie.StatusRedriving {
+			back.Redrives = l.Message.Redrives // a death of a job has its own letter, which knows of those before
+		}
 		switch {
 		case l == nil:
 		case l.Message.Redrives > back.Redrives:

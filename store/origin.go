@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/nixie-go/nixie"
 )
@@ -16,4 +17,22 @@ func OriginText(o *nixie.Origin) string {
 	same.Timestamp = o.Timestamp.UTC()
 	text, _ := json.Marshal(&same) // strings, bytes, numbers and a time in range: see [nixie.Message.Check]
 	return string(text)
+}
+
+// OriginTexts returns the texts under which a store may have an origin: its own, and those without
+// what an earlier version, or one that could not read it, does not know.
+func OriginTexts(o *nixie.Origin) []string {
+	if o == nil {
+		return nil
+	}
+	unnamed := *o
+	unnamed.Server, unnamed.Earlier = "", nixie.ID{}
+	bare := nixie.Origin{System: o.System, Channel: o.Channel, Partition: o.Partition, Offset: o.Offset, MessageID: o.MessageID,
+		Key: o.Key, Timestamp: o.Timestamp}
+	return slices.Compact([]string{OriginText(o), OriginText(&unnamed), OriginText(&bare)})
+}
+
+// KnownOrigin reports whether a store that has an origin knows another one by it.
+func KnownOrigin(has, other *nixie.Origin) bool {
+	return has.Same(other) && slices.Contains(OriginTexts(other), OriginText(has))
 }

@@ -38,6 +38,7 @@ func (a *adopting) run(ctx context.Context, url string) (err error) {
 	if a.channel, err = a.channelAt(url); err != nil {
 		return err
 	}
+	a.deaths = a.channel.Kind == app.JobQueue
 	if a.reason == "" {
 		a.reason = "adopted from " + a.channel.Shown
 	}

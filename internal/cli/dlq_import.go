@@ -20,6 +20,7 @@ type importing struct {
 	*globals
 	format, queue, reason string
 	dry                   bool
+	deaths                bool // of a job queue, whose jobs can die again
 
 	report importReport
 	take   func(context.Context, []nixie.Letter) ([]nixie.Receipt, []error)
@@ -78,6 +79,9 @@ func (m *importing) takeIn(ctx context.Context, drain func() error) error {
 	if !m.dry {
 		return m.visitStore(app.Options{Clock: m.Now}, func(o *office.Office) error {
 			m.take = func(ctx context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
+				if m.deaths {
+					return o.AdoptDeaths(ctx, letters, m.reason)
+				}
 				return o.Adopt(ctx, letters, m.reason)
 			}
 			return drain()

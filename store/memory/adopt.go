@@ -112,7 +112,7 @@ func (s *Store) known(given *nixie.Letter) (*message, error) {
 		return nil, nil
 	}
 	for _, m := range s.messages {
-		if m.Origin.Same(given.Message.Origin) {
+		if store.KnownOrigin(m.Origin, given.Message.Origin) {
 			return m, nil
 		}
 	}

@@ -76,7 +76,7 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 		l := &letters[i]
 		ids, queues = append(ids, l.ID, l.Message.ID), append(queues, l.Message.Queue)
 		if l.Message.Origin != nil {
-			origins = append(origins, store.OriginText(l.Message.Origin))
+			origins = append(origins, store.OriginTexts(l.Message.Origin)...)
 			if before := l.Message.Origin.Earlier; !before.IsZero() {
 				earlier = append(earlier, before)
 			}
@@ -201,10 +201,12 @@ func (a *adopting) known(l *nixie.Letter) (*message, error) {
 		}
 		return m, nil
 	}
-	if l.Message.Origin == nil {
-		return nil, nil
+	for _, origin := range store.OriginTexts(l.Message.Origin) {
+		if m := a.byOrigin[origin]; m != nil {
+			return m, nil
+		}
 	}
-	return a.byOrigin[store.OriginText(l.Message.Origin)], nil
+	return nil, nil
 }
 
 // history keeps the failures under ordinals that leave a gap for those that were dropped.

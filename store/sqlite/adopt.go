@@ -131,8 +131,11 @@ func (t *tx) known(l *nixie.Letter, hash nixie.Hash) (*nixie.Receipt, error) {
 				"message %s is here and has letter %s: it cannot have %s", there.message, there.letter, l.ID)
 		}
 	}
-	if origin := l.Message.Origin; there == nil && origin != nil {
-		if there, err = find("m.origin = ? limit 1", store.OriginText(origin)); err != nil {
+	for _, origin := range store.OriginTexts(l.Message.Origin) {
+		if there != nil {
+			break
+		}
+		if there, err = find("m.origin = ? limit 1", origin); err != nil {
 			return nil, err
 		}
 	}

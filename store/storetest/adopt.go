@@ -16,6 +16,7 @@ func adoptClauses() []clause {
 		{"KeepsEverything", adoptKeeps},
 		{"TwiceAddsNothing", adoptTwice},
 		{"ByOriginTwiceAddsNothing", adoptOrigin},
+		{"ByOriginOfAServer", adoptServer},
 		{"WhatIsHereAsAMessage", adoptLive},
 		{"IDsOfSomethingElse", adoptConflicts},
 		{"RedrivenAndResolved", adoptRedriven},
@@ -157,6 +158,36 @@ func adoptOrigin(b *fixture) {
 	b.ok(errs[0])
 	b.ok(errs[1])
 	same(b, "the second of two", receipts[1], nixie.Receipt{ID: receipts[0].ID, Duplicate: true})
+}
+
+// adoptServer adopts one record before and after its server has a name, and the record of that name
+// on another server.
+func adoptServer(b *fixture) {
+	l := b.foreign("a")
+	l.ID, l.Message.ID, l.Message.DedupeKey = nixie.ID{}, nixie.ID{}, ""
+	for _, earlier := range []nixie.Origin{*l.Message.Origin, {Database: "1", Prefix: "p", BodyHash: make([]byte, 32)}} {
+		of := *l.Message.Origin
+		of.Database, of.Prefix, of.BodyHash = earlier.Database, earlier.Prefix, earlier.BodyHash
+		of.MessageID = "from " + earlier.Database
+		l.Message.Origin = &of
+		first := b.adopted(l)
+		named := of
+		named.Server, named.Database, named.Prefix, named.BodyHash = "s", "1", "p", make([]byte, 32)
+		l.Message.Origin = &named
+		b.unchanged(func() {
+			r, err := b.buryOne(l)
+			b.ok(err)
+			same(b, "receipt of the named server", r, nixie.Receipt{ID: first.ID, Duplicate: true})
+		})
+	}
+	here := *l.Message.Origin
+	here.MessageID = "on two servers"
+	l.Message.Origin = &here
+	b.adopted(l)
+	other := here
+	other.Server = "another"
+	l.Message.Origin = &other
+	b.adopted(l)
 }
 
 func adoptLive(b *fixture) {

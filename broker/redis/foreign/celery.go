@@ -119,6 +119,7 @@ func celeryJob(f fields, stored []byte, id string) job {
 	if n, ok := f.number("retries"); ok {
 		j.attempts = bounded(n + 1)
 	}
+	j.tell(broker.HeaderMade, unnamed(slices.Concat(f["name"], f["args"], f["kwargs"])))
 	result := f.object("result")
 	j.death.Type, j.death.Text = pythonError(j.death.Stack)
 	var said []string

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 )
 
 // deadJob returns the commands that make the dead job j1 of a queue: its amount is in its body, and
@@ -127,6 +128,38 @@ func TestMeanwhile(t *testing.T) {
 	}
 	_ = w.Flush() // to memory
 	t.Logf("\n%s", table.String())
+}
+
+// TestChangedMeanwhile replaces a job between the look and the step: the step changes nothing.
+func TestChangedMeanwhile(t *testing.T) {
+	c, _ := database(t)
+	for _, format := range Formats() {
+		run(t, c, slices.Concat([][]any{{"FLUSHDB"}}, deadJob(format, 20, 0)))
+		cfg := Config{Format: format, Adopts: true}
+		o := newOffice(t)
+		o.adopt(c, cfg)
+		p, err := NewPublisher(another(c), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := broker.FromLetter(&o.letters()[0])
+		back.Publication.Channel = "q"
+		pub := back.Redriven(time.Unix(1_800_000_000, 0))
+		r, err := p.read(&pub)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer error
+		r.answer = &answer
+		p.look(t.Context(), []*returning{r})
+		run(t, c, slices.Concat([][]any{{"FLUSHDB"}}, deadJob(format, 70, 0)))
+		was := dump(t, c)
+		p.send(t.Context(), []*returning{r})
+		p.Close()
+		if now := dump(t, c); nixie.CodeOf(answer) != nixie.CodeConflict || now != was {
+			t.Errorf("%s: %v\n%s", format, answer, now)
+		}
+	}
 }
 
 // A database gets a name once, when jobs are taken in, and none where we may not write or only

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 )
 
 func deflated(text string) string {
@@ -238,7 +239,7 @@ func told(l *nixie.Letter) string {
 		fmt.Fprintf(&b, "\nbefore at %d: %s %s %q on %s", f.FailedAt.UnixMilli(), f.Reason, f.Type, f.Text, f.Node)
 	}
 	for _, h := range m.Headers {
-		if !slices.Contains([]string{headerSystem, headerSet, headerScore}, h.Name) {
+		if !slices.Contains([]string{headerSystem, headerSet, headerScore, broker.HeaderMade}, h.Name) {
 			fmt.Fprintf(&b, "\n%s: %s", h.Name, h.Value)
 		}
 	}

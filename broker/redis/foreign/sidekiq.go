@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 )
 
 // sidekiq reads the sets dead and retry of Sidekiq. An entry is a job in JSON, its score seconds.
@@ -53,6 +54,7 @@ func sidekiqJob(stored []byte, score float64, retried bool) job {
 		j.id = unnamed(stored)
 	}
 	j.tell("job-wrapped", f.text("wrapped"))
+	j.tell(broker.HeaderMade, string(f["created_at"]))
 	if j.enqueued = f.moment("enqueued_at"); j.enqueued.IsZero() {
 		j.enqueued = f.moment("created_at")
 	}
