@@ -104,12 +104,7 @@ func (r *returning) fact(name string) string {
 }
 
 // created returns when the job was made, now if that is not known.
-func (r *returning) created() time.Time {
-	if r.origin.Timestamp.IsZero() {
-		return r.now.UTC()
-	}
-	return r.origin.Timestamp.UTC()
-}
+func (r *returning) created() time.Time { return cmp.Or(r.origin.Timestamp, r.now).UTC() }
 
 // stored returns what lies there, or for a new job its body.
 func (r *returning) stored() []byte {
