@@ -35,13 +35,15 @@ func SourceOf(letters string) string {
 // [HeaderBytesLeftOut] tell how much.
 func Adopted(system string, r *Record, queue string) nixie.Letter {
 	d, headers := ReadDeath(r.Headers)
+	generation := 1 + d.Redrives
+	w := r.stand(&d, headers)
 	d.fill(r)
 	lies, crashes := locationOf(r), headerCount(r.Headers, HeaderCrashes)
 	m := nixie.Message{
-		ID: r.ID, Queue: cmp.Or(queue, d.Channel, r.Channel), Body: r.Value, Headers: inbound(headers), State: nixie.Dead,
+		ID: r.ID, Queue: cmp.Or(queue, d.Channel, r.Channel), Body: w.value, Headers: inbound(w.sender), State: nixie.Dead,
 		Origin: &nixie.Origin{
 			System: system, Channel: d.Channel, Partition: d.Partition, Offset: d.Offset,
-			MessageID: cmp.Or(r.MessageID, lies), Key: r.Key, Timestamp: d.Timestamp,
+			MessageID: cmp.Or(r.MessageID, lies), Key: w.key, Timestamp: d.Timestamp,
 			Server: r.Server, Database: r.Database, Prefix: r.Prefix, BodyHash: r.BodyHash,
 		},
 		Attempts: d.Attempts, Deliveries: min(d.Attempts+crashes, maxCount), Crashes: crashes, Redrives: d.Redrives,
@@ -54,27 +56,24 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 	if m.EnqueuedAt.IsZero() { // not known, and not later than this
 		m.EnqueuedAt = d.FirstFailed
 	}
-	at, elsewhere := headerValue(r.Headers, HeaderBodyAt)
-	if m.Origin.BodyAt = at; r.Value == nil && !elsewhere {
+	if w.value == nil && w.bodyAt == "" {
 		m.Headers = append(m.Headers, nixie.Header{Name: HeaderTombstone, Value: "true"})
 	}
 	cutToLimits(&m)
-	if key := string(r.Key); key != "" && nixie.CheckName("key", key) == nil {
+	if key := string(w.key); key != "" && nixie.CheckName("key", key) == nil {
 		m.Key = key
 	}
 	l := nixie.Letter{
 		ID: d.Letter, Message: m, Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Redrivable: true, Rule: d.Format,
-		FirstFailedAt: d.FirstFailed, LastFailedAt: d.LastFailed, DiedAt: d.LastFailed, Operation: OperationOf(r.Headers),
+		FirstFailedAt: d.FirstFailed, LastFailedAt: d.LastFailed, DiedAt: d.LastFailed, Operation: r.OperationOf(),
 	}
 	if d.Format == jobQueue {
 		l.NeedsReview, l.Redrivable = m.Header(HeaderReview) != "", m.Header(HeaderNeverRan) == ""
 	}
-	if elsewhere {
-		l.Status, l.NeedsReview, l.Redrivable, l.Note = nixie.StatusReview, true, false, lacksBody(at)
-	}
+	w.mark(&l)
 	if l.ID.IsZero() {
-		l.ID = letterID(&m)
-		m.Origin.Earlier = redrivenLetter(r.Headers, d.Redrives)
+		l.ID = letterID(m.ID, generation)
+		l.Message.Origin.Earlier = redrivenLetter(w.all, d.Redrives)
 	} else { // the office may have this letter, with the message that its source received
 		l.Message.ID = nixie.ID{}
 	}

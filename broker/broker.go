@@ -157,7 +157,8 @@ type Reader interface {
 	// Next returns up to most records, and none and no error at the end. Records that are returned
 	// and not marked as done come again only to the next reader. Next returns no more records than
 	// Done could still remember. If done records lie so scattered that it can return none before
-	// the next Done, it answers [nixie.CodeLimit].
+	// the next Done, it answers [nixie.CodeLimit]. A record that points to another one has its
+	// Original, if the reader can look for it.
 	Next(ctx context.Context, most int) ([]Record, error)
 	// Done remembers records as done; once it returns, the memory outlives this process. Each list
 	// answers one call of Next that returned records, in the order of the calls. A call of which
@@ -209,6 +210,7 @@ type Record struct {
 	Key       []byte // nil differs from empty
 	Value     []byte // nil differs from empty
 	Headers   []RecordHeader
+	Original  *Original // that it points to, see [PointsTo]; nil: a record of its own, or not looked for
 	Timestamp time.Time
 	Retention time.Duration // how long the channel keeps a message from its first record on; 0: the broker does not tell
 

@@ -74,7 +74,7 @@ func TestLetterIDStaysTheSame(t *testing.T) {
 	sum := sha256.Sum256(slices.Concat([]byte("letter"), m.ID[:], []byte{0, 0, 0, 0, 0, 0, 0, 3}))
 	want := slices.Concat(m.ID[:6], sum[:10])
 	want[6], want[8] = want[6]&0x0f|0x70, want[8]&0x3f|0x80
-	if got := letterID(&m); !slices.Equal(got[:], want) {
+	if got := letterID(m.ID, m.Generation); !slices.Equal(got[:], want) {
 		t.Errorf("got %x, want %x", got, want)
 	}
 }

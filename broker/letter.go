@@ -197,7 +197,7 @@ func (i *item) letterID() (id nixie.ID, again bool) {
 	if id = redrivenLetter(i.record.Headers, m.Redrives); !id.IsZero() {
 		return id, true
 	}
-	return letterID(m), false
+	return letterID(m.ID, m.Generation), false
 }
 
 // redrivenLetter returns the letter that a record was before its last redrive. It returns zero if
@@ -215,13 +215,13 @@ func redrivenLetter(headers []RecordHeader, redrives int) nixie.ID {
 	return id
 }
 
-// letterID derives the ID of a letter from message and generation: each attempt to store it has the
-// same one.
-func letterID(m *nixie.Message) nixie.ID {
+// letterID derives the ID of a letter from that of its message and the generation: each attempt to
+// store it has the same one.
+func letterID(id nixie.ID, generation int) nixie.ID {
 	var buf [32]byte
-	text := append(append(buf[:0], "letter"...), m.ID[:]...)
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64(text, uint64(m.Generation)))
-	id := m.ID // keeps the time of the message
+	text := append(append(buf[:0], "letter"...), id[:]...)
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(text, uint64(generation)))
+	// The ID keeps the time of the message.
 	copy(id[6:], sum[:])
 	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80 // version 7, variant of RFC 9562
 	return id

@@ -34,18 +34,17 @@ func (r *Returning) Header(name string) string {
 // FromRecord reads a record of a channel that takes letters.
 func FromRecord(r *Record) Returning {
 	d, headers := readDeath(r.Headers, true)
+	generation := 1 + d.Redrives
+	w := r.stand(&d, headers)
 	d.fill(r)
 	out := Returning{
-		Publication: Publication{Key: r.Key, Value: r.Value, Headers: headers}, AllHeaders: r.Headers, FoundOn: r.Channel,
+		Publication: Publication{Key: w.key, Value: w.value, Headers: w.sender}, AllHeaders: w.all, FoundOn: r.Channel, Lacks: w.lacks,
 		Origin: nixie.Origin{Channel: d.Channel, Partition: d.Partition, Offset: d.Offset, Timestamp: d.Timestamp,
 			Server: r.Server, Database: r.Database, Prefix: r.Prefix, BodyHash: r.BodyHash},
 		Letter: d.Letter, Redrives: d.Redrives, FirstFailed: d.FirstFailed,
 	}
-	if at, elsewhere := headerValue(r.Headers, HeaderBodyAt); elsewhere {
-		out.Lacks = lacksBody(at)
-	}
 	if out.Letter.IsZero() {
-		out.Letter = letterID(&nixie.Message{ID: r.ID, Generation: 1 + d.Redrives})
+		out.Letter = letterID(r.ID, generation)
 	}
 	return out
 }
@@ -65,8 +64,12 @@ func FromLetter(l *nixie.Letter) Returning {
 		FirstFailed: l.FirstFailedAt,
 	}
 	out.Cut = slices.ContainsFunc(m.Headers, func(h nixie.Header) bool { return h.Name == HeaderLeftOut || h.Name == HeaderBytesLeftOut })
+	old := *l
+	if MarkElsewhere(&old) || m.Origin != nil && m.Origin.BodyAt != "" {
+		out.Lacks = "its body is not in its letter: it lay at " + old.Message.Origin.BodyAt
+	}
 	switch {
-	case slices.ContainsFunc(m.Headers, func(h nixie.Header) bool { return h.Name == HeaderTombstone }):
+	case isTombstone(m):
 		out.Value = nil
 	case out.Value == nil:
 		out.Value = []byte{}

@@ -83,6 +83,10 @@ func checkPast(m *nixie.Message) error {
 				return err
 			}
 		}
+		if o.BodyAt != "" && len(m.Body) > 0 {
+			return nixie.Errorf(nixie.CodeInvalid, "origin.body_at says that the body lies at %s, and there is one: keep one of them",
+				o.BodyAt)
+		}
 		if n := len(o.BodyHash); n != 0 && n != len(m.Hash) {
 			return nixie.Errorf(nixie.CodeInvalid, "origin.body_hash has %d bytes: give the %d of a SHA-256 sum, or none", n, len(m.Hash))
 		}

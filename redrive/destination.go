@@ -182,6 +182,9 @@ func (r *Destination) overCap(back *broker.Returning) bool {
 
 // prepare makes the record to send.
 func (r *Destination) prepare(ctx context.Context, back *broker.Returning) (p broker.Publication, quarantined bool, err error) {
+	if back.Lacks != "" {
+		return p, false, nixie.Errorf(nixie.CodeConflict, "letter %s cannot be sent: %s", back.Letter, back.Lacks)
+	}
 	if r.overCap(back) {
 		p, err = r.setAside(back)
 		return p, true, err
@@ -205,8 +208,6 @@ func (r *Destination) prepare(ctx context.Context, back *broker.Returning) (p br
 // check refuses a channel to which a record must not go. Template is the setting that named it.
 func check(back *broker.Returning, template, channel string) error {
 	switch {
-	case back.Lacks != "":
-		return nixie.Errorf(nixie.CodeConflict, "letter %s cannot be sent: %s", back.Letter, back.Lacks)
 	case back.Cut:
 		return nixie.Errorf(nixie.CodeInvalid, "letter %s was too large for the office, which has only a part of it: "+
 			"redrive its record from the channel on which it lies", back.Letter)

@@ -81,7 +81,7 @@ func (v *move) follow(ctx context.Context) error {
 	v.brake.died = func(ctx context.Context) (int64, error) {
 		added, err := from.Since(ctx)
 		for i := range added {
-			if broker.OperationOf(added[i].Headers) == v.Operation {
+			if added[i].OperationOf() == v.Operation {
 				v.done.DiedAgain++
 			}
 		}

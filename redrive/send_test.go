@@ -225,6 +225,32 @@ func TestCutLettersStay(t *testing.T) {
 	}
 }
 
+// A letter whose body is elsewhere is not sent with a null one, also if a store allows it, nor to
+// the quarantine or with a body that a transformation makes.
+func TestPointersStay(t *testing.T) {
+	pointer := &broker.Record{Channel: "dlq.orders", Server: "c", ID: [16]byte{1}, Timestamp: time.UnixMilli(1_700_000_000_000)}
+	for name, value := range map[string]string{"topic": "orders", "partition": "1", "offset": "7"} {
+		pointer.Headers = append(pointer.Headers, broker.RecordHeader{Name: "__dlq.errors." + name, Value: []byte(value)})
+	}
+	l := broker.Adopted("kafka", pointer, "")
+	l.Message.Redrives = 9
+	for name, route := range map[string]redrive.Destination{
+		"back": {}, "to the quarantine": {Quarantine: "aside", MaxRedrives: 1},
+		"transformed": {Transform: func(_ context.Context, r *broker.Returning) error { r.Value = []byte("new"); return nil }},
+	} {
+		p := &post{}
+		route.To = p
+		send, err := route.Letters()
+		if err != nil {
+			t.Fatal(err)
+		}
+		errs := send(t.Context(), []nixie.Letter{l})
+		if !redrive.Refuses(errs[0]) || !strings.Contains(errs[0].Error(), "it lay at orders/1/7") || len(p.sent) > 0 {
+			t.Errorf("%s: %v, sent %v", name, errs[0], p.sent)
+		}
+	}
+}
+
 // A record that was redriven too often goes to the quarantine with all its failures, and is done.
 // The others go back to the channel where they came from.
 func TestLettersOverTheCapArePutAside(t *testing.T) {

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/nixie-go/nixie"
 )
@@ -35,4 +36,16 @@ func OriginTexts(o *nixie.Origin) []string {
 // KnownOrigin reports whether a store that has an origin knows another one by it.
 func KnownOrigin(has, other *nixie.Origin) bool {
 	return has.Same(other) && slices.Contains(OriginTexts(other), OriginText(has))
+}
+
+// BodyAt reads from such a text where the body lies, "" if the message has it.
+func BodyAt(origin string) string {
+	if !strings.Contains(origin, `"body_at"`) {
+		return "" // the common case
+	}
+	var o struct {
+		BodyAt string `json:"body_at"`
+	}
+	_ = json.Unmarshal([]byte(origin), &o) // damage is found where the letter is read
+	return o.BodyAt
 }

@@ -42,7 +42,6 @@ type Driver struct {
 	group             *kgo.Client // client of the current member; a new one after the group has thrown it out
 	stopClient        func()      // ends all that the client still waits for
 	member            string      // name of the member; empty: not known yet
-	cluster           string      // ID of the cluster; empty: not known yet
 	thrownOut         bool        // the group has thrown the member out
 	partitions        map[topicPartition]*partition
 	lost              chan struct{} // closed when a partition is lost

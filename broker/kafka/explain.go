@@ -23,6 +23,8 @@ func explain(what string, err error) error {
 		hint = "the broker did not answer in time: see that it runs and is not overloaded: "
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
 		code, hint = nixie.CodeDenied, "the broker does not let this user in: check user, password and sasl of the URL: "
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		code, hint = nixie.CodeDenied, "this user may not read the topic: grant that right: "
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		code, hint = nixie.CodeDenied, "the broker knows no such sasl: name one that it has in the URL: "
 	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.UnknownAuthorityError)):

@@ -51,7 +51,7 @@ func (d *Driver) throwOut() {
 // and other members may have had its partitions: it then forgets them all.
 func (d *Driver) assigned(ctx context.Context, client *kgo.Client, topics map[string][]int32) {
 	member, generation := client.GroupMetadata()
-	d.learnCluster(ctx, client)
+	cluster, _ := clusterOf(ctx, client) // unknown, if it does not answer
 	defer d.beginChange()()
 	if client != d.group || d.thrownOut {
 		return
@@ -66,7 +66,7 @@ func (d *Driver) assigned(ctx context.Context, client *kgo.Client, topics map[st
 		for _, n := range list {
 			at := topicPartition{topic, n}
 			d.partitions[at] = newPartition(at, int64(generation))
-			d.partitions[at].stage, d.partitions[at].cluster = d.stages[topic], d.cluster
+			d.partitions[at].stage, d.partitions[at].cluster = d.stages[topic], cluster
 		}
 	}
 }

@@ -3,7 +3,10 @@ package kafka
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -235,3 +238,32 @@ func (p *Publisher) Describe(ctx context.Context, names []string) ([]broker.Chan
 	}
 	return out, nil
 }
+
+// settings reads the settings of a topic that matter to us. A client that may not read them gets
+// none.
+func (p *Publisher) settings(c *broker.Channel, list []kadm.Config) {
+	for _, s := range list {
+		text := s.MaybeValue()
+		n, err := strconv.ParseInt(text, 10, 64)
+		number := err == nil
+		switch {
+		case s.Key == "cleanup.policy":
+			c.Compacted = strings.Contains(text, "compact")
+		case s.Key == "max.message.bytes" && number:
+			c.MaxBytes = int(min(n, math.MaxInt32))
+			p.mu.Lock()
+			p.limits[c.Name] = int32(c.MaxBytes)
+			p.mu.Unlock()
+		case s.Key == "retention.ms" && number:
+			c.Retention = -1
+			if n >= 0 {
+				c.Retention = time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+			}
+		case s.Key == "min.insync.replicas" && number:
+			c.Needed = int(n)
+		}
+	}
+}
+
+// Server implements [broker.Located].
+func (p *Publisher) Server(ctx context.Context) (string, error) { return clusterOf(ctx, p.client) }

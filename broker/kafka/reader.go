@@ -23,7 +23,9 @@ type Reader struct {
 	options     []kgo.Opt
 	client      *kgo.Client
 	addedClient *kgo.Client // reads records that were added since; nil before the first call of Since
+	asker       *kgo.Client // reads single records
 	admin       *kadm.Client
+	pages       map[topicPartition]*page // of originals
 
 	mu         sync.Mutex
 	partitions map[int32]*readPartition
@@ -32,7 +34,7 @@ type Reader struct {
 	bytes      int             // of waiting
 }
 
-var _ broker.Reader = (*Reader)(nil)
+var _ broker.Follower = (*Reader)(nil)
 
 // readPartition tracks how far a partition is read.
 type readPartition struct {
@@ -54,12 +56,13 @@ func Read(ctx context.Context, at Address, name string) (*Reader, error) {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "no topic to read from: name it after the host, as in kafka://%s/orders.dlq",
 			at.Seeds[0])
 	}
-	r := &Reader{topic: at.Topic, name: name, options: append(client, kgo.SeedBrokers(at.Seeds...)), partitions: map[int32]*readPartition{}}
+	r := &Reader{topic: at.Topic, name: name, options: append(client, kgo.SeedBrokers(at.Seeds...)), partitions: map[int32]*readPartition{},
+		pages: map[topicPartition]*page{}}
 	asker, err := kgo.NewClient(r.options...)
 	if err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
 	}
-	r.admin = kadm.NewClient(asker)
+	r.asker, r.admin = asker, kadm.NewClient(asker)
 	cluster, err := clusterOf(ctx, asker)
 	if err == nil {
 		err = r.loadPartitions(ctx)
@@ -79,6 +82,20 @@ func Read(ctx context.Context, at Address, name string) (*Reader, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// clusterOf asks for the ID of a cluster: "" if it has none that an office can keep.
+func clusterOf(ctx context.Context, client *kgo.Client) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	m, err := kadm.NewClient(client).BrokerMetadata(ctx)
+	switch {
+	case err != nil:
+		return "", explain("ID of the cluster", err)
+	case nixie.CheckName("cluster", m.Cluster) != nil:
+		return "", nil
+	}
+	return m.Cluster, nil
 }
 
 // consumer opens a client that fetches from the given offsets.
@@ -109,8 +126,6 @@ func (r *Reader) loadPartitions(ctx context.Context) error {
 	switch {
 	case errors.Is(err, kerr.UnknownTopicOrPartition), err == nil && len(ends[r.topic]) == 0:
 		return nixie.Errorf(nixie.CodeNotFound, "topic %s is not there: name one that is", r.topic)
-	case errors.Is(err, kerr.TopicAuthorizationFailed):
-		return nixie.Errorf(nixie.CodeDenied, "topic %s may not be read: grant the client's user that right", r.topic)
 	case err != nil:
 		return explain("ends of topic "+r.topic, err)
 	}
@@ -164,7 +179,13 @@ func (r *Reader) Next(ctx context.Context, most int) ([]broker.Record, error) {
 				return nil, err
 			}
 		}
+		if slices.ContainsFunc(r.waiting[:min(most, len(r.waiting))], pointsTo) {
+			most = min(most, originalsAtOnce)
+		}
 		out, full := r.takeWaiting(most)
+		if err := r.addOriginals(ctx, out); err != nil {
+			return nil, err
+		}
 		switch {
 		case len(out) > 0:
 			return out, nil
@@ -382,4 +403,42 @@ func (r *Reader) Close() {
 		r.addedClient.Close()
 	}
 	r.admin.Close()
+}
+
+// Since implements [broker.Follower]. Its first call opens a client that fetches a little ahead. It
+// does not see new partitions.
+func (r *Reader) Since(ctx context.Context) (added []broker.Record, err error) {
+	if r.addedClient == nil {
+		from := map[int32]kgo.Offset{}
+		for part, p := range r.partitions {
+			from[part] = kgo.NewOffset().At(p.end)
+		}
+		if r.addedClient, err = r.consumer(partitionFetchBytes, from); err != nil {
+			return nil, err
+		}
+	}
+	for ctx.Err() == nil {
+		fetches := r.addedClient.PollRecords(nil, fetchAhead) //nolint:staticcheck // without a context it does not wait
+		if len(fetches.Errors()) == 0 && fetches.NumRecords() == 0 {
+			return added, r.addOriginals(ctx, added)
+		}
+		if added, err = r.appendFetched(added, fetches); err != nil {
+			return added, err
+		}
+	}
+	return added, nixie.Errorf(nixie.CodeUnavailable, "topic %s: %w", r.topic, ctx.Err())
+}
+
+// appendFetched adds the records of fetches, also if one of them failed: the client does not return
+// them again.
+func (r *Reader) appendFetched(added []broker.Record, fetches kgo.Fetches) ([]broker.Record, error) {
+	var headers headerPool
+	fetches.EachRecord(func(record *kgo.Record) {
+		added = append(added, broker.Record{})
+		r.partitions[record.Partition].copy(record, &added[len(added)-1], &headers)
+	})
+	if err := fetches.Err(); err != nil {
+		return added, nixie.Errorf(nixie.CodeUnavailable, "fetch new records of topic %s: %w", r.topic, err)
+	}
+	return added, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/items"
 	"github.com/nixie-go/nixie/internal/letterfile"
@@ -124,6 +125,7 @@ func (m *importing) add(ctx context.Context, rec letterfile.Record) error {
 		m.refuse(rec.Err)
 		return nil
 	}
+	broker.MarkElsewhere(&rec.Letter)
 	m.batch = append(m.batch, rec)
 	m.size += len(rec.Letter.Message.Body)
 	if len(m.batch) < importBatch && m.size < importBytes {
@@ -143,6 +145,8 @@ func (m *importing) flush(ctx context.Context) error {
 		at := m.batch[i].Position
 		before := m.report.Refused
 		switch {
+		case err == nil && receipts[i].Different && broker.IsPointed(&letters[i]):
+			m.report.Known++ // one of the two had no body
 		case err == nil && receipts[i].Different:
 			m.refuse(nixie.Errorf(nixie.CodeConflict, "%s: %s is here with another body: give one of the two another ID, "+
 				"or the items of another job another --queue", at, receipts[i].ID))

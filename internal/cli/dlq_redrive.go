@@ -162,7 +162,11 @@ func (r *topicRedrive) choose(system string) func(*broker.Record) bool {
 		f = office.Unresolved(f)
 	}
 	return func(record *broker.Record) bool {
-		if !hasAll(record.Headers, r.wanted) {
+		headers := record.Headers
+		if o := record.Original; o != nil {
+			headers = slices.Concat(headers, o.Headers)
+		}
+		if !hasAll(headers, r.wanted) {
 			return false
 		}
 		if r.choice.text == "" && expr == nil {

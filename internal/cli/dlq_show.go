@@ -94,7 +94,11 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, masking *masking) {
 		indent(w, n.Text, 0, g.bytes(shownBody))
 	}
 	g.printHistory(w, l.History, l.HistoryDropped)
-	g.printBody(w, "Body", m.Body, masking)
+	if o := m.Origin; o != nil && o.BodyAt != "" {
+		fmt.Fprintf(w, "\nBody: none, it lay at %s\n", escapeLine(o.BodyAt))
+	} else {
+		g.printBody(w, "Body", m.Body, masking)
+	}
 	if o := l.Original; o != nil {
 		g.printBody(w, "Body before it was edited", o.Body, masking)
 		for _, h := range o.Headers {
@@ -269,8 +273,11 @@ func (g *globals) printNext(w io.Writer, l *nixie.Letter) {
 	}
 	id := l.ID.String()
 	var next []step
-	switch l.Status {
+	switch o := l.Message.Origin; l.Status {
 	case nixie.StatusOpen, nixie.StatusReview:
+		if o != nil && o.BodyAt != "" {
+			break // it cannot be sent
+		}
 		next = append(next, step{g.redriveOf(l), office.Advice(l.Reason)})
 	case nixie.StatusRedriving:
 		next = append(next, step{g.typed("message", "show", l.Message.ID.String()), "it is on its way again"})

@@ -25,15 +25,20 @@ type Facts struct {
 	Planned     int64 // revision at the dry run; 0: any revision will do
 	Cause       nixie.Cause
 	Expired     bool   // the message is past its expiry; see [Past]
+	BodyAt      string // where the body lies that the message does not have; see [nixie.Origin]
 	TakenKey    string // dedupe key that the letter needs, see [NeedsKey], and another message holds
 }
 
 // Of returns the facts of a listed letter at a moment. The caller sets Planned and TakenKey.
 func Of(l *nixie.Letter, now time.Time) Facts {
-	return Facts{
+	f := Facts{
 		ID: l.ID, Status: l.Status, Dead: l.Message.State == nixie.Dead, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview,
 		Redrives: l.Message.Redrives, Notes: len(l.Notes), Cause: l.Cause, Expired: Past(Nanos(l.Message.ExpiresAt), Nanos(now)),
 	}
+	if o := l.Message.Origin; o != nil {
+		f.BodyAt = o.BodyAt
+	}
+	return f
 }
 
 // Past reports whether the moment at which a message expires has come.
@@ -90,6 +95,9 @@ func Why(l Facts, r *store.Resolution) (nixie.Code, string) {
 		return nixie.CodeLimit, fmt.Sprintf("has %d notes, the limit: keep long stories elsewhere and note where", l.Notes)
 	case r.Event == store.OnPurge && !r.Purges(l.Status):
 		return nixie.CodeConflict, fmt.Sprintf("is %s: the purge is not for such letters", l.Status)
+	case r.Event == store.OnRedrive && l.BodyAt != "":
+		return nixie.CodeConflict, "has no body, which lay at " + l.BodyAt + " and could not be fetched: " +
+			"a redrive from the topic of its letters looks once more, else discard it"
 	case r.Event == store.OnRedrive && l.Expired && r.ExpiresIn == 0:
 		return nixie.CodeConflict, "has expired: redrive it with a new expiry (--expires-in)"
 	case r.Event == store.OnRedrive && !r.Force && l.NeedsReview:

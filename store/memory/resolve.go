@@ -55,9 +55,13 @@ func (s *Store) allow(l *letter, r *store.Resolution, planned int64, now time.Ti
 	if lifecycle.NeedsKey(r.Event, q.settings.DedupeScope) && q.free(m) != nil {
 		taken = m.DedupeKey
 	}
+	at := ""
+	if m.Origin != nil {
+		at = m.Origin.BodyAt
+	}
 	return lifecycle.Refuse(lifecycle.Facts{
 		ID: l.ID, Status: l.Status, Dead: m.State == nixie.Dead, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Redrives: m.Redrives,
-		Notes: len(l.Notes), Revision: l.Revision, Planned: planned, TakenKey: taken,
+		Notes: len(l.Notes), Revision: l.Revision, Planned: planned, TakenKey: taken, BodyAt: at,
 		Cause: l.Cause, Expired: lifecycle.Past(lifecycle.Nanos(m.ExpiresAt), now.UnixNano()),
 	}, r)
 }

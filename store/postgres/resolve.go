@@ -45,6 +45,7 @@ type resolving struct {
 	decided    []item
 	headers    map[int64][]nixie.Header // of messages, if any is to be edited
 	damaged    map[int64]error          // why headers cannot be read
+	bodyAt     map[int64]string         // of messages without their bodies, see [lifecycle.Facts]
 	purged     []*letterRow
 	purgedBy   map[nixie.ID]nixie.ID  // letter to operation
 	next       map[streamKey]*message // the first unclaimed message of each ordered path, for restored letters
@@ -83,6 +84,14 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 	if slices.ContainsFunc(resolutions, func(by store.Resolution) bool { return by.Edit != nil }) {
 		r.readHeaders(list)
 	}
+	r.bodyAt = map[int64]string{}
+	r.read(func(row row) error {
+		var pos int64
+		var origin string
+		err := row.Scan(&pos, &origin)
+		r.bodyAt[pos] = store.BodyAt(origin)
+		return err
+	}, `select pos, origin from @.message where origin like '%"body_at"%' and pos`+which().letters, list)
 	r.draw(len(resolutions))
 	if err := r.send(); err != nil {
 		return err
@@ -131,6 +140,7 @@ func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
 		Redrives: m.Redrives,
 		Notes:    l.notes, Revision: l.Revision, Planned: r.planned[item{by.Operation, by.Letter}], TakenKey: taken,
 		Cause: l.Cause, Expired: lifecycle.Past(m.expires, r.now),
+		BodyAt: r.bodyAt[m.pos],
 	}, by)
 }
 

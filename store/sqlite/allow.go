@@ -22,7 +22,7 @@ func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessa
 			if r.Edit != nil {
 				m.edited, err = t.readEdited(l.pos)
 			}
-			facts.Dead, facts.Redrives, facts.TakenKey = m.State == lifecycle.Dead, m.Redrives, m.takenKey
+			facts.Dead, facts.Redrives, facts.TakenKey, facts.BodyAt = m.State == lifecycle.Dead, m.Redrives, m.takenKey, m.bodyAt
 			facts.Expired = lifecycle.Past(m.expires, t.now)
 		}
 	}
@@ -38,6 +38,7 @@ type deadMessage struct {
 	pendingRow
 	key, stream string
 	expires     int64
+	bodyAt      string // as of [lifecycle.Facts]
 	takenKey    string // the key if the resolution needs it and another message holds it
 	q           *queueRow
 	edited      *edited // if it is to be edited
@@ -55,6 +56,7 @@ func (t *tx) deadMessage(l *letterRow, on store.Event) (*deadMessage, error) {
 		m.stream, m.key = row.ColumnText(8), row.ColumnText(9)
 		p.Generation, p.Redrives, p.Number, p.State = row.ColumnInt(0), row.ColumnInt(1), row.ColumnInt64(2), row.ColumnInt(6)
 		p.Received, p.priority, p.Gap, m.expires = row.ColumnInt64(3), row.ColumnInt(5), row.ColumnBool(7), row.ColumnInt64(10)
+		m.bodyAt = store.BodyAt(row.ColumnText(11))
 		return fromJSON(row.ColumnText(4), &p.Steps)
 	}, l.pos); err != nil {
 		return nil, err

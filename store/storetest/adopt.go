@@ -28,6 +28,7 @@ func adoptClauses() []clause {
 		{"DedupeKeyByScope", adoptKeys},
 		{"EachWholeOrNotAtAll", adoptEach},
 		{"NonsenseIsRefused", adoptNonsense},
+		{"WithoutItsBodyIsNotSent", adoptWithoutBody},
 		{"Audited", adoptAudited},
 	}
 }
@@ -113,6 +114,31 @@ func adoptKeeps(b *fixture) {
 	same(b, "IDs are made", got.ID.IsZero() || got.Message.ID.IsZero(), false)
 	same(b, "time of enqueue", got.Message.EnqueuedAt.Equal(b.clock.Now()), true)
 	same(b, "time of end", got.Message.EndedAt.Equal(b.clock.Now()), true)
+}
+
+// A letter whose body is elsewhere is not redriven, also by force and with an edit. It may be
+// confirmed when something else has fetched and sent it, and discarded.
+func adoptWithoutBody(b *fixture) {
+	for _, on := range []store.Event{store.OnConfirm, store.OnDiscard} {
+		l := b.foreign(string(on))
+		l.Message.Origin.BodyAt, l.Message.Body, l.Status = "orders/1/7", nil, nixie.StatusReview
+		got := b.adopted(l)
+		same(b, "where the body lies", got.Message.Origin.BodyAt, "orders/1/7")
+		for _, r := range []store.Resolution{
+			{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "because"},
+			{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "because", Force: true}, b.editing(l.ID, "another body"),
+		} {
+			err := b.resolution(r)
+			b.code(err, nixie.CodeConflict)
+			same(b, "it says where: "+err.Error(), strings.Contains(err.Error(), "has no body, which lay at orders/1/7"), true)
+		}
+		same(b, "status", b.letter(l.ID).Status, nixie.StatusReview)
+		b.ok(b.resolve(l.ID, on))
+	}
+	l := b.foreign("both")
+	l.Message.Origin.BodyAt = "orders/1/7"
+	_, err := b.buryOne(l)
+	b.code(err, nixie.CodeInvalid)
 }
 
 func adoptTwice(b *fixture) {

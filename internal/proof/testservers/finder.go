@@ -73,8 +73,13 @@ var servers = []wanted{
 	},
 	{
 		name: "Kafka", env: "NIXIE_TEST_KAFKA", needs: []string{"java", "mvn"},
-		archives: []string{".m2/repository/org/apache/kafka/kafka_2.13/*/kafka_2.13-*.jar"},
+		archives: []string{".m2/repository/org/apache/kafka/kafka_2.13/4.1.*/kafka_2.13-*.jar"},
 		without:  "broker/kafka is tested on a double only",
+	},
+	{
+		name: newestKafka, needs: []string{"java", "mvn"},
+		archives: []string{".m2/repository/org/apache/kafka/kafka_2.13/4.4.*/kafka_2.13-*.jar"},
+		without:  "dead letters of share groups are not tested",
 	},
 	{
 		name: PythonClient, installed: []string{"usr/lib/python3/dist-packages/redis/__init__.py"},
@@ -98,6 +103,7 @@ const (
 	Chromium     = "Chromium"
 	Axe          = "axe-core"   // a library in JavaScript, which finds barriers in a page
 	Compiler     = "C compiler" // for the race detector
+	newestKafka  = "newest Kafka"
 )
 
 // versionTimeout bounds the question for a version.

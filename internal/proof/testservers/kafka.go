@@ -22,6 +22,7 @@ type Kafka struct {
 	Seed   string // host and port
 	Reason string // why there is none; empty: there is one
 
+	version  string // another one than the usual; empty: that
 	folder   string
 	class    string   // path of its archives
 	settings []string // in addition to the usual ones
@@ -77,13 +78,38 @@ func OwnKafka(t testing.TB, settings ...string) *Kafka {
 	} else if k.server == nil {
 		k.Reason = "the broker is given, and a test that kills it needs one of its own"
 	}
+	k.until(t)
+	return k
+}
+
+// NewestKafka starts a broker of the newest version, whose share groups write dead letters, with
+// settings as of [OwnKafka]. It does so also where another broker is given. The test is skipped, or
+// fails, where there is none.
+func NewestKafka(t testing.TB, settings ...string) *Kafka {
+	t.Helper()
+	if testing.Short() {
+		t.Skip(short)
+	}
+	_, rest, _ := strings.Cut(string(kafkaArchives), "<kafka.newest>")
+	k := &Kafka{settings: settings}
+	k.version, _, _ = strings.Cut(rest, "<")
+	ctx, stop := context.WithTimeout(t.Context(), kafkaPatience)
+	defer stop()
+	if err := k.begin(ctx, This()); err != nil {
+		k.Reason = err.Error()
+	}
+	k.until(t)
+	return k
+}
+
+// until ends a broker of its own with its test.
+func (k *Kafka) until(t testing.TB) {
 	k.Need(t)
 	t.Cleanup(func() {
 		if err := k.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	return k
 }
 
 // MakeKafka starts a broker, or uses the one that is given. It runs until Stop, or
@@ -100,8 +126,17 @@ func (k *Kafka) start(ctx context.Context, m Machine) error {
 		k.Seed = given
 		return nil
 	}
+	return k.begin(ctx, m)
+}
+
+// begin starts the broker.
+func (k *Kafka) begin(ctx context.Context, m Machine) error {
+	name := "Kafka"
+	if k.version != "" {
+		name = newestKafka
+	}
 	for _, s := range Find(ctx, m) {
-		if s.Name == "Kafka" && s.File == "" {
+		if s.Name == name && s.File == "" {
 			return errors.New(s.String())
 		}
 	}
@@ -121,8 +156,11 @@ func (k *Kafka) prepare(ctx context.Context) error {
 	if err := os.WriteFile(project, kafkaArchives, 0o600); err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, "mvn", "-o", "-B", "-q", "-f", project, "dependency:build-classpath", "-Dmdep.outputFile="+
-		list).CombinedOutput()
+	ask := []string{"-o", "-B", "-q", "-f", project, "dependency:build-classpath", "-Dmdep.outputFile=" + list}
+	if k.version != "" {
+		ask = append(ask, "-Dkafka.version="+k.version)
+	}
+	out, err := exec.CommandContext(ctx, "mvn", ask...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("Kafka: Maven does not know its archives (make test-servers fetches them): %w: %s", err, out)
 	}
