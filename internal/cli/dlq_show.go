@@ -77,7 +77,8 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, masking *masking) {
 		"reason", string(l.Reason)+" ("+string(l.Class)+")",
 		"redrivable", yesNo(l.Redrivable)+", needs review: "+yesNo(l.NeedsReview)+", by rule "+orDash(l.Rule),
 		"group", l.Fingerprint, "message", m.ID.String(), "key", m.Key, "queue", m.Queue, "type", m.Type, "stream", m.Stream,
-		"dedupe key", m.DedupeKey, "enqueued", moment(m.EnqueuedAt), "redriven", strings.TrimPrefix(moment(m.RedrivenAt), "-"), "counts", countsOfMessage(m),
+		"dedupe key", m.DedupeKey, "enqueued", moment(m.EnqueuedAt), "redriven", strings.TrimPrefix(moment(m.RedrivenAt), "-"),
+		"counts", countsOfMessage(m),
 		"steps done", strings.Join(m.Steps, ", "))
 	if m.Origin != nil {
 		f.add("origin", origin(m.Origin))

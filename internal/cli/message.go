@@ -91,8 +91,8 @@ func (g *globals) printMessage(w io.Writer, r *store.Record, masking *masking) {
 	f.add("message", r.ID.String(), "state", string(r.State)+damaged(r.Damage), "key", r.Key, "queue", r.Queue, "type", r.Type,
 		"stream", r.Stream+marks(r), "dedupe key", r.DedupeKey, "counts", countsOfMessage(&r.Message),
 		"steps done", strings.Join(r.Steps, ", "),
-		"enqueued", at(r.EnqueuedAt), "redriven", at(r.RedrivenAt), "not before", at(r.NotBefore), "expires", at(r.ExpiresAt), "received", at(r.FirstReceivedAt),
-		"ended", at(r.EndedAt))
+		"enqueued", at(r.EnqueuedAt), "redriven", at(r.RedrivenAt), "not before", at(r.NotBefore), "expires", at(r.ExpiresAt),
+		"received", at(r.FirstReceivedAt), "ended", at(r.EndedAt))
 	if r.LeaseOwner != "" {
 		f.add("leased by", r.LeaseOwner+" until "+at(r.LeaseExpiresAt))
 	}

@@ -210,7 +210,8 @@ func (r *randomOffice) compare(seed uint64) office.Plan {
 // groupOf is a refusal without what differs from letter to letter.
 func groupOf(why string) string {
 	why = anyID.ReplaceAllString(why, "")
-	for _, kind := range []string{"dedupe key", "needs review", "not redrivable", "the cap is", "has expired", "is not possible", "the purge is not"} {
+	for _, kind := range []string{"dedupe key", "needs review", "not redrivable", "the cap is", "has expired", "is not possible",
+		"the purge is not"} {
 		if strings.Contains(why, kind) {
 			return kind
 		}
