@@ -80,6 +80,9 @@ func TestPointers(t *testing.T) {
 				}
 			}
 			lost := l.Message.Origin.BodyAt != ""
+			if lost != strings.Contains(tc.want, "review orders/") {
+				t.Errorf("its body lies at %q, want %s", l.Message.Origin.BodyAt, tc.want)
+			}
 			if (back.Lacks != "") != (l.Status == nixie.StatusReview) || (FromLetter(&l).Lacks != "") != lost || lost == l.Redrivable {
 				t.Errorf("the record lacks %q, the letter %q, which is redrivable: %v", back.Lacks, FromLetter(&l).Lacks, l.Redrivable)
 			}

@@ -507,4 +507,7 @@ var table = []mutant{
 	{number: 124, name: "the key chooses the partition of a redrive", breaks: "a record changes the partition of its key",
 		tests: finder{"broker/kafka", "^TestRedriveToTheOriginalPartition$/fake"},
 		edits: []edit{{"redrive/destination.go", "!r.ByKey && *at >= 0", "!r.ByKey && *at >= 0 && false"}}},
+	{number: 125, name: "a pointer is a tombstone", breaks: "a letter whose body is elsewhere is sent with a null one",
+		tests: finder{"broker", "^TestPointers$"},
+		edits: []edit{{"broker/original.go", "case !copied:", "case !copied && false:"}}},
 }
