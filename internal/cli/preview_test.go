@@ -178,6 +178,8 @@ func (r *randomOffice) compare(seed uint64) office.Plan {
 	}
 	before, err := o.Preview(ctx, &w)
 	r.ok(err)
+	withheld, err := o.Withheld(ctx, &w, before.Selected)
+	r.ok(err)
 	op, err := o.Begin(ctx, &w)
 	r.ok(err)
 	v, err := o.Run(ctx, op.Operation, &w)
@@ -189,7 +191,7 @@ func (r *randomOffice) compare(seed uint64) office.Plan {
 		return before
 	}
 	why := map[string]int64{}
-	for _, refusal := range v.Refused {
+	for _, refusal := range slices.Concat(v.Refused, withheld) {
 		why[groupOf(refusal.Why)]++
 	}
 	said := map[string]int64{}
