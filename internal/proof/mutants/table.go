@@ -237,7 +237,7 @@ var table = []mutant{
 	{
 		number: 38, name: "windows of suspects do not halve",
 		breaks: "a record that kills its consumers is never alone, and takes many of them with it",
-		edits:  []edit{{"broker/kafka/suspects.go", "lease.GroupSize(parallel, s.crashes)", "lease.GroupSize(parallel, 1)"}},
+		edits:  []edit{{"broker/kafka/partition.go", "lease.GroupSize(parallel, s.crashes)", "lease.GroupSize(parallel, 1)"}},
 		tests:  alone,
 	},
 	{
@@ -310,7 +310,7 @@ var table = []mutant{
 	{
 		number: 62, name: "redrive without its cap",
 		breaks: "what dies after each redrive is redriven for ever",
-		edits:  []edit{{"redrive/redrive.go", "MaxRedrives: e.c.MaxRedrives, Statuses", "Statuses"}},
+		edits:  []edit{{"redrive/redrive.go", "MaxRedrives: e.c.MaxRedrives, ExpiresIn", "ExpiresIn"}},
 		tests:  loops,
 	},
 	{
