@@ -10,7 +10,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
-	"github.com/nixie-go/nixie/office"
+	clerks "github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
@@ -23,17 +23,17 @@ func TestLettersOfBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &keeper{st, t}
+	o := &office{st, t}
 	file, err := os.ReadFile("testdata/letters_of_before.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	clerk, err := office.New(office.Config{Store: st, Actor: "ann"})
+	clerk, err := clerks.New(clerks.Config{Store: st, Actor: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range bytes.Split(bytes.TrimSpace(file), []byte("\n")) {
-		var view office.LetterDetail
+		var view clerks.LetterDetail
 		if err := json.Unmarshal(line, &view); err != nil {
 			t.Fatal(err)
 		}

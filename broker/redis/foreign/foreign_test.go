@@ -56,21 +56,21 @@ func database(t testing.TB) (*redis.Client, string) {
 // another returns one more client of the database of a client: readers and publishers close theirs.
 func another(c *redis.Client) *redis.Client { return redis.NewClient(c.Options()) }
 
-// keeper is a store and what it took in.
-type keeper struct {
+// office is a store and what it took in.
+type office struct {
 	store.Store
 	t testing.TB
 }
 
-func newOffice(t testing.TB) *keeper {
+func newOffice(t testing.TB) *office {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { _ = st.Close() })
-	return &keeper{st, t}
+	return &office{st, t}
 }
 
 // adopt takes in the dead jobs of a job queue. It returns how many the office had not, and has all
 // letters checked as an office does.
-func (o *keeper) adopt(c *redis.Client, cfg Config) int {
+func (o *office) adopt(c *redis.Client, cfg Config) int {
 	o.t.Helper()
 	added := 0
 	for _, r := range readAll(o.t, c, cfg) {
@@ -111,7 +111,7 @@ func readAll(t testing.TB, c *redis.Client, cfg Config) (all []broker.Record) {
 }
 
 // letters returns all letters with their bodies and history.
-func (o *keeper) letters() []nixie.Letter {
+func (o *office) letters() []nixie.Letter {
 	o.t.Helper()
 	all, _, err := o.Letters(o.t.Context(), nixie.Filter{}, store.Page{Limit: 1000, Bodies: true, Whole: true})
 	if err != nil {
@@ -121,7 +121,7 @@ func (o *keeper) letters() []nixie.Letter {
 }
 
 // redrive sends letters back, as dlq redrive --to does, and returns the errors.
-func (o *keeper) redrive(c *redis.Client, cfg Config, change func(*redrive.Destination), letters ...nixie.Letter) []error {
+func (o *office) redrive(c *redis.Client, cfg Config, change func(*redrive.Destination), letters ...nixie.Letter) []error {
 	o.t.Helper()
 	p, err := NewPublisher(another(c), cfg)
 	if err != nil {
@@ -132,7 +132,7 @@ func (o *keeper) redrive(c *redis.Client, cfg Config, change func(*redrive.Desti
 }
 
 // through sends letters back by a publisher.
-func (o *keeper) through(p *Publisher, change func(*redrive.Destination), letters ...nixie.Letter) []error {
+func (o *office) through(p *Publisher, change func(*redrive.Destination), letters ...nixie.Letter) []error {
 	o.t.Helper()
 	to := redrive.Destination{To: p}
 	if change != nil {
@@ -146,7 +146,7 @@ func (o *keeper) through(p *Publisher, change func(*redrive.Destination), letter
 }
 
 // mustRedrive sends letters back and fails if one does not go.
-func (o *keeper) mustRedrive(c *redis.Client, cfg Config, letters ...nixie.Letter) {
+func (o *office) mustRedrive(c *redis.Client, cfg Config, letters ...nixie.Letter) {
 	o.t.Helper()
 	if err := errors.Join(o.redrive(c, cfg, nil, letters...)...); err != nil {
 		o.t.Fatal(err)
