@@ -253,7 +253,7 @@ func (p *scene) runs(want ...string) {
 }
 
 // adopts takes in what is dead, and returns the letters that are new.
-func (o *keeper) adopts(p *scene, want int) []nixie.Letter {
+func (o *office) adopts(p *scene, want int) []nixie.Letter {
 	p.t.Helper()
 	had := map[nixie.ID]bool{}
 	for _, l := range o.letters() {
@@ -266,7 +266,7 @@ func (o *keeper) adopts(p *scene, want int) []nixie.Letter {
 }
 
 // refuses sends a letter that must stay, and returns why. Nothing changes.
-func (o *keeper) refuses(p *scene, l nixie.Letter) string {
+func (o *office) refuses(p *scene, l nixie.Letter) string {
 	p.t.Helper()
 	was := dump(p.t, p.c)
 	err := o.redrive(p.c, p.config(), nil, l)[0]
@@ -277,7 +277,7 @@ func (o *keeper) refuses(p *scene, l nixie.Letter) string {
 }
 
 // goes sends a letter and lets it run. With a broker elsewhere it must stay.
-func (o *keeper) goes(p *scene, l nixie.Letter, want ...string) string {
+func (o *office) goes(p *scene, l nixie.Letter, want ...string) string {
 	p.t.Helper()
 	if p.l.broker {
 		if why := o.refuses(p, l); !strings.Contains(why, "of this database names its queue") {
