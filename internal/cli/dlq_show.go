@@ -81,7 +81,7 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, masking *masking) {
 		"counts", countsOfMessage(m),
 		"steps done", strings.Join(m.Steps, ", "))
 	if m.Origin != nil {
-		f.add("origin", origin(m.Origin))
+		f.add("origin", origin(m.Origin), "died before", m.Origin.Earlier.String())
 	}
 	if o := l.Original; o != nil {
 		f.add("edited", "by "+o.By+" at "+moment(o.At)+", before that sha256 "+hex.EncodeToString(o.Hash[:]))
