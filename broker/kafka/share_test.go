@@ -265,7 +265,7 @@ func (b *fixture) remove(t *testing.T, topic string) {
 		one.Topic = &topic
 		ask.Topics = append(ask.Topics, one)
 		answer, err := ask.RequestWith(limited(t), b.client)
-		return err == nil && kerr.ErrorForCode(answer.Topics[0].ErrorCode) == kerr.UnknownTopicOrPartition //nolint:errorlint // as it is
+		return err == nil && kerr.ErrorForCode(answer.Topics[0].ErrorCode) == kerr.UnknownTopicOrPartition
 	})
 }
 

@@ -140,7 +140,7 @@ func (s *Store) SettleHeard(ctx context.Context, settlements ...nixie.Settlement
 		rows -= before
 		return err
 	})
-	return run, rows, errors.Join(append(errs, err)...)
+	return run, rows, errors.Join(errors.Join(errs...), err)
 }
 
 // heard notes what is run.

@@ -3,7 +3,7 @@ package foreign
 import (
 	"cmp"
 	"context"
-	"crypto/sha1"
+	"crypto/sha1" //nolint:gosec // a script of Redis has no better sum to compare
 	"embed"
 	"errors"
 	"fmt"
@@ -36,8 +36,7 @@ func NewPublisher(client redis.UniversalClient, c Config) (*Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, _ := c.site(nil, client)
-	p := &Publisher{client, c.Format, s, at, c.Clock}
+	p := &Publisher{client, c.Format, s, c.database(client), c.Clock}
 	if p.clock == nil {
 		p.clock = time.Now
 	}
@@ -235,7 +234,8 @@ func (p *Publisher) send(ctx context.Context, group []*returning) {
 			*r.answer = cmp.Or(*r.answer, err)
 			continue
 		}
-		args := append([]any{rememberSent.Milliseconds(), r.witness(), fmt.Sprintf("%x", sha1.Sum(r.stored()))}, do.args...)
+		sum := sha1.Sum(r.stored()) //nolint:gosec // as above
+		args := append([]any{rememberSent.Milliseconds(), r.witness(), fmt.Sprintf("%x", sum)}, do.args...)
 		keys := append([]string{"nixie:sent:" + r.mark}, do.keys...)
 		answer := pipe.EvalSha(ctx, do.script.Hash(), keys, args...)
 		sent[r] = func() (any, error) {

@@ -16,9 +16,8 @@ import (
 // serverKey is the key whose random value names a database of Redis. It is set once.
 const serverKey = "nixie:server"
 
-// site returns where the jobs are, and sets the name of the server if the office adopts them. It
-// stays unknown where we may not do that.
-func (c *Config) site(ctx context.Context, client redis.UniversalClient) (at broker.Site, err error) {
+// database returns where the jobs are, without the name of the server.
+func (c *Config) database(client redis.UniversalClient) (at broker.Site) {
 	at.Prefix = c.Prefix
 	if c.Format == "celery" { // it takes both for the same
 		at.Prefix = strings.TrimSuffix(c.Prefix, "_")
@@ -26,9 +25,13 @@ func (c *Config) site(ctx context.Context, client redis.UniversalClient) (at bro
 	if one, ok := client.(interface{ Options() *redis.Options }); ok {
 		at.Database = strconv.Itoa(one.Options().DB)
 	}
-	if ctx == nil {
-		return at, nil
-	}
+	return at
+}
+
+// site returns where the jobs are, and sets the name of the server if the office adopts them. It
+// stays unknown where we may not do that.
+func (c *Config) site(ctx context.Context, client redis.UniversalClient) (at broker.Site, err error) {
+	at = c.database(client)
 	if c.Adopts {
 		err = client.SetNX(ctx, serverKey, rand.Text(), 0).Err()
 	}
