@@ -137,7 +137,7 @@ func TestRunItemArrives(t *testing.T) {
 	const item = `{"id":"a b", "n":1.50, "deep":{"list":["x","y $(touch canary)"]}, "quote":"'; touch canary #", "é":"ü", "null":null}`
 	d.write("items.jsonl", item+"\n")
 	d.run(0, "items.jsonl", "--", "sh", "-c", `cat > in; printf '%s\n' "$@" > args; `+
-		`env | grep ^NIXIE_ | grep -v -e VERDICT -e GUARD -e ^NIXIE_CI_ -e ^NIXIE_TEST_ | sort > env`,
+		`env | grep ^NIXIE_ | grep -v -e VERDICT -e HEADERS_FILE -e GUARD -e ^NIXIE_CI_ -e ^NIXIE_TEST_ | sort > env`,
 		"sh", "{id}", "{n}", "{deep.list[1]}", "{quote}", "{}", "{{id}}", "--x={3}")
 	if got := d.read("in"); got != item {
 		t.Errorf("standard input %q", got)
@@ -146,8 +146,8 @@ func TestRunItemArrives(t *testing.T) {
 		t.Errorf("arguments %q\nwant %q", got, want)
 	}
 	if got, want := d.read("env"), "NIXIE_ATTEMPT=1\nNIXIE_FIELD_ID=a "+
-		"b\nNIXIE_FIELD_N=1.50\nNIXIE_FIELD_NULL=null\nNIXIE_FIELD_QUOTE='; touch canary #\nNIXIE_FIELD__=ü\nNIXIE_ITEM_ID=a "+
-		"b\nNIXIE_LEASE=1\n"; got != want {
+		"b\nNIXIE_FIELD_N=1.50\nNIXIE_FIELD_NULL=null\nNIXIE_FIELD_QUOTE='; touch canary #\nNIXIE_FIELD__=ü\nNIXIE_GENERATION=1\n"+
+		"NIXIE_ITEM_ID=a b\nNIXIE_LEASE=1\nNIXIE_REDRIVES=0\n"; got != want {
 		t.Errorf("environment %q\nwant %q", got, want)
 	}
 	if d.read("canary") != "" {
