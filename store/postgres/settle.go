@@ -93,17 +93,26 @@ func (t *tx) openFollows(settlements []nixie.Settlement) {
 	}
 }
 
-// enqueueFollows enqueues what follows the settlements that were not refused.
+// enqueueFollows enqueues what follows the settlements that were not refused: of each one the notice
+// of its death, then its own messages.
 func (t *tx) enqueueFollows(settlements []nixie.Settlement, errs []error) error {
+	deaths := t.noticed
+	notices, err := t.notices()
+	if err != nil {
+		return err
+	}
 	var follows []nixie.Message
 	for i, refused := range errs {
+		if len(deaths) > 0 && deaths[0].st == &settlements[i] {
+			follows = append(follows, notices[0])
+			deaths, notices = deaths[1:], notices[1:]
+		}
 		if refused == nil {
 			follows = append(follows, settlements[i].Then...)
 		}
 	}
-	notices, err := t.notices()
-	if follows = append(follows, notices...); err != nil || len(follows) == 0 {
-		return err
+	if follows = append(follows, notices...); len(follows) == 0 {
+		return nil
 	}
 	t.flush() // the settlements come first
 	_, err = t.enqueue(follows)
