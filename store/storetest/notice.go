@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -17,6 +18,7 @@ func noticeClauses() []clause {
 		{"ADeadNoticeGoesOn", noticeGoesOn},
 		{"ABodyThatHasNoRoomIsLeftOut", noticeOfLarge},
 		{"WaysOfNoticesHaveAnEnd", noticeWays},
+		{"ANoticeComesBeforeWhatFollows", noticeFirst},
 	}
 }
 
@@ -40,6 +42,30 @@ func (b *fixture) noticesIn(queue string, n int) []store.Notice {
 		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 	}
 	return list
+}
+
+// noticeFirst settles two deaths in one call, each with a message that follows into the queue of the
+// notices: of each, the notice comes first.
+func noticeFirst(b *fixture) {
+	b.notices()
+	b.put("1")
+	b.put("2")
+	ds := b.claim(2)
+	sts := make([]nixie.Settlement, len(ds))
+	for i, d := range ds {
+		sts[i] = b.dying(d, nixie.StatusOpen)
+		sts[i].Then = []nixie.Message{{Queue: next, Type: "after", Body: d.Body}}
+	}
+	for _, err := range b.st.Settle(b.ctx, sts) {
+		b.ok(err)
+	}
+	got, err := b.st.Claim(b.ctx, next, nixie.Want{Max: 10, Lease: 30 * time.Second})
+	b.ok(err)
+	var types []string
+	for _, d := range got {
+		types = append(types, d.Type)
+	}
+	same(b, "order", strings.Join(types, " "), strings.Join([]string{nixie.TypeDeadLetter, "after", nixie.TypeDeadLetter, "after"}, " "))
 }
 
 func noticed(b *fixture) {
