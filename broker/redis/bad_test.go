@@ -33,9 +33,10 @@ func opened(t *testing.T, url string) error {
 func TestBadServers(t *testing.T) {
 	t.Parallel()
 	start := func(options ...string) string { return testservers.OwnRedis(t, options...).Addr }
-	secured, secret := testservers.FreeAddress(t), filepath.Join(t.TempDir(), "keys.pem")
+	secret := filepath.Join(t.TempDir(), "keys.pem")
 	ca := filepath.Join(filepath.Dir(secret), "ca.pem")
 	testservers.Certify(t, ca, secret)
+	secured := testservers.FreeAddress(t) // last, so that nothing else takes it meanwhile
 	_, securedPort, _ := net.SplitHostPort(secured)
 	protected := start("--requirepass", "sesame", "--tls-port", securedPort, "--tls-cert-file", ca, "--tls-key-file", secret,
 		"--tls-auth-clients", "no")
