@@ -93,8 +93,8 @@ func (t *tx) openFollows(settlements []nixie.Settlement) {
 	}
 }
 
-// enqueueFollows enqueues what follows the settlements that were not refused: of each one the notice
-// of its death, then its own messages.
+// enqueueFollows enqueues what follows the settlements that were not refused: of each one the
+// notice of its death, then its own messages.
 func (t *tx) enqueueFollows(settlements []nixie.Settlement, errs []error) error {
 	deaths := t.noticed
 	notices, err := t.notices()

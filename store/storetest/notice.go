@@ -44,8 +44,8 @@ func (b *fixture) noticesIn(queue string, n int) []store.Notice {
 	return list
 }
 
-// noticeFirst settles two deaths in one call, each with a message that follows into the queue of the
-// notices: of each, the notice comes first.
+// noticeFirst settles two deaths in one call, each with a message that follows into the queue of
+// the notices: of each, the notice comes first.
 func noticeFirst(b *fixture) {
 	b.notices()
 	b.put("1")
