@@ -19,10 +19,12 @@ func TestClaimsReadLettersOfRedrivenOnesOnly(t *testing.T) {
 		t.Helper()
 		const scans = "select relname, coalesce(idx_scan, 0) + seq_scan from pg_stat_user_tables where schemaname = $1"
 		before := readingOf(t, schema, scans)["letter"]
-		s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema})
+		s, err := postgres.Open(t.Context(), server.URL+"&application_name="+schema, postgres.Options{Schema: schema})
 		must(t, err)
 		do(s)
-		must(t, s.Close()) // then the server has counted
+		must(t, s.Close())
+		// The server has counted what a session did when the session has gone.
+		until(t, "select not exists (select from pg_stat_activity where application_name = '"+schema+"')")
 		return readingOf(t, schema, scans)["letter"] - before
 	}
 	claim := func(s *postgres.Store, queue string, n int) []*nixie.Delivery {
