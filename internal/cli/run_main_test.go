@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,6 +81,10 @@ func (d *workspace) path(name string) string { return filepath.Join(d.dir, name)
 
 func (d *workspace) write(name, text string) {
 	d.t.Helper()
+	// A child that another test forks meanwhile would hold the file open, and a program that is
+	// open for writing cannot be run.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(d.path(name), []byte(text), 0o700); err != nil {
 		d.t.Fatal(err)
 	}

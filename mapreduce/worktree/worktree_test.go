@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/nixie-go/nixie"
@@ -48,6 +49,10 @@ func (b *bench) must(errs ...error) {
 func (b *bench) write(dir, name, text string) {
 	b.t.Helper()
 	name = filepath.Join(dir, name)
+	// A child that another test forks meanwhile would hold the file open, and a program that is
+	// open for writing cannot be run.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	b.must(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644))
 }
 
