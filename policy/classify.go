@@ -75,7 +75,7 @@ type (
 func evidence(f *nixie.Failure, can ability) classification {
 	if !can.has(canTell) {
 		if f.ExitCode != nil {
-			return classification{reason: nixie.ReasonCommandFailed}
+			return ofExit(*f.ExitCode)
 		}
 		return classification{}
 	}
@@ -86,7 +86,7 @@ func evidence(f *nixie.Failure, can ability) classification {
 	case is(err, context.Canceled):
 		return classification{reason: nixie.ReasonCanceled}
 	case f.ExitCode != nil:
-		return classification{reason: nixie.ReasonCommandFailed}
+		return ofExit(*f.ExitCode)
 	case is(err, syscall.ENOSPC), is(err, syscall.ENOMEM), is(err, syscall.EMFILE), is(err, syscall.EDQUOT):
 		return classification{reason: nixie.ReasonResource}
 	case says(err, func(*net.OpError) bool { return true }), says(err, func(*net.DNSError) bool { return true }):

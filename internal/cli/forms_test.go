@@ -53,7 +53,7 @@ func TestDurationsTakeDays(t *testing.T) {
 			return append(s, broker.Stage{})[0].Delay, err
 		},
 		"verdict": func() (time.Duration, error) {
-			v, err := command.ParseVerdict([]byte(`{"outcome":"retry","retry_after":"2d"}`))
+			v, err := command.ParseVerdict([]byte(`{"outcome":"retry","retry_after":"2d"}`), time.Now())
 			return v.RetryAfter, err
 		},
 		"line of enqueue": func() (time.Duration, error) {
@@ -80,7 +80,7 @@ func TestByteOrderMarkIsSkipped(t *testing.T) {
 	if code != 0 || !strings.Contains(said, "2 lines taken: 2 added") {
 		t.Errorf("exit %d: %s", code, said)
 	}
-	if v, err := command.ParseVerdict([]byte("\ufeff{\"outcome\":\"release\"}")); err != nil || v.Outcome != nixie.Release {
+	if v, err := command.ParseVerdict([]byte("\ufeff{\"outcome\":\"release\"}"), time.Now()); err != nil || v.Outcome != nixie.Release {
 		t.Errorf("verdict %+v: %v", v, err)
 	}
 }

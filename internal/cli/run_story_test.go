@@ -51,17 +51,18 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 func TestRunExitCodes(t *testing.T) {
 	t.Parallel()
 	d := newWorkspace(t)
-	d.write("codes.txt", "0\n1\n3\n65\n69\n75\n137\nkill\n")
+	d.write("codes.txt", "0\n1\n3\n65\n69\n75\n77\n124\n127\n137\n139\nkill\n")
 	s := d.run(5, "codes.txt", "--job", "codes", "--max-attempts", "2", "--permanent-exit", "3,4", "--", "sh", "-c",
 		`echo "$1" >> ledger; echo "code $1" >&2; echo >&2; [ "$1" = kill ] && kill -9 $$; exit "$1"`, "sh", "{line}")
-	if s.Job != "codes" || s.Items != 8 || s.Succeeded != 1 || s.Dead != 7 || s.Discarded != 0 || s.Unfinished != 0 || s.Attempts != 13 ||
-		len(s.Groups) != 7 {
+	if s.Job != "codes" || s.Items != 12 || s.Succeeded != 1 || s.Dead != 11 || s.Discarded != 0 || s.Unfinished != 0 || s.Attempts != 19 ||
+		len(s.Groups) != 11 {
 		t.Errorf("summary %+v", s)
 	}
 	want := map[string]string{
 		"1": "unknown command-failed 2 exhausted", "3": "permanent command-failed 1 permanent", "65": "permanent validation 1 permanent",
 		"69": "transient dependency 2 exhausted", "75": "transient handler 2 exhausted", "137": "transient resource 2 exhausted",
-		"kill": "transient resource 2 exhausted",
+		"kill": "transient resource 2 exhausted", "77": "permanent auth 1 permanent", "124": "transient timeout 2 exhausted",
+		"127": "permanent command-failed 1 permanent", "139": "unknown command-failed 2 exhausted",
 	}
 	for _, l := range d.letters("") {
 		l := d.letter(l.ID)
@@ -100,16 +101,19 @@ func TestRunVerdicts(t *testing.T) {
 		`{"id":"bury","v":"{\"outcome\":\"bury\",\"reason\":\"auth\",\"message\":\"no key\"}","exit":0}`,
 		`{"id":"hold","v":"{\"outcome\":\"hold\",\"reason\":\"looks odd\"}","exit":1}`,
 		`{"id":"retry","v":"{\"outcome\":\"retry\",\"reason\":\"throttled\",\"retry_after\":\"10ms\",\"steps\":[\"fetched\"]}","exit":0}`,
+		`{"id":"past","v":"{\"outcome\":\"retry\",\"retry_after\":-5}","exit":75}`,
+		`{"id":"cut","v":"{\"outcome\":","exit":75}`,
 		`{"id":"broken","v":"{\"outcome\":","exit":0}`,
 		`{"id":"unknown-field","v":"{\"outcome\":\"complete\",\"x\":1}","exit":0}`,
 	}, "\n"))
 	s := d.run(5, "items.jsonl", "--max-attempts", "2", "--", "sh", "-c",
 		`printf %s "$NIXIE_FIELD_V" > "$NIXIE_VERDICT"; exit "$NIXIE_FIELD_EXIT"`)
-	if s.Succeeded != 1 || s.Discarded != 1 || s.Dead != 5 {
+	if s.Succeeded != 1 || s.Discarded != 1 || s.Dead != 7 {
 		t.Errorf("summary %+v", s)
 	}
 	for id, want := range map[string]string{
 		"bury": "open auth 1 no key", "hold": "review command-failed 1 looks odd", "retry": "open throttled 2 exit status 0",
+		"past": "open command-failed 2 exit status 75", "cut": "open handler 2 exit status 75",
 	} {
 		l := d.letter(id)
 		if got := fmt.Sprint(l.Status, " ", l.Reason, " ", len(l.History), " ", l.History[0].Message); got != want {

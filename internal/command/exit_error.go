@@ -8,14 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
-)
-
-// Exit codes with a meaning, after sysexits.h. A shell ends with 137 when its program was killed.
-const (
-	ExitData        = 65  // the item is wrong: permanent, reason validation
-	ExitUnavailable = 69  // something it needs is down: transient, reason dependency
-	ExitTemporary   = 75  // try again: transient, reason handler
-	ExitKilled      = 137 // killed, mostly for lack of memory: transient, reason resource
+	"github.com/nixie-go/nixie/policy"
 )
 
 const maxLine = 1 << 10 // bytes of the line of stderr in an error's text
@@ -79,33 +72,24 @@ func clip(s string, n int) string {
 //	timeout                  transient  timeout
 //	end of the context       transient  canceled
 //	a code in permanent      permanent  command-failed
-//	a signal, or 137         transient  resource
-//	65                       permanent  validation
-//	69                       transient  dependency
-//	75                       transient  handler
-//	any other code           unknown    command-failed
+//	a signal                 as [policy.OfSignal] says
+//	any other code           as [policy.OfExit] says
 func (r Result) Err(permanent []int) error {
 	if r.ExitCode == 0 && !r.TimedOut && !r.Canceled {
 		return nil
 	}
-	err := r.evidence(&ExitError{Result: r})
+	class, reason := policy.OfExit(r.ExitCode)
 	switch {
 	case r.TimedOut:
-		return nixie.WithReason(nixie.Transient(err), nixie.ReasonTimeout)
+		class, reason = nixie.ClassTransient, nixie.ReasonTimeout
 	case r.Canceled:
-		return nixie.WithReason(nixie.Transient(err), nixie.ReasonCanceled)
-	case r.Signal == 0 && slices.Contains(permanent, r.ExitCode):
-		return nixie.WithReason(nixie.Permanent(err), nixie.ReasonCommandFailed)
-	case r.Signal != 0, r.ExitCode == ExitKilled:
-		return nixie.WithReason(nixie.Transient(err), nixie.ReasonResource)
-	case r.ExitCode == ExitData:
-		return nixie.WithReason(nixie.Permanent(err), nixie.ReasonValidation)
-	case r.ExitCode == ExitUnavailable:
-		return nixie.WithReason(nixie.Transient(err), nixie.ReasonDependency)
-	case r.ExitCode == ExitTemporary:
-		return nixie.WithReason(nixie.Transient(err), nixie.ReasonHandler)
+		class, reason = nixie.ClassTransient, nixie.ReasonCanceled
+	case r.Signal != 0:
+		class, reason = policy.OfSignal(int(r.Signal))
+	case slices.Contains(permanent, r.ExitCode):
+		class, reason = nixie.ClassPermanent, nixie.ReasonCommandFailed
 	}
-	return nixie.WithReason(unknown(err), nixie.ReasonCommandFailed)
+	return &nixie.Outcome{Class: class, Reason: reason, Err: r.evidence(&ExitError{Result: r})}
 }
 
 // unknown gives err the class unknown.
@@ -152,12 +136,16 @@ func (r Result) Judge(verdict *Verdict, permanent []int) error {
 }
 
 // JudgeBroken returns the error of a command whose verdict [ParseVerdict] or [ReadVerdict] refused:
-// a failure of reason validation, with the result as evidence.
+// a failure of reason validation, with the result as evidence. An exit that is transient by itself,
+// as 75, stays what it is, with a note: a command that is cut short also cuts its verdict.
 func (r Result) JudgeBroken(broken error, permanent []int) error {
-	if r.TimedOut || r.Canceled {
-		return r.Err(permanent)
+	broken = &VerdictError{broken, r.ExitCode}
+	if err := r.Err(permanent); err != nil && nixie.OutcomeOf(err).Class == nixie.ClassTransient {
+		evidence := *nixie.OutcomeOf(err).Evidence
+		evidence.Context = []string{broken.Error()}
+		return nixie.WithEvidence(err, evidence)
 	}
-	return nixie.WithReason(r.evidence(&VerdictError{broken, r.ExitCode}), nixie.ReasonValidation)
+	return nixie.WithReason(r.evidence(broken), nixie.ReasonValidation)
 }
 
 // VerdictError reports an unreadable verdict.

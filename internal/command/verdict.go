@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/filter"
 )
 
 // MaxVerdict limits the bytes of a verdict.
@@ -24,8 +22,9 @@ const MaxVerdict = 64 << 10
 //	{"outcome": "retry", "reason": "throttled", "retry_after": "30s", "steps": ["fetched"]}
 //
 // Only outcome is required. A reason that is none of [nixie.Reasons] is kept as Text, with the
-// reason command-failed. The value of retry_after is a Go duration or a number of seconds; it goes
-// with retry and release only.
+// reason command-failed. The value of retry_after is a duration, a number of seconds, or a date as
+// HTTP or RFC 3339 writes it; it goes with retry and release only. As for Go's [nixie.RetryAfter],
+// what is past is now, and what is beyond [nixie.MaxDelay] is that.
 type Verdict struct {
 	Outcome    nixie.Verb
 	Reason     nixie.Reason  // may be empty
@@ -57,9 +56,10 @@ func (v *Verdict) mark(err error) error {
 }
 
 // ParseVerdict reads a verdict. It refuses unknown and doubled fields, wrong types, text after the
-// object, and more than [MaxVerdict] bytes. A byte order mark is skipped. Errors are of
-// [nixie.CodeInvalid] or [nixie.CodeLimit] and name the field.
-func ParseVerdict(data []byte) (Verdict, error) {
+// object, and more than [MaxVerdict] bytes. A byte order mark is skipped. A date in retry_after
+// becomes the time from now on. Errors are of [nixie.CodeInvalid] or [nixie.CodeLimit] and name the
+// field.
+func ParseVerdict(data []byte, now time.Time) (Verdict, error) {
 	if len(data) > MaxVerdict {
 		return Verdict{}, nixie.Errorf(nixie.CodeLimit, "it has more than %d bytes, the limit: write less, or to stderr", MaxVerdict)
 	}
@@ -69,7 +69,7 @@ func ParseVerdict(data []byte) (Verdict, error) {
 	var v Verdict
 	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	decoder.UseNumber()
-	if err := v.parse(decoder); err != nil {
+	if err := v.parse(decoder, now); err != nil {
 		return Verdict{}, err
 	}
 	switch {
@@ -81,7 +81,7 @@ func ParseVerdict(data []byte) (Verdict, error) {
 	return v, nil
 }
 
-func (v *Verdict) parse(decoder *json.Decoder) error {
+func (v *Verdict) parse(decoder *json.Decoder, now time.Time) error {
 	token, err := decoder.Token()
 	if err != nil {
 		return syntax(err)
@@ -100,7 +100,7 @@ func (v *Verdict) parse(decoder *json.Decoder) error {
 			return invalid("field %s occurs twice", quote(name))
 		}
 		seen = append(seen, name)
-		if err := v.field(name, decoder); err != nil {
+		if err := v.field(name, decoder, now); err != nil {
 			return err
 		}
 	}
@@ -113,14 +113,14 @@ func (v *Verdict) parse(decoder *json.Decoder) error {
 	return nil
 }
 
-func (v *Verdict) field(name string, decoder *json.Decoder) (err error) {
+func (v *Verdict) field(name string, decoder *json.Decoder, now time.Time) (err error) {
 	var text string
 	switch name {
 	case "steps":
 		v.Steps, err = readSteps(decoder)
 		return err
 	case "retry_after":
-		v.RetryAfter, err = readDelay(decoder)
+		v.RetryAfter, err = readDelay(decoder, now)
 		return err
 	case "message":
 		v.Message, err = readText(name, decoder)
@@ -202,32 +202,6 @@ func readSteps(decoder *json.Decoder) ([]string, error) {
 	return steps, nil
 }
 
-func readDelay(decoder *json.Decoder) (time.Duration, error) {
-	token, err := decoder.Token()
-	if err != nil {
-		return 0, syntax(err)
-	}
-	var delay time.Duration
-	switch value := token.(type) {
-	case string:
-		if delay, err = filter.ParseDuration(value); err != nil {
-			return 0, invalid("field retry_after is %s: give a duration like 30s or a number of seconds", quote(value))
-		}
-	case json.Number:
-		seconds, _ := strconv.ParseFloat(value.String(), 64) // an infinity beyond its range
-		if math.Abs(seconds) > nixie.MaxDelay.Seconds() {
-			return 0, invalid("field retry_after is %s seconds: give one from 0 to %s", clip(value.String(), 64), nixie.MaxDelay)
-		}
-		delay = time.Duration(math.Round(seconds * float64(time.Second)))
-	default:
-		return 0, invalid("field retry_after is neither a string nor a number")
-	}
-	if delay < 0 || delay > nixie.MaxDelay {
-		return 0, invalid("field retry_after is %s: give one from 0 to %s", delay, nixie.MaxDelay)
-	}
-	return delay, nil
-}
-
 func invalid(format string, args ...any) error {
 	return nixie.Errorf(nixie.CodeInvalid, format, args...)
 }
@@ -244,12 +218,13 @@ func quote(s string) string { return strconv.Quote(clip(s, 64)) }
 
 // ReadVerdict reads and removes the verdict file of a command. It returns nil when the command has
 // not written one. No item may choose the path. ReadVerdict opens only a regular file.
-func ReadVerdict(path string) (*Verdict, error) {
+// Now is for a date in it, see [ParseVerdict].
+func ReadVerdict(path string, now time.Time) (*Verdict, error) {
 	data, err := TakeFile(path, MaxVerdict+1)
 	if err != nil || data == nil {
 		return nil, err
 	}
-	v, err := ParseVerdict(data)
+	v, err := ParseVerdict(data, now)
 	if err != nil {
 		return nil, err
 	}

@@ -182,7 +182,7 @@ func (a *attempt) runStep(ctx context.Context, i int, args []string) error {
 	if i == 0 {
 		a.count.attempts.Add(1)
 	}
-	verdict, broken := command.ReadVerdict(verdictPath)
+	verdict, broken := command.ReadVerdict(verdictPath, a.c.Clock())
 	if broken != nil {
 		return result.JudgeBroken(broken, a.c.PermanentExit)
 	}

@@ -18,7 +18,7 @@ var floats = []struct{ file, function, reason string }{
 	{"broker/redis/foreign/bullmq.go", "bullmqJob", "a number of attempts"},
 	{"broker/redis/foreign/values.go", "parseScore", "Redis itself keeps a score as a float64"},
 	{"internal/items/value.go", "nearest", "it asks what others make of a number"},
-	{"internal/command/verdict.go", "readDelay", "a delay in seconds"},
+	{"internal/command/retry_after.go", "secondsOf", "a delay in seconds"},
 	{"internal/cli/letter_bulk.go", "parseRate", "a rate of our own"},
 	{"internal/cli/redrive_target.go", "parseStop", "a share in percent"},
 	{"console/page_redrive.go", "perSecond", "a rate of our own"},

@@ -36,7 +36,7 @@ var plan = []room{
 	{path: "lease", floor: 1, kind: open, job: "what stores, brokers and workers need to hold a delivery"},
 	{path: "policy", floor: 1, kind: open, sees: []string{"filter", "lease"}, job: "decides, purely"},
 	{path: "telemetry", floor: 1, kind: hidden, job: "observers that become metrics, traces and logs"},
-	{path: "internal/command", floor: 1, kind: open, sees: []string{"filter"}, job: "runs a child process with limits"},
+	{path: "internal/command", floor: 1, kind: open, sees: []string{"filter", "policy"}, job: "runs a child process with limits"},
 	{path: "internal/watchdog", floor: 1, kind: open, job: "ends a process that is stuck"},
 	{path: "internal/failurejson", floor: 1, kind: open, job: "writes failures as JSON"},
 	{path: "internal/items", floor: 1, kind: open, job: "reads lists of work"},
