@@ -31,7 +31,7 @@ type Options struct {
 	Prefix string           // the path below which it is mounted, such as /ops/; default /
 	Title  string           // the name of what it shows; default Nixie
 	Banner string           // a sentence at the top of every page; default none
-	Hosts  []string         // names by which a browser may ask a loopback address, next to localhost
+	Hosts  []string         // names by which a browser may ask a loopback address, next to localhost and IP addresses
 	Mask   Mask             // hides secrets in what is shown; default none
 	Clock  func() time.Time // default time.Now
 	Zone   *time.Location   // of times on pages; default time.Local
@@ -159,7 +159,7 @@ func (c *console) guard(next http.Handler) http.Handler {
 		for name, value := range headers {
 			w.Header().Set(name, value)
 		}
-		if !c.known(r) {
+		if !c.Knows(r) {
 			http.Error(w, "this console does not answer to the name "+r.Host+": ask for localhost, or name it in Options.Hosts",
 				http.StatusMisdirectedRequest)
 			return
@@ -182,19 +182,22 @@ var headers = map[string]string{
 	"Cache-Control":                "no-store",
 }
 
-// known reports whether the host of a request is one that this console answers to.
-func (c *console) known(r *http.Request) bool {
+// Knows reports whether a request names a host that is answered. On an address that is not loopback
+// all are. On a loopback address these are localhost, Hosts, and every IP address: DNS rebinding
+// needs a name that its attacker can point elsewhere. No browser leaves the host out.
+func (o Options) Knows(r *http.Request) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if local == nil || !local.IP.IsLoopback() {
+	if local == nil || !local.IP.IsLoopback() || r.Host == "" {
 		return true
 	}
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.IsLoopback() || host == "localhost" || slices.Contains(c.Hosts, host)
+	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+	_, err := netip.ParseAddr(host)
+	return err == nil || slices.ContainsFunc(append([]string{"localhost"}, o.Hosts...),
+		func(known string) bool { return strings.EqualFold(known, host) })
 }
 
 type noMask struct{}

@@ -23,6 +23,7 @@ type serveFlags struct {
 	*globals
 	logFlags
 	listen, pprof string
+	hosts         []string
 	demo          bool
 }
 
@@ -41,6 +42,7 @@ func (f *serveFlags) register(fs *pflag.FlagSet) {
 	f.logFlags.register(fs)
 	fs.StringVar(&f.listen, "listen", "", "loopback address to listen on; port 0 takes a free one (default $NIXIE_LISTEN, else "+
 		"127.0.0.1:8321)")
+	registerHosts(fs, &f.hosts)
 	fs.BoolVar(&f.demo, "demo", false, "show a shop that does not exist, in a store of its own")
 	fs.StringVar(&f.pprof, "pprof", "", "loopback address for profiles of this program (default $NIXIE_PPROF, else none)")
 }
@@ -63,6 +65,7 @@ func (f *serveFlags) run(ctx context.Context, _ []string) error {
 	}
 	server, err := serve.New(serve.Config{
 		Listen: cmp.Or(f.listen, f.config.Of("listen")), Flag: "--listen", Pprof: cmp.Or(f.pprof, f.config.Of("pprof")),
+		Hosts:   config.Hosts(f.hosts, f.Env),
 		Metrics: told.Metrics(), Version: versions(), Clock: f.Now, Log: log,
 	})
 	if err != nil {
@@ -119,6 +122,8 @@ func (f *serveFlags) mount(server *serve.Server, st store.Store, banner string) 
 	if err != nil {
 		return err
 	}
-	server.Mount(console.Handler(o, console.Options{Banner: banner, Mask: mask, Clock: f.Now, Run: server.Go}))
+	server.Mount(console.Handler(o, console.Options{
+		Banner: banner, Hosts: config.Hosts(f.hosts, f.Env), Mask: mask, Clock: f.Now, Run: server.Go,
+	}))
 	return nil
 }

@@ -23,14 +23,19 @@ func loopback() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+pid>>8&0x7d, pid&0xff, 1+listening.Add(1)%250)
 }
 
-// get prints the body of an answer, which has to have a status: get STATUS URL. It asks until the
-// server listens and its answer has the status: answers are kept for a moment.
+// get prints the body of an answer, which has to have a status: get STATUS URL [HOST]. It asks
+// until the server listens and its answer has the status: answers are kept for a moment.
 func get(ts *testscript.TestScript, _ bool, args []string) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	status, body, err := 0, []byte(nil), error(nil)
 	within(10*time.Second, func() bool {
 		var answer *http.Response
-		if answer, err = client.Get(args[1]); err != nil {
+		request, wrong := http.NewRequest(http.MethodGet, args[1], nil) //nolint:noctx // the client has a limit
+		ts.Check(wrong)
+		if len(args) > 2 {
+			request.Host = args[2]
+		}
+		if answer, err = client.Do(request); err != nil {
 			return !errors.Is(err, syscall.ECONNREFUSED)
 		}
 		defer answer.Body.Close() //nolint:errcheck // it was only read

@@ -95,6 +95,7 @@ func (l *logLines) record(line string) {
 type telemetryFlags struct {
 	logFlags
 	metrics string
+	hosts   []string
 
 	on     bool // there are logs: no progress is shown
 	told   *app.Telemetry
@@ -107,6 +108,12 @@ func (f *telemetryFlags) register(fs *pflag.FlagSet) {
 	f.logFlags.register(fs)
 	fs.StringVar(&f.metrics, "metrics", "", "loopback address that answers with metrics and health while this command runs; "+
 		"port 0 takes a free one (default $NIXIE_METRICS, else none)")
+	registerHosts(fs, &f.hosts)
+}
+
+func registerHosts(fs *pflag.FlagSet, hosts *[]string) {
+	fs.StringArrayVar(hosts, "host", nil, "answer requests that ask for this name as well, next to localhost and IP addresses; "+
+		"also $NIXIE_HOSTS; repeatable")
 }
 
 // observe makes what tells of the work: in metrics, in logs, and by OTLP if variables ask for it.
@@ -158,8 +165,8 @@ func (f *telemetryFlags) begin(ctx context.Context, g *globals) error {
 		return nil
 	}
 	f.server, err = serve.New(serve.Config{
-		Listen: address, Flag: "--metrics", Metrics: f.told.Metrics(), Version: versions(), Clock: g.Now, Log: log,
-		Checks: []serve.Check{{Name: "source", Do: f.source}},
+		Listen: address, Flag: "--metrics", Hosts: config.Hosts(f.hosts, g.Env), Metrics: f.told.Metrics(), Version: versions(),
+		Clock: g.Now, Log: log, Checks: []serve.Check{{Name: "source", Do: f.source}},
 	})
 	if err == nil {
 		f.ends = append(f.ends, f.server.Close)

@@ -65,6 +65,11 @@ func MaskPatterns(flags []string, env Environment) []string {
 	return patterns
 }
 
+// Hosts returns the names that requests may ask for: the flags, and NIXIE_HOSTS.
+func Hosts(flags []string, env Environment) []string {
+	return append(slices.Clone(flags), strings.Fields(env("NIXIE_HOSTS"))...)
+}
+
 // Actor returns the name that the audit records: NIXIE_ACTOR, or the user and machine.
 func Actor(env Environment) string {
 	if actor := env("NIXIE_ACTOR"); actor != "" {

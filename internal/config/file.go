@@ -98,7 +98,7 @@ func (r *reader) pair(key string, pair *ast.MappingValueNode) error {
 	for _, s := range settings {
 		switch {
 		case key == s.key && s.list:
-			return r.texts(key, pair.Value)
+			return r.texts(s, pair.Value)
 		case key == s.key, s.file && key == s.key+ofFileKey:
 			text, err := r.text(key, pair.Value)
 			if err == nil && s.check != nil && text != "" {
@@ -149,7 +149,8 @@ func kindOf(node ast.Node) string {
 }
 
 // texts reads a list of texts.
-func (r *reader) texts(key string, node ast.Node) error {
+func (r *reader) texts(s setting, node ast.Node) error {
+	key := s.key
 	list, is := node.(*ast.SequenceNode)
 	if !is {
 		return r.wrong(node, "%s: want a list, as in %s: ['one', 'two']", key, key)
@@ -162,6 +163,11 @@ func (r *reader) texts(key string, node ast.Node) error {
 		}
 		if strings.ContainsAny(text, "\r\n") {
 			return r.wrong(item, "%s: want one line", key)
+		}
+		if s.check != nil {
+			if wrong := s.check(text); wrong != nil {
+				return r.wrong(item, "%s: %v", key, wrong)
+			}
 		}
 		lines = append(lines, text)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,7 @@ var settings = []setting{
 	{key: "listen", variable: "NIXIE_LISTEN", initial: "127.0.0.1:8321", check: CheckAddress},
 	{key: "pprof", variable: "NIXIE_PPROF", check: CheckAddress},
 	{key: "metrics", variable: "NIXIE_METRICS", check: CheckAddress},
+	{key: "hosts", variable: "NIXIE_HOSTS", list: true, check: checkHosts},
 	{key: "log.format", variable: "NIXIE_LOG_FORMAT", check: oneOf("text", "json")},
 	{key: "log.level", variable: "NIXIE_LOG_LEVEL", initial: "info", check: oneOf("debug", "info", "warn", "error")},
 	{key: "kafka.user", variable: "NIXIE_KAFKA_USER", file: true},
@@ -60,6 +62,26 @@ func CheckAddress(address string) error {
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
 		return fmt.Errorf("%q may be reached from other machines, and nixie has no logins yet: "+
 			"give a loopback address such as 127.0.0.1:%s", address, port)
+	}
+	return nil
+}
+
+// hostName matches a name of DNS, or an IPv4 address.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
+// CheckHost refuses what is no name of a host, as a browser sends it.
+func CheckHost(name string) error {
+	if !hostName.MatchString(name) {
+		return fmt.Errorf("%q is no name of a host: give one like ops.example, without scheme and port", name)
+	}
+	return nil
+}
+
+func checkHosts(list string) error {
+	for _, name := range strings.Fields(list) {
+		if err := CheckHost(name); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -90,7 +112,7 @@ type Config struct {
 
 // Load reads the file that the flag, NIXIE_CONFIG or the folder of the user's configuration names,
 // and checks all settings. A variable overrides the file, except that the patterns of NIXIE_MASK
-// are added to those of the file.
+// and the names of NIXIE_HOSTS are added to those of the file.
 func Load(flag string, env Environment) (*Config, error) {
 	c := &Config{env: env, values: map[string]string{}}
 	inFile := map[string]string{}

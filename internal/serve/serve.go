@@ -1,19 +1,22 @@
 // Package serve listens: metrics, health, numbers and the console now, the API later. It answers on
-// loopback addresses only, because it knows no logins.
+// loopback addresses only, because it knows no logins, and only to the names of [Config].
 package serve
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof" //nolint:depguard // no server here has the default mux
+	"os"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/console"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/store"
@@ -35,6 +38,7 @@ type Config struct {
 	Listen  string       // loopback address; port 0 takes a free one
 	Flag    string       // the flag that gives Listen, for errors
 	Pprof   string       // loopback address for profiles; empty means none
+	Hosts   []string     // names that requests may ask for, next to localhost and IP addresses
 	Metrics http.Handler // of /metrics
 	Checks  []Check      // of connectors
 	Version any          // is shown as JSON
@@ -64,6 +68,11 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	if config.SameAddress(c.Pprof, c.Listen) {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "--pprof and %s are both %s: give two addresses", c.Flag, c.Listen)
+	}
+	for _, name := range c.Hosts {
+		if err := config.CheckHost(name); err != nil {
+			return nil, nixie.Errorf(nixie.CodeInvalid, "--host: %w", err)
+		}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -97,7 +106,7 @@ func (s *Server) Use(st store.Store) {
 }
 
 // Mount adds a console, which answers what no other route does. It is called before Run.
-func (s *Server) Mount(console http.Handler) { s.console = console }
+func (s *Server) Mount(h http.Handler) { s.console = h }
 
 // Go runs work that no request waits for. Its context ends when the server stops, and Run or Close
 // wait for it.
@@ -186,10 +195,24 @@ func (s *Server) Close() {
 
 func (s *Server) server(h http.Handler, within time.Duration) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: headerWithin, ReadTimeout: requestWithin, WriteTimeout: within, IdleTimeout: idleWithin,
+		Handler: s.guard(h), ReadHeaderTimeout: headerWithin, ReadTimeout: requestWithin, WriteTimeout: within, IdleTimeout: idleWithin,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.c.Log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return s.aborted },
 	}
+}
+
+// guard refuses names that others may have pointed to this machine: a page of another site could
+// read under such a name what only this machine may read (DNS rebinding).
+func (s *Server) guard(next http.Handler) http.Handler {
+	names := console.Options{Hosts: s.c.Hosts}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !names.Knows(r) {
+			http.Error(w, "nixie does not answer to the name "+r.Host+": ask for localhost or an IP address, "+
+				"or start nixie with --host and this name", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // routes answers everything but profiles. No request is logged.
@@ -214,7 +237,9 @@ func (s *Server) routes() http.Handler {
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/cmdline", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, os.Args[0]) // the arguments may hold passwords
+	})
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)

@@ -39,12 +39,16 @@ func start(t *testing.T, st store.Store, c serve.Config) *running {
 		t.Fatal(err)
 	}
 	s.Use(st)
+	return &running{t, "http://" + s.Address(), runs(t, s)}
+}
+
+// runs lets a server answer until stop is called, or the test is over.
+func runs(t *testing.T, s *serve.Server) (stop func() error) {
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	r := &running{t, "http://" + s.Address(), nil}
 	over := false
-	r.stop = func() error {
+	stop = func() error {
 		if over {
 			return nil
 		}
@@ -53,11 +57,11 @@ func start(t *testing.T, st store.Store, c serve.Config) *running {
 		return <-ended
 	}
 	t.Cleanup(func() {
-		if err := r.stop(); err != nil {
+		if err := stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	return r
+	return stop
 }
 
 func (r *running) do(method, path string) (int, string) {
