@@ -171,21 +171,23 @@ func noCommit(head, changes string) error {
 // earlier attempts of the item.
 func (a *Attempt) keep(ctx context.Context, failure error) error {
 	ctx = context.WithoutCancel(ctx)
-	changes, changesErr := a.tree.Changes(ctx)
+	changes, _ := a.tree.Changes(ctx) // of a worktree that the attempt broke nobody can tell
 	kept, err := a.tree.Keep(ctx)
-	if err = errors.Join(changesErr, err); err != nil {
+	if err != nil {
 		return errors.Join(failure, err)
 	}
 	facts := evidenceOf(failure)
 	if _, err := os.Stat(a.LogFile()); err == nil {
 		facts.LogLocation = a.LogFile()
 	}
-	facts.Attachments = append(slices.Clone(facts.Attachments),
-		nixie.Attachment{Name: itemfile.ArtifactPath, Data: []byte(kept.Path)},
-		nixie.Attachment{Name: itemfile.ArtifactBranch, Data: []byte(kept.Branch)})
-	if changes != "" {
-		facts.Attachments = append(facts.Attachments,
-			nixie.Attachment{Name: itemfile.ArtifactChanges, Data: []byte(changes[:min(len(changes), nixie.MaxAttachment)])})
+	facts.Attachments = slices.Clone(facts.Attachments)
+	for _, known := range []struct{ name, text string }{
+		{itemfile.ArtifactPath, kept.Path}, {itemfile.ArtifactBranch, kept.Branch}, {itemfile.ArtifactChanges, changes},
+	} {
+		if known.text != "" {
+			facts.Attachments = append(facts.Attachments,
+				nixie.Attachment{Name: known.name, Data: []byte(known.text[:min(len(known.text), nixie.MaxAttachment)])})
+		}
 	}
 	if err := a.m.c.Job.ForgetItem(ctx, kept.Item, kept.Lease); err != nil {
 		failure = errors.Join(failure, err)

@@ -67,7 +67,7 @@ func mapVerb(g *globals, cmd *cobra.Command, do func(context.Context, *mapFlags,
 		defer func() { err = errors.Join(err, job.Close()) }()
 		return do(ctx, m, job)
 	}, &name)
-	m.register(cmd.Flags())
+	cmd.Flags().StringVar(&m.repo, "repo", "", "folder in the git repository (default that of the job)")
 	return cmd
 }
 
@@ -124,10 +124,10 @@ func newMapClean(g *globals) *cobra.Command {
 	var force bool
 	cmd := mapVerb(g, g.described("map clean"), func(ctx context.Context, m *mapFlags, job *worktree.Job) error {
 		merged, err := job.Delivered(ctx)
-		if err == nil {
-			err = job.Clean(ctx, force)
+		if err != nil && !force {
+			return err
 		}
-		if err != nil {
+		if err := job.Clean(ctx, force); err != nil {
 			return err
 		}
 		return m.done(mapDone{Job: m.job, Branch: job.Branch(), Merged: merged, Removed: true}, "job "+escapeLine(m.job)+" is removed")

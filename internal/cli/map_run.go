@@ -97,6 +97,7 @@ func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
 		return ended
 	}
 	defer func() { err = errors.Join(err, job.Close()) }()
+	m.tellBranch(ctx, job)
 	return m.deliver(ctx, job, ended)
 }
 
@@ -116,6 +117,18 @@ func (m *mapRun) deliver(ctx context.Context, job *worktree.Job, ended error) er
 	}
 	fmt.Fprintf(m.Err, "branch %s is merged\n", job.Branch())
 	return ended
+}
+
+// tellBranch brings the branch of the job up to date, and tells why it stays behind.
+func (m *mapRun) tellBranch(ctx context.Context, job *worktree.Job) {
+	folder, err := job.Follow(context.WithoutCancel(ctx))
+	switch {
+	case err != nil:
+		fmt.Fprintf(m.Err, "branch %s stays where it is: %s\n", job.Branch(), escapeLine(err.Error()))
+	case folder != "":
+		fmt.Fprintf(m.Err, "branch %s stays where it is, as %s has it checked out; nixie map merge brings all of it\n", job.Branch(),
+			escapeLine(folder))
+	}
 }
 
 // remember saves how the job is run, for nixie map resume.

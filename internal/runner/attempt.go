@@ -177,7 +177,7 @@ func (a *attempt) runStep(ctx context.Context, i int, args []string) error {
 	}
 	result, err := command.Run(ctx, spec)
 	if err != nil {
-		return err
+		return a.ownFault(i, spec.Dir, err)
 	}
 	if i == 0 {
 		a.count.attempts.Add(1)
@@ -194,4 +194,17 @@ func (a *attempt) runStep(ctx context.Context, i int, args []string) error {
 		}
 	}
 	return result.Judge(verdict, a.c.PermanentExit)
+}
+
+// ownFault makes an error that would stop the run a failure of its item, where the attempt itself
+// removed its folder, or what an earlier step could still start.
+func (a *attempt) ownFault(i int, dir string, err error) error {
+	var start *command.StartError
+	if a.workplace == nil || !errors.As(err, &start) {
+		return err
+	}
+	if _, gone := os.Stat(dir); i == 0 && gone == nil {
+		return err
+	}
+	return nixie.WithReason(errors.New(start.Error()), nixie.ReasonWorktree)
 }

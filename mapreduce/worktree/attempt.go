@@ -24,6 +24,8 @@ type Tree struct {
 
 	job  *Job
 	slot *slot
+	own  string // the folder that git keeps for it
+	git  git    // for this worktree
 }
 
 // Files of an attempt lie next to its worktree, so that no step removes them by cleaning up.
@@ -85,16 +87,15 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 			return nil, worktreeError(fmt.Errorf("worktree: %w", err))
 		}
 	}
-	if j.reusable(s) && t.reset(ctx) == nil {
+	if own, ok := j.reusable(s); ok && t.reset(ctx, own) == nil {
 		return t, nil
 	}
-	if err := j.recreate(ctx, s, t.Start); err != nil {
+	own, err := j.recreate(ctx, s, t.Start)
+	if err != nil {
 		return nil, err
 	}
-	if err := t.reset(ctx); err != nil {
-		return nil, err
-	}
-	return t, nil
+	t.Path = s.path
+	return t, t.reset(ctx, own)
 }
 
 // attemptBranch names the branch of a kept attempt. Other attempts have none: a killed git would
@@ -121,36 +122,62 @@ const maxRefName = 200
 var cleanEntries = [...]string{"HEAD", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_RR", "commondir", "gitdir", "index", "info",
 	"logs", "refs"}
 
-// reusable reports whether a worktree exists and no git operation is unfinished in it.
-func (j *Job) reusable(s *slot) bool {
+// reusable returns the git folder of a worktree that exists and in which no git operation is
+// unfinished.
+func (j *Job) reusable(s *slot) (own string, ok bool) {
 	own, err := j.gitDir(s)
 	if err != nil {
-		return false
+		return "", false
 	}
 	entries, err := os.ReadDir(own)
-	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(cleanEntries[:], e.Name()) })
+	return own, err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(cleanEntries[:], e.Name()) })
 }
 
-// gitDir returns the folder that git keeps for a worktree, below that of the repository.
+// gitDir returns the folder that git keeps for a worktree, below that of the repository. Each must
+// name the other: an attempt may have written either.
 func (j *Job) gitDir(s *slot) (string, error) {
 	raw, err := os.ReadFile(filepath.Join(s.path, ".git"))
 	if err != nil {
 		return "", err
 	}
-	own := strings.TrimSpace(strings.TrimPrefix(string(raw), "gitdir: "))
+	own := absolute(s.path, strings.TrimPrefix(string(raw), "gitdir: "))
 	if !within(filepath.Join(j.record.Common, "worktrees"), own) {
 		return "", errors.New("it belongs to another repository")
+	}
+	back, err := os.ReadFile(filepath.Join(own, "gitdir"))
+	if err != nil {
+		return "", err
+	}
+	here, err := os.Stat(s.path)
+	if err != nil {
+		return "", err
+	}
+	there, err := os.Stat(filepath.Dir(absolute(own, string(back))))
+	if err != nil || !os.SameFile(here, there) {
+		return "", errors.New("it belongs to another worktree")
 	}
 	return own, nil
 }
 
-// recreate makes a worktree anew, with nothing checked out yet. It replaces one that git still
-// registers and that is gone, and one that was half made when its process was killed.
-func (j *Job) recreate(ctx context.Context, s *slot, at string) error {
-	if err := os.RemoveAll(s.path); err != nil {
-		return worktreeError(fmt.Errorf("worktree: %w", err))
+// absolute returns a path that git wrote to a file in a folder.
+func absolute(folder, path string) string {
+	if path = strings.TrimSpace(path); !filepath.IsAbs(path) {
+		path = filepath.Join(folder, path)
 	}
-	return withRepositoryLock(j.record.Common, func() error {
+	return path
+}
+
+// recreate makes a worktree anew, with nothing checked out yet, and returns its git folder. It
+// replaces one that git still registers and that is gone, and one that was half made when its
+// process was killed.
+func (j *Job) recreate(ctx context.Context, s *slot, at string) (own string, err error) {
+	if err := removeAll(s.path); err != nil {
+		s.path += "-next" // what an attempt left there stays until the job is cleaned
+		if err := removeAll(s.path); err != nil {
+			return "", worktreeError(fmt.Errorf("worktree: %w", err))
+		}
+	}
+	err = withRepositoryLock(j.record.Common, func() error {
 		if _, err := j.git.call(ctx, j.record.Common, "worktree", "prune"); err != nil {
 			return err
 		}
@@ -158,19 +185,34 @@ func (j *Job) recreate(ctx context.Context, s *slot, at string) error {
 			s.path, at); err != nil {
 			return err
 		}
-		return j.writeSparse(s)
+		if own, err = j.gitDir(s); err != nil {
+			return worktreeError(err)
+		}
+		return j.writeSparse(own)
 	})
+	return own, err
+}
+
+// removeAll removes a folder, also one with folders that its owner may not write to.
+func removeAll(folder string) error {
+	if os.RemoveAll(folder) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(folder, func(path string, e fs.DirEntry, _ error) error {
+		if e != nil && e.IsDir() {
+			_ = os.Chmod(path, 0o700) // removing it tells
+		}
+		return nil
+	})
+	return os.RemoveAll(folder)
 }
 
 // writeSparse tells git which folders to check out in a worktree.
-func (j *Job) writeSparse(s *slot) error {
+func (j *Job) writeSparse(own string) error {
 	if len(j.c.Checkout) == 0 {
 		return nil
 	}
-	own, err := j.gitDir(s)
-	if err == nil {
-		err = os.MkdirAll(filepath.Join(own, "info"), 0o700)
-	}
+	err := os.MkdirAll(filepath.Join(own, "info"), 0o700)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(own, "info", "sparse-checkout"), []byte(conePatterns(j.c.Checkout)), 0o600)
 	}
@@ -205,25 +247,36 @@ func conePatterns(folders []string) string {
 }
 
 // sparseSettings returns the settings under which a worktree has only some folders.
-func (j *Job) sparseSettings() []string {
+func (j *Job) sparseSettings() [][2]string {
 	if len(j.c.Checkout) == 0 {
 		return nil
 	}
-	return []string{"core.sparseCheckout=true", "core.sparseCheckoutCone=true"}
+	return [][2]string{{"core.sparseCheckout", "true"}, {"core.sparseCheckoutCone", "true"}}
 }
 
-// call runs git in the worktree.
+// call runs git for the worktree. It works in the folder of the repository: the attempt may have
+// removed its own.
 func (t *Tree) call(ctx context.Context, args ...string) (string, error) {
+	return t.git.call(ctx, t.job.record.Common, args...)
+}
+
+// filter runs a call for the worktree that reads or writes the content of its files.
+func (t *Tree) filter(ctx context.Context, args ...string) (string, error) {
 	var all []string
 	for _, setting := range t.job.sparseSettings() {
-		all = append(all, "-c", setting)
+		all = append(all, "-c", setting[0]+"="+setting[1])
 	}
-	return t.job.git.call(ctx, t.Path, append(all, args...)...)
+	s, code, err := t.git.filter(ctx, t.job.record.Common, append(all, args...)...)
+	if err == nil && code != 0 {
+		err = failed(args, s)
+	}
+	return s.out, err
 }
 
 // reset checks out the commit at which the attempt begins and removes all other files.
-func (t *Tree) reset(ctx context.Context) error {
-	if _, err := t.call(ctx, "checkout", "--quiet", "--force", "--detach", t.Start); err != nil {
+func (t *Tree) reset(ctx context.Context, own string) error {
+	t.own, t.git = own, t.job.git.in(t.job.record.Common, own, t.Path)
+	if _, err := t.filter(ctx, "checkout", "--quiet", "--force", "--detach", t.Start); err != nil {
 		return err
 	}
 	if _, err := t.call(ctx, "clean", "--quiet", "-ffdx"); err != nil {
@@ -244,26 +297,24 @@ func (t *Tree) Head(ctx context.Context) (string, error) {
 
 // Changes returns the uncommitted changes in the short format of git status.
 func (t *Tree) Changes(ctx context.Context) (string, error) {
-	return t.call(ctx, "status", "--porcelain", "--untracked-files=all")
+	return t.filter(ctx, "status", "--porcelain", "--untracked-files=all")
 }
 
 // Environ returns the environment of an attempt's commands. In it git works in no other repository
 // and not in the background, and sees the folders that are checked out.
 func (t *Tree) Environ() []string {
-	all := append([]string{"gc.auto=0", "maintenance.auto=false", "core.preloadIndex=false"}, t.job.sparseSettings()...)
+	all := append([][2]string{{"gc.auto", "0"}, {"maintenance.auto", "false"}, {"core.preloadIndex", "false"}}, t.job.sparseSettings()...)
 	had := 0 // settings that the caller gives in the same way
 	for _, variable := range t.job.c.Environ {
 		if count, is := strings.CutPrefix(variable, "GIT_CONFIG_COUNT="); is {
 			had, _ = strconv.Atoi(count)
 		}
 	}
-	environ := append(withoutRepository(t.job.c.Environ), "GIT_CONFIG_COUNT="+strconv.Itoa(had+len(all)))
-	for i, setting := range all {
-		name, value, _ := strings.Cut(setting, "=")
-		environ = append(environ, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", had+i, name), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", had+i, value))
-	}
-	return environ
+	return append(withoutRepository(t.job.c.Environ), settingsIn(had, all)...)
 }
 
 // Release gives the worktree to the next attempt. Commits that no branch has are lost.
-func (t *Tree) Release() { t.job.slots <- t.slot }
+func (t *Tree) Release() {
+	_ = t.leaveBranch(context.Background()) // the attempt is over, whatever ended it; Follow tells what is left
+	t.job.slots <- t.slot
+}

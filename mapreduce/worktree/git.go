@@ -1,9 +1,7 @@
 package worktree
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,15 +21,14 @@ const maxAnswer = 16 << 20
 // asks, or works in the background.
 var settings = [...]string{
 	"gc.auto=0", "maintenance.auto=false", "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
-	"protocol.allow=never", "commit.gpgSign=false", "submodule.recurse=false", "advice.detachedHead=false", "core.quotePath=false",
-	"core.preloadIndex=false", // its threads cost more than they bring where attempts share the processors
+	"commit.gpgSign=false", "log.showSignature=false", "merge.verifySignatures=false", "submodule.recurse=false", "advice.detachedHead=false",
+	"core.quotePath=false", "core.preloadIndex=false", // its threads cost more than they bring where attempts share the processors
 }
 
 // git runs the command, each call with a deadline.
 type git struct {
 	path     string
 	environ  []string // for our calls
-	extra    []string // settings of this repository
 	deadline time.Duration
 }
 
@@ -45,7 +42,7 @@ func newGit(path string, environ []string, deadline time.Duration) (*git, error)
 	}
 	return &git{path: path,
 		environ: append(withoutGit(environ), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
-			"GIT_ATTR_NOSYSTEM=1", "GIT_EDITOR=true", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C"), deadline: deadline}, nil
+			"GIT_ATTR_NOSYSTEM=1", "GIT_EDITOR=true", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "LC_ALL=C"), deadline: deadline}, nil
 }
 
 // withoutGit removes all variables of git from an environment.
@@ -82,9 +79,6 @@ func (g *git) exec(ctx context.Context, dir string, stdin []byte, args ...string
 	for _, setting := range settings {
 		all = append(all, "-c", setting)
 	}
-	for _, setting := range g.extra {
-		all = append(all, "-c", setting)
-	}
 	all = append(all, args...)
 	result, err := command.Run(ctx, command.Spec{
 		Args: all, Path: g.path, Dir: dir, Env: g.environ, Stdin: stdin, Timeout: g.deadline, TailLimit: maxAnswer,
@@ -106,9 +100,6 @@ func (g *git) exec(ctx context.Context, dir string, stdin []byte, args ...string
 // writesRepository reports whether a call writes files that others use too. Killed in the middle,
 // it would leave its locks in the user's repository.
 func writesRepository(args []string) bool {
-	for len(args) > 1 && args[0] == "-c" {
-		args = args[2:]
-	}
 	return slices.Contains([]string{"update-ref", "symbolic-ref", "worktree", "merge"}, args[0])
 }
 
@@ -155,25 +146,52 @@ func fields(text string) []string {
 	return strings.Split(text, "\x00")
 }
 
-// disableDrivers switches off the drivers that a repository names to filter the content of files.
-func (g *git) disableDrivers(ctx context.Context, dir string) error {
-	s, code, err := g.exec(ctx, dir, nil, "config", "--local", "--includes", "--name-only", "--get-regexp",
+// filter runs a call that reads or writes the content of files, with the drivers switched off that
+// the repository's settings name. It asks for their names each time: a linked worktree, an include
+// with a condition and an attempt that has just ended may each have added some.
+func (g *git) filter(ctx context.Context, dir string, args ...string) (output, int, error) {
+	s, code, err := g.exec(ctx, dir, nil, "config", "--includes", "--name-only", "-z", "--get-regexp",
 		`^(filter|merge|diff)\..*\.(clean|smudge|process|required|driver|textconv|command)$`)
+	if err == nil && code > 1 {
+		err = failed([]string{"config"}, s)
+	}
 	if err != nil {
-		return err
+		return s, code, err
 	}
-	if code > 1 {
-		return failed([]string{"config"}, s)
-	}
-	for _, name := range lines(s.out) {
-		if bytes.ContainsAny([]byte(name), "\x00=") {
-			return worktreeError(errors.New("a driver in the repository's settings has a name with an equals sign: rename it"))
-		}
+	quiet := *g
+	quiet.environ = append(slices.Clip(g.environ), settingsIn(0, driversOff(fields(s.out)))...)
+	return quiet.exec(ctx, dir, nil, args...)
+}
+
+// driversOff returns the settings that switch drivers off. A merge driver cannot be switched off,
+// so it becomes git's own merge of lines.
+func driversOff(names []string) (off [][2]string) {
+	for _, name := range names {
 		value := ""
-		if strings.HasSuffix(name, ".required") {
+		switch {
+		case strings.HasSuffix(name, ".required"):
 			value = "false"
+		case strings.HasSuffix(name, ".driver"):
+			value = "git merge-file --quiet %A %O %B || exit 1"
 		}
-		g.extra = append(g.extra, name+"="+value)
+		off = append(off, [2]string{name, value})
 	}
-	return nil
+	return off
+}
+
+// settingsIn returns the variables that give settings to git, after the first that the caller has.
+func settingsIn(first int, settings [][2]string) []string {
+	environ := []string{fmt.Sprint("GIT_CONFIG_COUNT=", first+len(settings))}
+	for i, setting := range settings {
+		environ = append(environ, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", first+i, setting[0]),
+			fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", first+i, setting[1]))
+	}
+	return environ
+}
+
+// in returns a git for one worktree, whatever the files there say about the repository.
+func (g *git) in(common, gitDir, folder string) git {
+	there := *g
+	there.environ = append(slices.Clip(g.environ), "GIT_COMMON_DIR="+common, "GIT_DIR="+gitDir, "GIT_WORK_TREE="+folder)
+	return there
 }

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/nixie-go/nixie"
 )
 
 // Kept is the worktree of a failed attempt, kept for the operator.
@@ -27,41 +25,59 @@ type Kept struct {
 func (k Kept) Log() string { return k.Path + LogFile }
 
 // Keep takes the worktree out of the pool and leaves it as it is, in a folder named by item
-// and lease. The next attempt gets another one.
+// and lease. The next attempt gets another one. Of a worktree that the attempt broke Keep keeps the
+// files, without a branch; of one that it removed nothing: then the path is empty.
 func (t *Tree) Keep(ctx context.Context) (Kept, error) {
 	ctx = context.WithoutCancel(ctx) // half a move is worse than a late one
 	j := t.job
 	defer func() { j.slots <- t.slot }()
+	if err := t.leaveBranch(ctx); err != nil {
+		return Kept{Item: t.Item, Lease: t.Lease}, err
+	}
+	if _, err := os.Lstat(t.Path); err != nil {
+		return Kept{Item: t.Item, Lease: t.Lease}, nil
+	}
 	name := fmt.Sprintf("%s-%d", refName(t.Item), t.Lease)
 	kept := Kept{Item: t.Item, Lease: t.Lease, Path: j.folder("kept", name), Branch: j.attemptBranch(t.Item, t.Lease), Start: t.Start}
-	raw, err := json.Marshal(kept)
-	if err == nil {
-		err = os.MkdirAll(j.folder("kept"), 0o700)
-	}
-	if err != nil {
-		return kept, worktreeError(fmt.Errorf("keep a worktree: %w", err))
-	}
-	if err := writeFile(kept.Path+".json", raw); err != nil {
+	if err := kept.write(); err != nil {
 		return kept, err
 	}
 	if err := j.remove(ctx, kept.Path, ""); err != nil { // of an item that was worked on anew from its first lease on
 		return kept, err
 	}
 	if err := t.checkoutBranch(ctx, "refs/heads/"+kept.Branch); err != nil {
-		return kept, err
+		kept.Branch = ""
+		if err := kept.write(); err != nil {
+			return kept, err
+		}
 	}
-	err = withRepositoryLock(j.record.Common, func() error {
-		_, err := j.git.call(ctx, j.record.Common, "worktree", "move", t.Path, kept.Path)
-		return err
-	})
-	if err != nil {
-		return kept, err
+	if err := t.moveTo(ctx, kept.Path); err != nil {
+		if renamed := os.Rename(t.Path, kept.Path); renamed != nil {
+			return kept, errors.Join(err, worktreeError(renamed))
+		}
 	}
 	if err := os.Rename(t.File(LogFile), kept.Log()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return kept, worktreeError(fmt.Errorf("keep a log: %w", err))
 	}
 	t.Path = kept.Path
 	return kept, nil
+}
+
+// write writes the record of a kept worktree.
+func (k Kept) write() error {
+	raw, err := json.Marshal(k)
+	if err != nil {
+		return worktreeError(err)
+	}
+	return writeFile(k.Path+".json", raw)
+}
+
+// moveTo lets git move the worktree.
+func (t *Tree) moveTo(ctx context.Context, folder string) error {
+	return withRepositoryLock(t.job.record.Common, func() error {
+		_, err := t.job.git.call(ctx, t.job.record.Common, "worktree", "move", t.Path, folder)
+		return err
+	})
 }
 
 // checkoutBranch makes a branch of the attempt's commits and checks it out without touching files.
@@ -100,11 +116,17 @@ func (k Kept) exists() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// ForgetItem removes the kept worktrees of an item that have an earlier lease.
+// ForgetItem removes the kept worktrees of an item that have an earlier lease. One that somebody
+// locked stays until the job is cleaned.
 func (j *Job) ForgetItem(ctx context.Context, item string, lease int64) error {
 	all, err := j.keptRecordsNamed(escapeGlob(refName(item)) + "-")
+	all = slices.DeleteFunc(all, func(k Kept) bool { return k.Item != item || k.Lease >= lease })
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	locked, err := j.locked(ctx)
 	for _, k := range all {
-		if k.Item == item && k.Lease < lease {
+		if _, is := locked[k.Path]; !is {
 			err = errors.Join(err, j.Forget(ctx, k))
 		}
 	}
@@ -151,7 +173,7 @@ func (j *Job) Forget(ctx context.Context, k Kept) error {
 }
 
 func (j *Job) remove(ctx context.Context, folder, branch string) error {
-	if err := os.RemoveAll(folder); err != nil {
+	if err := removeAll(folder); err != nil {
 		return worktreeError(fmt.Errorf("remove a worktree: %w", err))
 	}
 	return withRepositoryLock(j.record.Common, func() error {
@@ -161,81 +183,4 @@ func (j *Job) remove(ctx context.Context, folder, branch string) error {
 		_, err := j.git.call(ctx, j.record.Common, "update-ref", "-d", "refs/heads/"+branch)
 		return err
 	})
-}
-
-// Deliver merges the branch of the job into the branch that was checked out when the job began. It
-// does so in the user's checkout, which must be on that branch and have no changes. A conflict
-// leaves both branches as they were.
-func (j *Job) Deliver(ctx context.Context) error {
-	at, err := j.git.call(ctx, j.record.Top, "symbolic-ref", "--quiet", "HEAD")
-	if err != nil || at != j.record.Target {
-		return nixie.Errorf(nixie.CodeConflict, "%s is on another branch than %s: check that one out", j.record.Top,
-			shortRef(j.record.Target))
-	}
-	changes, err := j.git.call(ctx, j.record.Top, "status", "--porcelain", "--untracked-files=no")
-	switch {
-	case err != nil:
-		return err
-	case changes != "":
-		return nixie.Errorf(nixie.CodeConflict, "%s has changes that are not committed: commit or stash them", j.record.Top)
-	}
-	// Half a merge in the user's checkout is worse than a late one.
-	s, code, err := j.git.exec(context.WithoutCancel(ctx), j.record.Top, nil, "-c", "user.name="+j.committer.name, "-c", "user.email="+
-		j.committer.email, "merge", "--quiet", "--no-edit", "--no-stat", j.Branch())
-	if err != nil || code == 0 {
-		return err
-	}
-	if _, err := j.git.call(context.WithoutCancel(ctx), j.record.Top, "merge", "--abort"); err != nil {
-		return errors.Join(failed([]string{"merge"}, s), err)
-	}
-	return nixie.WithReason(
-		nixie.Errorf(nixie.CodeConflict, "branch %s cannot be joined with %s as it is now: %s", j.Branch(), shortRef(j.record.Target),
-			s.out), nixie.ReasonMergeConflict)
-}
-
-// shortRef removes refs/heads/ from the name of a branch.
-func shortRef(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
-
-// Delivered reports whether the branch that the job began at has all commits of the job.
-func (j *Job) Delivered(ctx context.Context) (bool, error) {
-	tip, err := j.tip(ctx)
-	if err != nil {
-		return false, err
-	}
-	target, err := j.git.call(ctx, j.record.Common, "rev-parse", "--verify", "--quiet", j.record.Target+"^{commit}")
-	if err != nil {
-		return false, err
-	}
-	return j.contains(ctx, target, tip)
-}
-
-// Clean removes all that the job has made: worktrees, also kept ones, branches and records. It
-// refuses undelivered work without force. It closes the job.
-func (j *Job) Clean(ctx context.Context, force bool) error {
-	if done, err := j.Delivered(ctx); err != nil || !done && !force {
-		if err == nil {
-			err = nixie.Errorf(nixie.CodeConflict, "branch %s is not merged into %s: merge it first, or force", j.Branch(),
-				shortRef(j.record.Target))
-		}
-		return err
-	}
-	if err := j.remove(ctx, j.folder("pool"), ""); err != nil {
-		return err
-	}
-	if err := j.remove(ctx, j.folder("kept"), j.Branch()); err != nil {
-		return err
-	}
-	attempts, err := j.git.call(ctx, j.record.Common, "for-each-ref", "--format=%(refname)", "refs/heads/nixie-attempts/"+j.name+"/")
-	if err != nil {
-		return err
-	}
-	for _, ref := range lines(attempts) {
-		if _, err := j.git.call(ctx, j.record.Common, "update-ref", "-d", ref); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(os.RemoveAll(j.folder()), j.lock.Close()); err != nil {
-		return worktreeError(fmt.Errorf("clean the job: %w", err))
-	}
-	return nil
 }

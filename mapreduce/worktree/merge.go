@@ -96,7 +96,7 @@ func (j *Job) contains(ctx context.Context, tip, head string) (bool, error) {
 
 // mergeCommit makes the merge commit. No branch refers to it yet.
 func (j *Job) mergeCommit(ctx context.Context, tip, head, subject, mark string) (string, error) {
-	s, code, err := j.git.exec(ctx, j.record.Common, nil, "merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", tip, head)
+	s, code, err := j.git.filter(ctx, j.record.Common, "merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", tip, head)
 	switch {
 	case err != nil:
 		return "", err
@@ -120,9 +120,19 @@ func (j *Job) mergeCommit(ctx context.Context, tip, head, subject, mark string) 
 // its lock. Git waits 100 ms for that lock.
 const maxTries = 100
 
-// updateRef moves the branch to a commit, if the branch is still at from.
+// updateRef moves the work of the job to a commit if it is still at from, and its branch with it.
+// A branch that somebody looks at, removed or moved stays behind, for [Job.Follow].
 func (j *Job) updateRef(ctx context.Context, to, from string, tries int) (moved bool, err error) {
-	s, code, err := j.git.exec(ctx, j.record.Common, nil, "update-ref", "-m", "nixie", "refs/heads/"+j.Branch(), to, from)
+	move := fmt.Sprintf("update %s %s %s\n", j.ref(), to, from)
+	if j.behind = j.behind || j.lookedAt(); !j.behind {
+		both := move + fmt.Sprintf("update %s %s %s\n", j.branchRef(), to, from)
+		_, code, err := j.git.exec(ctx, j.record.Common, []byte(both), "update-ref", "-m", "nixie", "--stdin")
+		if err != nil || code == 0 {
+			return err == nil, err
+		}
+		j.behind = true
+	}
+	s, code, err := j.git.exec(ctx, j.record.Common, []byte(move), "update-ref", "-m", "nixie", "--stdin")
 	switch {
 	case err != nil:
 		return false, err

@@ -8,6 +8,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +29,7 @@ const DefaultDeadline = 2 * time.Minute
 
 // Config names the repository, the state and the limits of a job.
 type Config struct {
-	Repo     string        // a folder in the user's repository
+	Repo     string        // a folder in the user's repository; empty is that of the job, which must be Existing
 	State    string        // a folder for worktrees and records, outside the repository; made if need be
 	Job      string        // its name; the branch is nixie/JOB
 	Checkout []string      // folders to check out, with the files above them; none means everything
@@ -51,6 +52,7 @@ type Job struct {
 	branch  branchCache
 	slots   chan *slot // those that no attempt uses
 	merging sync.Mutex // held during a merge: one at a time, oldest first
+	behind  bool       // the branch may be elsewhere than the work; under merging
 }
 
 // record is the file that describes a job.
@@ -93,6 +95,9 @@ func Open(ctx context.Context, c Config) (_ *Job, err error) {
 	if c.Existing && !known {
 		return nil, unknownJob(c.Job)
 	}
+	if j.c.Repo == "" {
+		j.c.Repo = j.record.Common
+	}
 	if err := os.MkdirAll(j.folder("results"), 0o700); err != nil {
 		return nil, worktreeError(fmt.Errorf("state of the job: %w", err))
 	}
@@ -118,6 +123,9 @@ func (c Config) withDefaults() (Config, error) {
 		return c, err
 	}
 	for _, folder := range []*string{&c.Repo, &c.State} {
+		if *folder == "" && folder == &c.Repo && c.Existing {
+			continue
+		}
 		if *folder == "" {
 			return c, nixie.Errorf(nixie.CodeInvalid, "worktrees need a repository and a folder for their state")
 		}
@@ -164,28 +172,54 @@ func (j *Job) findRepository(ctx context.Context, known bool) error {
 		return nixie.Errorf(nixie.CodeUnavailable, "git is %s: install %s or later", number, minGit)
 	}
 	common, err := j.git.call(ctx, j.c.Repo, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil && j.c.Existing {
+		return nixie.Errorf(nixie.CodeNotFound, "%s is not in a git repository, and job %s is about %s: if that is gone, remove %s", j.c.Repo,
+			j.c.Job, j.record.Common, j.folder())
+	}
 	if err != nil {
 		return nixie.Errorf(nixie.CodeInvalid, "%s is not in a git repository: name a folder that is", j.c.Repo)
-	}
-	if err := j.git.disableDrivers(ctx, common); err != nil {
-		return err
 	}
 	j.committer = j.git.committer(ctx, j.c.Repo, j.c.Environ)
 	if known {
 		if j.record.Common != common {
-			return nixie.Errorf(nixie.CodeConflict, "job %s is about the repository %s, and this is %s: give another name", j.c.Job,
-				j.record.Common, common)
+			return nixie.Errorf(nixie.CodeConflict, "job %s is about the repository %s, and %s is in %s: name the one, or another job",
+				j.c.Job, j.record.Common, j.c.Repo, common)
 		}
-		if _, err := j.tip(ctx); err != nil {
-			return nixie.Errorf(nixie.CodeConflict, "branch %s of job %s is gone: make it again, or clean the job", j.Branch(), j.c.Job)
-		}
-		return nil
+		return j.findWork(ctx)
 	}
 	j.record.Job, j.record.Common = j.c.Job, common
 	if err := j.checkRepository(ctx); err != nil {
 		return err
 	}
 	return j.begin(ctx)
+}
+
+// findWork finds the work of a job that was begun, and refuses to run one whose branch is gone or
+// used by somebody.
+func (j *Job) findWork(ctx context.Context) error {
+	branch, _, err := j.branchNow(ctx)
+	if err != nil {
+		return err
+	}
+	tip, err := j.tip(ctx)
+	if err != nil && branch != "" { // begun by a build that had the branch only
+		tip = branch
+		if _, err := j.git.call(ctx, j.record.Common, "update-ref", j.ref(), tip); err != nil {
+			return err
+		}
+	}
+	switch {
+	case j.c.Existing:
+		return nil
+	case branch == "":
+		return nixie.Errorf(nixie.CodeConflict, "branch %s of job %s is gone: git -C %s branch %s %s makes it again, or clean the job", j.Branch(),
+			j.c.Job, j.record.Top, j.Branch(), cmp.Or(tip, j.record.Base))
+	}
+	if err := j.refuseUsed(ctx); err != nil {
+		return err
+	}
+	_, err = j.Follow(ctx)
+	return err
 }
 
 // unlock removes a lock on the job's branch that git left when the machine went down. It is safe:
@@ -205,14 +239,19 @@ func (j *Job) unlock() error {
 // begin makes the branch, and then the record. A branch without a record is one of an interrupted
 // begin; begin goes on if it is still where the job begins.
 func (j *Job) begin(ctx context.Context) error {
-	at, err := j.tip(ctx)
-	if err == nil && at != j.record.Base {
+	at, folder, err := j.branchNow(ctx)
+	switch {
+	case err != nil:
+		return err
+	case folder != "":
+		return nixie.Errorf(nixie.CodeConflict, "branch %s is checked out in %s, and is not of this job: give the job another name",
+			j.Branch(), folder)
+	case at != "" && at != j.record.Base:
 		return nixie.Errorf(nixie.CodeConflict, "branch %s is there and is not of this job: rename it, or give the job another name",
 			j.Branch())
 	}
-	if err != nil {
-		if _, err := j.git.call(ctx, j.record.Common, "update-ref", "refs/heads/"+j.Branch(), j.record.Base,
-			strings.Repeat("0", len(j.record.Base))); err != nil {
+	for _, ref := range []string{j.branchRef(), j.ref()} {
+		if _, err := j.git.call(ctx, j.record.Common, "update-ref", ref, j.record.Base); err != nil {
 			return nixie.Errorf(nixie.CodeConflict, "branch %s cannot be made: %w", j.Branch(), err)
 		}
 	}
@@ -225,7 +264,11 @@ func (j *Job) begin(ctx context.Context) error {
 
 // writeFile writes a file whole; after a power failure it is there.
 func writeFile(name string, raw []byte) error {
-	file, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	err := os.MkdirAll(filepath.Dir(name), 0o700)
+	var file *os.File
+	if err == nil {
+		file, err = os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	}
 	if err == nil {
 		_, err = file.Write(append(raw, '\n'))
 		err = errors.Join(err, file.Sync(), file.Close())
@@ -251,9 +294,9 @@ func syncFolder(name string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// tip returns the commit at which the branch of the job is.
+// tip returns the commit at which the work of the job is.
 func (j *Job) tip(ctx context.Context) (string, error) {
-	return j.git.call(ctx, j.record.Common, "rev-parse", "--verify", "--quiet", "refs/heads/"+j.Branch()+"^{commit}")
+	return j.git.call(ctx, j.record.Common, "rev-parse", "--verify", "--quiet", j.ref()+"^{commit}")
 }
 
 // checkRepository refuses a repository that worktrees would show otherwise than its checkout.
@@ -280,7 +323,7 @@ func (j *Job) checkRepository(ctx context.Context) error {
 	if j.record.Target, err = j.git.call(ctx, j.c.Repo, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		return nixie.Errorf(nixie.CodeInvalid, "%s is on no branch: check one out, which the work is to be merged into", j.c.Repo)
 	}
-	changes, err := j.git.call(ctx, j.record.Top, "status", "--porcelain", "--untracked-files=no")
+	changes, err := j.changesIn(ctx, j.record.Top)
 	switch {
 	case err != nil:
 		return err

@@ -335,13 +335,13 @@ var table = []mutant{
 	{
 		number: 74, name: "merge without compare-and-swap",
 		breaks: "a merge that another process made meanwhile is lost",
-		edits:  []edit{{"mapreduce/worktree/merge.go", `"refs/heads/"+j.Branch(), to, from)`, `"refs/heads/"+j.Branch(), to)`}},
+		edits:  []edit{{"mapreduce/worktree/merge.go", `"update %s %s %s\n", j.ref(), to, from)`, `"update %s %s\n", j.ref(), to)`}},
 		tests:  tree,
 	},
 	{
 		number: 75, name: "worktree taken again in the middle of a rebase",
 		breaks: "an attempt begins in what another one left half done",
-		edits:  []edit{{"mapreduce/worktree/attempt.go", "if j.reusable(s) && t.reset", "if t.reset"}},
+		edits:  []edit{{"mapreduce/worktree/attempt.go", "; ok && t.reset", `; (ok || own != "") && t.reset`}},
 		tests:  tree,
 	},
 	{
