@@ -70,9 +70,10 @@ func TestBodyIsATree(t *testing.T) {
 	deep.Message.Body = []byte(strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000))
 	s := open(t, console.Options{}, l, bad, wide, deep)
 	at := func(n int) string { return "/letter/" + id(n).String() }
-	s.has(at(3), "<details open><summary><small>{4}", "<b><bdi>deep</bdi></b>", "12345678901234567890", "&lt;b&gt;", `\u202e`)
-	s.has(at(5), `<pre class="body">{&#34;a&#34;: 1} {`)
-	s.has(at(7), "[2\u202f000]", "More is left out")
+	s.has(at(3), `<details open><summary data-count="4"><code>{`,
+		"<b><bdi>&#34;deep&#34;</bdi></b>: ", "12345678901234567890", "&lt;b&gt;", `\u202e`)
+	s.has(at(5), "<pre class=\"body\">\n{&#34;a&#34;: 1} {")
+	s.has(at(7), `data-count="2`+"\u202f"+`000+"`, "More is left out")
 	s.has(at(9), "More is left out")
 	s.has(at(3)+"?as=json", "&#34;deep&#34;: {")
 	s.has(at(3)+"?as=hex", "7b 22 7a 22")

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
@@ -174,19 +175,21 @@ func (c *console) payload(data []byte, as string) body {
 	b := body{As: as}
 	shown := data[:min(len(data), maxPayload)]
 	b.Cut = len(shown) < len(data)
-	isText := b.Cut || office.IsText(data)
-	if isText {
-		shown = []byte(c.Mask.Text(string(shown)))
+	isText := office.IsText(data)
+	if isText { // and what is left of a character that was cut is dropped
+		shown = []byte(c.Mask.Text(strings.ToValidUTF8(string(shown), "")))
 	}
 	var indented bytes.Buffer
-	isJSON := !b.Cut && json.Indent(&indented, shown, "", "  ") == nil
+	isJSON := isText && !b.Cut && json.Indent(&indented, shown, "", "  ") == nil
 	if !slices.Contains(bodyForms(), as) {
 		b.As = "tree"
 	}
 	if b.As == "tree" {
-		var err error
-		if b.Tree, err = tree(shown); err != nil || b.Cut || b.Tree.Kind == "" {
-			b.As = "json"
+		b.As = "json"
+		if isJSON {
+			if b.Tree = tree(shown); b.Tree.Kind != "" {
+				b.As = "tree"
+			}
 		}
 	}
 	if b.As == "json" && !isJSON {

@@ -3,8 +3,6 @@ package console
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 )
 
 // Bounds of a tree. What is beyond is left out, and the tree says so.
@@ -14,68 +12,115 @@ const (
 	openTo   = 2 // levels that are unfolded
 )
 
-// node is a value of JSON: a text, or values by their names or numbers.
+// node is a value of JSON: a token, or values by their names or numbers. Names and tokens are those
+// of the body, byte by byte: a value that is read and written again may be another one, as half a
+// surrogate pair, a name that comes twice and the digits of a large number are.
 type node struct {
-	Name  string
-	Text  string // as in JSON; "" if there are values
+	Name  string // with its quotes; "" in a list
+	Token string // "" if there are values
 	Kind  string // { or [ or ""
 	Open  bool
+	Comma bool // another value follows
 	Cut   bool // more values are left out
 	Nodes []node
 }
 
-var errNoTree = errors.New("it is not one value of JSON")
-
-// tree reads a text as JSON, with its names in their order.
-func tree(text []byte) (node, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	left := maxNodes
-	root, err := readNode(d, 0, &left)
-	if err != nil {
-		return root, err
+// End is the bracket behind the values.
+func (n node) End() string {
+	if n.Kind == "{" {
+		return "}"
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return root, errNoTree
-	}
-	return root, nil
+	return "]"
 }
 
-func readNode(d *json.Decoder, depth int, left *int) (n node, err error) {
-	token, err := d.Token()
-	if err != nil {
-		return n, err
+// tree reads valid JSON.
+func tree(text []byte) node {
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, text) // it is valid
+	t := treeReader{compact.Bytes(), maxNodes}
+	return t.value(0)
+}
+
+// treeReader reads valid JSON without spaces between its tokens.
+type treeReader struct {
+	text []byte // that is not read yet
+	left int    // nodes that may follow
+}
+
+// next takes so many bytes.
+func (t *treeReader) next(n int) string {
+	token := string(t.text[:n])
+	t.text = t.text[n:]
+	return token
+}
+
+// token takes a text with its quotes, a number or a word.
+func (t *treeReader) token() string {
+	if t.text[0] != '"' {
+		end := bytes.IndexAny(t.text, ",}]")
+		if end < 0 {
+			end = len(t.text)
+		}
+		return t.next(end)
 	}
-	delim, ok := token.(json.Delim)
-	if !ok {
-		text, err := json.Marshal(token)
-		n.Text = string(text)
-		return n, err
+	end := 1
+	for ; t.text[end] != '"'; end++ {
+		if t.text[end] == '\\' {
+			end++
+		}
 	}
-	n.Kind, n.Open = delim.String(), depth < openTo
-	for d.More() {
+	return t.next(end + 1)
+}
+
+func (t *treeReader) value(depth int) node {
+	if kind := t.text[0]; kind != '{' && kind != '[' {
+		return node{Token: t.token()}
+	}
+	if end := t.text[1]; end == '}' || end == ']' {
+		return node{Token: t.next(2)}
+	}
+	n := node{Kind: t.next(1), Open: depth < openTo}
+	for {
 		name := ""
 		if n.Kind == "{" {
-			if token, err = d.Token(); err != nil {
-				return n, err
-			}
-			name, _ = token.(string)
+			name = t.token()
+			t.next(1) // the colon
 		}
-		*left--
-		if n.Cut = n.Cut || *left < 0 || depth >= maxDepth; n.Cut {
-			var skipped json.RawMessage
-			if err := d.Decode(&skipped); err != nil {
-				return n, err
-			}
-			continue
+		t.left--
+		if n.Cut = n.Cut || t.left < 0 || depth >= maxDepth; n.Cut {
+			t.pass()
+		} else {
+			value := t.value(depth + 1)
+			value.Name = name
+			n.Nodes = append(n.Nodes, value)
 		}
-		value, err := readNode(d, depth+1, left)
-		if err != nil {
-			return n, err
+		if t.next(1) != "," { // but the end
+			break
 		}
-		value.Name = name
-		n.Nodes = append(n.Nodes, value)
 	}
-	_, err = d.Token() // the end
-	return n, err
+	for i := range len(n.Nodes) - 1 {
+		n.Nodes[i].Comma = true
+	}
+	return n
+}
+
+// pass skips a value, however deep it is.
+func (t *treeReader) pass() {
+	for depth := 0; ; {
+		switch t.text[0] {
+		case '{', '[':
+			depth++
+			t.next(1)
+		case '}', ']':
+			depth--
+			t.next(1)
+		case ',', ':':
+			t.next(1)
+		default:
+			t.token()
+		}
+		if depth == 0 {
+			return
+		}
+	}
 }
