@@ -34,7 +34,7 @@ type Options struct {
 	Hosts  []string         // names by which a browser may ask a loopback address, next to localhost and IP addresses
 	Mask   Mask             // hides secrets in what is shown; default none
 	Clock  func() time.Time // default time.Now
-	Zone   *time.Location   // of times on pages; default time.Local
+	Zone   *time.Location   // of times on pages where scripts do not run; else that of the browser; default time.Local
 
 	// Run runs an operation that goes on after the answer to the browser: it calls its argument on
 	// another goroutine, with a context that ends with the program. The operation then stops

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/nixie-go/nixie"
@@ -23,7 +22,11 @@ func (c *console) functions() template.FuncMap {
 		"visible": visible, "num": number, "line": func(text any) string { return line(c.Mask.Text(fmt.Sprint(text))) },
 		"whole": func(text any) string { return visible(c.Mask.Text(fmt.Sprint(text))) },
 		"age":   func(at any) template.HTML { return c.age(moment(at)) },
-		"time":  func(at any) template.HTML { return c.time(moment(at)) },
+		"time":  func(at any) template.HTML { return c.time(moment(at), secondForm) },
+		"when": func(at any, text string) template.HTML {
+			return c.stamp(moment(at), "", template.HTMLEscapeString(text))
+		},
+		"zone":  c.zone,
 		"spark": spark, "icon": icon, "tone": tone, "plural": plural, "took": took,
 		"column": column, "columnClass": columnClass,
 		"due": c.due, "bytes": size, "rule": office.RuleMeaning,
@@ -35,7 +38,7 @@ func (c *console) functions() template.FuncMap {
 			return term(texts...)
 		},
 		"menu": c.menu, "under": under, "short": short,
-		"hours": c.hours, "tabs": bodyForms, "hex": hexOf,
+		"hours": c.hours, "axis": c.axis, "tabs": bodyForms, "hex": hexOf,
 		"inc": func(i int) int { return i + 1 },
 	}
 }
@@ -126,40 +129,6 @@ func plural(n any, noun string) string {
 	return s + " " + noun
 }
 
-func moment(at any) time.Time {
-	switch at := at.(type) {
-	case office.Timestamp:
-		return at.Time
-	case time.Time:
-		return at
-	}
-	return time.Time{}
-}
-
-// age writes how long ago a moment was, or in how long it will be, with the moment on hover.
-func (c *console) age(at time.Time) template.HTML {
-	if at.IsZero() {
-		return "–"
-	}
-	d := c.Clock().Sub(at)
-	text := lasted(d.Abs())
-	switch {
-	case d < -time.Second:
-		text = "in " + text
-	case d < time.Second:
-		text = "now"
-	}
-	return stamp(at, text)
-}
-
-// due writes in how long a moment will be, or since when it has been.
-func (c *console) due(of office.Timestamp) template.HTML {
-	if late := c.Clock().Sub(of.Time); late > time.Second {
-		return stamp(of.Time, "due since "+lasted(late))
-	}
-	return c.age(of.Time)
-}
-
 // size writes a number of bytes by its largest unit of 1024.
 func size(n any) string {
 	if known, ok := n.(*int64); ok {
@@ -175,85 +144,6 @@ func size(n any) string {
 		return plural(value, "byte")
 	}
 	return strconv.FormatFloat(whole, 'f', 1, 64) + " " + units[at]
-}
-
-// time writes a moment in the zone of the console, with its time in UTC on hover.
-func (c *console) time(at time.Time) template.HTML {
-	if at.IsZero() {
-		return "–"
-	}
-	return stamp(at, at.In(c.Zone).Format("2006-01-02 15:04:05"))
-}
-
-func stamp(at time.Time, text string) template.HTML {
-	utc := at.UTC().Format(time.RFC3339)
-	return template.HTML(`<time datetime="` + utc + `" title="` + utc + `">` + text + `</time>`) //nolint:gosec // digits and words
-}
-
-// lasted writes a duration by its largest unit, or two.
-func lasted(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return strconv.Itoa(int(d/time.Second)) + " s"
-	case d < time.Hour:
-		return strconv.Itoa(int(d/time.Minute)) + " min"
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %02d min", int(d/time.Hour), int(d%time.Hour/time.Minute))
-	}
-	return strconv.Itoa(int(d/(24*time.Hour))) + " days"
-}
-
-// took writes milliseconds.
-func took(ms float64) string {
-	return (time.Duration(ms * float64(time.Millisecond))).Round(time.Millisecond / 10).String()
-}
-
-// sparkHours is the number of hours that a sparkline shows.
-const sparkHours = 24
-
-// spark draws counts as bars. Their numbers are its label.
-func spark(counts []int64) template.HTML {
-	most, total := int64(1), int64(0)
-	for _, n := range counts {
-		most, total = max(most, n), total+n
-	}
-	var b strings.Builder
-	label := fmt.Sprintf("%d in the last %d hours, at most %d in one", total, len(counts), most)
-	fmt.Fprintf(&b, `<svg class="spark" viewBox="0 0 %d 20" role="img" aria-label="%s"><title>%[2]s</title>`, 4*len(counts), label)
-	b.WriteString(`<path d="`)
-	for i, n := range counts {
-		height := int64(1)
-		if n > 0 {
-			height = 2 + 18*n/most
-		}
-		fmt.Fprintf(&b, "M%d 20v-%d", 4*i+2, height)
-	}
-	return template.HTML(b.String() + `"/></svg>`) //nolint:gosec // numbers
-}
-
-// byHours returns the counts of the last hours, latest last, from counts by the name of their hour.
-func byHours(by map[string]int64, now time.Time) []int64 {
-	list := make([]int64, sparkHours)
-	for i := range list {
-		list[i] = by[now.Add(time.Duration(i+1-sparkHours)*time.Hour).UTC().Format(office.HourForm)]
-	}
-	return list
-}
-
-// hour is a bar of a sparkline.
-type hour struct {
-	At    time.Time
-	Count int64
-}
-
-// hours returns the counts of the last hours, latest first, with the times at which the hours
-// began.
-func (c *console) hours(counts []int64) []hour {
-	list := make([]hour, len(counts))
-	for i := range counts {
-		list[i] = hour{c.Clock().Truncate(time.Hour).Add(-time.Duration(i) * time.Hour), counts[len(counts)-1-i]}
-	}
-	return list
 }
 
 // entry is a page in the menu.

@@ -65,7 +65,9 @@ func open(t *testing.T, opts console.Options, letters ...nixie.Letter) *shop {
 	if _, errs := s.office.Adopt(t.Context(), letters, "the test"); errors.Join(errs...) != nil {
 		t.Fatal(errors.Join(errs...))
 	}
-	opts.Clock, opts.Zone = clock, time.UTC
+	if opts.Clock = clock; opts.Zone == nil {
+		opts.Zone = time.UTC
+	}
 	s.server = httptest.NewServer(console.Handler(s.office, opts))
 	t.Cleanup(s.server.Close)
 	return s

@@ -35,7 +35,7 @@ func (o *Office) Log(ctx context.Context, arg string) (store.Record, []LogEntry,
 				fmt.Sprintf("%d failures after the first are not kept", r.HistoryDropped)})
 	}
 	for _, f := range r.History {
-		log = append(log, LogEntry{Timestamp{f.FailedAt}, "failed", f.Worker, failureLine(&f)})
+		log = append(log, LogEntry{Timestamp{f.FailedAt}, "failed", f.Worker, o.wording.failureLine(&f)})
 	}
 	subjects := []nixie.ID{r.ID}
 	letters, _, err := o.store.Letters(ctx, nixie.Filter{IDs: subjects}, store.Page{Limit: 1})
@@ -58,10 +58,10 @@ func (o *Office) Log(ctx context.Context, arg string) (store.Record, []LogEntry,
 	return r, log, nil
 }
 
-func failureLine(f *nixie.Failure) string {
+func (w Wording) failureLine(f *nixie.Failure) string {
 	s := fmt.Sprintf("generation %d attempt %d, %s (%s): %s", f.Generation, f.Attempt, f.Reason, f.Class, f.Text)
 	if f.Decision == nixie.Retry && !f.NextAt.IsZero() {
-		return s + "; retry at " + Timestamp{f.NextAt}.String()
+		return s + "; retry " + w.moment(f.NextAt, f.FailedAt)
 	}
 	return s + "; " + string(f.Decision)
 }

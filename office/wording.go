@@ -3,6 +3,7 @@ package office
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -46,6 +47,15 @@ func (w Wording) say(format string, args ...any) string {
 		return format
 	}
 	return fmt.Sprintf(format, args...)
+}
+
+// moment names a moment: for commands as it is in UTC, for pages by its distance from another one,
+// since a text cannot know the zone of its reader.
+func (w Wording) moment(at, from time.Time) string {
+	if w == ForPages {
+		return "in " + max(at.Sub(from), 0).Round(time.Second).String()
+	}
+	return "at " + Timestamp{at}.String()
 }
 
 // Advice returns the fix that usually helps against a reason, for commands.

@@ -80,6 +80,7 @@ type Look struct {
 	Width, Height int64 // default 1440 by 900
 	Dark          bool
 	NoScripts     bool
+	Zone          string  // of the reader, such as America/St_Johns; default that of the machine
 	Rate          float64 // bytes a second that the network carries; default without a limit
 }
 
@@ -124,6 +125,9 @@ func (b *Browser) Open(origin string, as Look) *Tab {
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 	})
 	call(t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: as.NoScripts})
+	if as.Zone != "" {
+		call(t, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: as.Zone})
+	}
 	if as.Rate > 0 {
 		call(t, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
 			MatchedNetworkConditions: []*network.Conditions{{DownloadThroughput: as.Rate, UploadThroughput: as.Rate, Latency: 100}},
