@@ -23,7 +23,7 @@ func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessa
 				m.edited, err = t.readEdited(l.pos)
 			}
 			facts.Dead, facts.Redrives, facts.TakenKey, facts.BodyAt = m.State == lifecycle.Dead, m.Redrives, m.takenKey, m.bodyAt
-			facts.Expired = lifecycle.Past(m.expires, t.now)
+			facts.Expired = lifecycle.Past(m.expires, t.at.wall)
 		}
 	}
 	if err != nil {

@@ -158,7 +158,9 @@ func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, chang
 	}
 	was := *p
 	p.ID = id
-	if err := p.Amend(change, &q.settings, t.now); err != nil {
+	own := *change
+	own.At = lifecycle.Moment(t.at.due(lifecycle.Nanos(change.At)))
+	if err := p.Amend(&own, &q.settings, t.now); err != nil {
 		return err
 	}
 	if p.Due <= t.now {

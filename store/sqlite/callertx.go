@@ -127,8 +127,8 @@ func (t *tx) between(f func(*tx) error) error {
 	return t.run("release nixie")
 }
 
-func (t *tx) whole(f func(*tx) error) (err error) {
-	if t.now, err = t.store.sharedNow(t.queries); err != nil {
+func (t *tx) whole(f func(*tx) error) error {
+	if err := t.readTime(); err != nil {
 		return err
 	}
 	if err := f(t); err != nil {

@@ -261,7 +261,7 @@ func (s *Store) begin(c conn) error {
 }
 
 func (t *tx) runAll(calls []*write) (failed int, err error) {
-	if t.now, err = t.store.sharedNow(t.queries); err != nil {
+	if err := t.readTime(); err != nil {
 		return -1, err
 	}
 	for i, w := range calls {

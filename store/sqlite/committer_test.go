@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -91,36 +90,6 @@ func TestProbesAlternate(t *testing.T) {
 		}
 		if len(seen) != n {
 			t.Errorf("of %d owners %d were probed", n, len(seen))
-		}
-	}
-}
-
-// TestStoreTime never goes back and never stands still.
-func TestStoreTime(t *testing.T) {
-	const second, hour = stepBack, 3600 * stepBack
-	var st storeTime
-	for _, c := range []struct {
-		name                 string
-		machine, least, want int64
-	}{
-		{"first", 100 * hour, 0, 100 * hour},
-		{"goes on", 101 * hour, 0, 101 * hour},
-		{"a little back stands still", 101*hour - second/2, 0, 101 * hour},
-		{"and goes on", 101*hour + second, 0, 101*hour + second},
-		{"far back stands still once", hour, 0, 101*hour + second},
-		{"and goes on at its pace", 2 * hour, 0, 102*hour + second},
-		{"another process is ahead", 2 * hour, 110 * hour, 110 * hour},
-		{"and it follows", 3 * hour, 110 * hour, 111 * hour},
-	} {
-		clock := func() time.Time {
-			if st.mu.TryLock() {
-				t.Errorf("%s: the clock is read without the lock", c.name)
-				st.mu.Unlock()
-			}
-			return time.Unix(0, c.machine)
-		}
-		if got := st.read(clock, c.least); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
@@ -28,7 +29,21 @@ func (s *Store) deliveries(ctx context.Context, queue string, got *claimed) ([]*
 		out = merge(rows, members, got.before)
 		return err
 	})
+	s.byMachine(out)
 	return out, err
+}
+
+// byMachine tells the moments of deliveries by the machine's clock, with which workers compare them.
+func (s *Store) byMachine(ds []*nixie.Delivery) {
+	now := s.look()
+	if now.lead() == 0 {
+		return
+	}
+	for _, d := range ds {
+		for _, at := range [...]*time.Time{&d.EnqueuedAt, &d.FirstReceivedAt, &d.RedrivenAt, &d.Lease.ExpiresAt} {
+			*at = now.shown(lifecycle.Nanos(*at))
+		}
+	}
 }
 
 // merge inserts the i-th row before the member that has a later due rank.

@@ -25,7 +25,7 @@ func (t *tx) readEdited(pos int64) (*edited, error) {
 
 // prolong gives a redriven message the expiry that the redrive asks for.
 func (t *tx) prolong(l *letterRow, expires int64, r *store.Resolution) error {
-	at, what := lifecycle.Prolonged(expires, r, t.now)
+	at, what := lifecycle.Prolonged(expires, r, t.at.wall)
 	if what == "" {
 		return nil
 	}

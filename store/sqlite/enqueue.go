@@ -84,7 +84,7 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 	if id.IsZero() {
 		id = t.store.ids.New(lifecycle.Moment(t.now))
 	}
-	due := max(lifecycle.Nanos(m.NotBefore), 0)
+	due := max(t.at.due(lifecycle.Nanos(m.NotBefore)), 0)
 	if m.Delay > 0 {
 		due = max(due, t.now+int64(m.Delay))
 	}

@@ -22,17 +22,18 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 	m.Type, m.Key, m.Stream, m.DedupeKey = row.ColumnText(3), row.ColumnText(4), row.ColumnText(5), row.ColumnText(6)
 	m.Priority = row.ColumnInt(7)
 	row.ColumnBytes(8, m.Hash[:])
-	m.EnqueuedAt, m.ExpiresAt = lifecycle.Moment(row.ColumnInt64(11)), lifecycle.Moment(row.ColumnInt64(12))
+	now := s.look()
+	m.EnqueuedAt, m.ExpiresAt = now.shown(row.ColumnInt64(11)), lifecycle.Moment(row.ColumnInt64(12))
 	if m.State = lifecycle.State(row.ColumnInt(13)); m.State == "" {
 		damage = append(damage, fmt.Sprintf("state %d is not one of ours", row.ColumnInt(13)))
 	}
 	m.MayPass, m.OrderGap = row.ColumnBool(27), row.ColumnBool(28)
 	m.Attempts, m.Deliveries, m.Crashes = row.ColumnInt(16), row.ColumnInt(17), row.ColumnInt(18)
 	m.Generation, m.Redrives = row.ColumnInt(19), row.ColumnInt(20)
-	m.FirstReceivedAt, m.EndedAt = lifecycle.Moment(row.ColumnInt64(23)), lifecycle.Moment(row.ColumnInt64(25))
-	m.RedrivenAt = lifecycle.Moment(row.ColumnInt64(30))
+	m.FirstReceivedAt, m.EndedAt = now.shown(row.ColumnInt64(23)), now.shown(row.ColumnInt64(25))
+	m.RedrivenAt = now.shown(row.ColumnInt64(30))
 	if m.State == nixie.Queued {
-		m.NotBefore = lifecycle.Moment(row.ColumnInt64(14))
+		m.NotBefore = now.shown(row.ColumnInt64(14))
 	}
 	for _, j := range [...]struct {
 		col  int
@@ -50,13 +51,13 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 	if !row.ColumnBool(15) { // a member of a batch
 		if err := c.each(sqlText("batch_with"), func(b rows) error {
 			owner, until, claimed = b.ColumnInt64(0), b.ColumnInt64(1), b.ColumnInt64(2)
-			m.FirstReceivedAt = lifecycle.Moment(claimed)
+			m.FirstReceivedAt = now.shown(claimed)
 			return nil
 		}, row.ColumnInt64(0)); err != nil {
 			return damage, err
 		}
 	}
-	m.LeasedAt, m.LeaseExpiresAt = lifecycle.Moment(claimed), lifecycle.Moment(until)
+	m.LeasedAt, m.LeaseExpiresAt = now.shown(claimed), now.shown(until)
 	return damage, c.each("select name from owner where n = ?", func(o rows) error {
 		m.LeaseOwner = o.ColumnText(0)
 		return nil

@@ -15,7 +15,7 @@ import (
 // number of messages.
 func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]store.QueueInfo, error) {
 	var list []store.QueueInfo
-	now := s.now()
+	now := s.look()
 	err := s.read(ctx, func(c conn) error {
 		w := &where{}
 		oneOf(w, "name", query.Names)
@@ -37,8 +37,12 @@ func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]store.Que
 		}, w.args...); err != nil || query.Settings {
 			return err
 		}
-		return countQueues(c, now, rowsOf, list, query.Brief)
+		return countQueues(c, now.store, rowsOf, list, query.Brief)
 	})
+	for i := range list {
+		q := &list[i]
+		q.NextAt, q.LastAt = now.shown(lifecycle.Nanos(q.NextAt)), now.shown(lifecycle.Nanos(q.LastAt))
+	}
 	return list, err
 }
 

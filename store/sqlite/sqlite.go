@@ -28,9 +28,13 @@ import (
 
 // Options of a store. The zero value is fine.
 type Options struct {
-	// Clock judges leases, delays and ages; default time.Now. The store never
-	// lets it go back.
+	// Clock judges delays and ages; default time.Now. The store's own clock never
+	// goes back: while Clock is behind it goes at nine tenths of the pace.
 	Clock func() time.Time
+	// Uptime is the time since the machine was started, which nobody sets: leases
+	// and the pace count by it. Default: that of the system, or of a Clock whose
+	// times have no monotonic reading.
+	Uptime func() time.Duration
 	// Owner is the name that lists show as the holder of leases; default host:pid.
 	Owner string
 	// MustExist refuses to create a file.
@@ -57,7 +61,7 @@ type Store struct {
 	path        string
 	opts        Options
 	ids         store.IDs
-	time        storeTime
+	time        *storeTime
 	readers     *pool // for lists and checks, which may be slow
 	claimers    *pool // for claims, which must not wait for those
 	writes      chan *write
@@ -104,6 +108,7 @@ func Open(path string, opts Options) (*Store, error) {
 	s := &Store{
 		path:        path,
 		opts:        opts,
+		time:        newStoreTime(opts.Clock, opts.Uptime),
 		readers:     newPool(readers),
 		claimers:    newPool(claimReaders),
 		writes:      make(chan *write, 4096),
@@ -163,7 +168,7 @@ func (s *Store) connect() (conn, error) {
 	if err := migrate(w, s.path); err != nil {
 		return fail(err)
 	}
-	if _, err := s.sharedNow(queries{w}); err != nil {
+	if _, _, err := s.sharedMoment(queries{w}); err != nil {
 		return fail(err)
 	}
 	if err := s.checkAfterCrash(w); err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Streams implements store.Streams.
@@ -104,11 +103,11 @@ func (s *Store) headOf(on queries, set *nixie.QueueSettings, stream int64, v *st
 	}, stream, first.rank); err != nil || pos != 0 {
 		return pos, err
 	}
-	switch {
+	switch now := s.look(); {
 	case first.pos == 0:
 		v.State = store.StreamIdle
-	case first.due > s.now():
-		v.State, v.Due = store.StreamWaiting, lifecycle.Moment(first.due)
+	case first.due > now.store:
+		v.State, v.Due = store.StreamWaiting, now.shown(first.due)
 	default:
 		v.State = store.StreamReady
 	}

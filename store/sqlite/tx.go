@@ -11,8 +11,9 @@ type tx struct {
 	queries
 	added        *inserts // rows that wait to be written; a query writes them first
 	store        *Store
-	now          int64
-	owner        int64 // this process in the table owner; 0 before a claim
+	now          int64  // the store's time
+	at           moment // with the machine's
+	owner        int64  // this process in the table owner; 0 before a claim
 	queues       map[string]*queueRow
 	byNumber     map[int64]*queueRow // the same queues
 	batches      map[int64]*batchRow
