@@ -3,6 +3,7 @@ package console_test
 import (
 	"compress/gzip"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -103,6 +104,25 @@ func TestAnswersAreCompressed(t *testing.T) {
 	whole, err := io.ReadAll(r)
 	if err != nil || string(whole) != plain {
 		t.Errorf("the page is not the same (%v):\n%s", err, whole)
+	}
+}
+
+// A compressed page has up to 32 bytes of noise, another number of them for each text that a URL puts
+// into it: its length does not tell how well a guess fits a letter.
+func TestLengthsHaveNoise(t *testing.T) {
+	t.Parallel()
+	s := open(t, console.Options{}, healthy()...)
+	noise := map[int]bool{}
+	for guess := range 40 {
+		_, body := s.ask(http.MethodGet, fmt.Sprintf("/letters?filter=text:guess%02d", guess), header("Accept-Encoding", "gzip"), nil)
+		page, err := gzip.NewReader(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		noise[len(page.Comment)] = true
+	}
+	if len(noise) < 16 || noise[0] {
+		t.Errorf("40 pages have these bytes of noise: %v", noise)
 	}
 }
 

@@ -154,6 +154,33 @@ func TestRedriveThatStopsIsResumed(t *testing.T) {
 	s.has("/operations", `<td class="n">2</td><td class="n">0</td><td class="n">0</td>`)
 }
 
+// The console does not know the brokers of other programs: a redrive to one of them does not go on
+// into the queues of the store.
+func TestRedriveToABrokerIsNotResumed(t *testing.T) {
+	t.Parallel()
+	s := open(t, console.Options{Run: here}, healthy()...)
+	op, err := s.office.Begin(t.Context(), &office.OperationRequest{Event: office.OnRedrive, Reason: "to Kafka", Destination: "kafka.orders",
+		Send: func(context.Context, []nixie.Letter) []error { return nil }})
+	if err != nil || op.Pending != 3 {
+		t.Fatal(op, err)
+	}
+	for _, verb := range []string{"resume", "repeat"} {
+		answer, body := s.ask(http.MethodPost, "/operation/"+op.Operation.String()+"/"+verb, nil, url.Values{})
+		if answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "goes to kafka.orders") {
+			t.Errorf("%s: status %d\n%s", verb, answer.StatusCode, body)
+		}
+	}
+	queues, err := s.office.Queues(t.Context())
+	for _, q := range queues {
+		if q.Unfinished() > 0 {
+			t.Errorf("%d messages are in %s", q.Unfinished(), q.Name)
+		}
+	}
+	if now, wrong := s.office.Operation(t.Context(), op.Operation); err != nil || wrong != nil || now.Pending != 3 {
+		t.Errorf("%+v, %v, %v", now, err, wrong)
+	}
+}
+
 func TestRedriveRefusesBadForms(t *testing.T) {
 	t.Parallel()
 	s := open(t, console.Options{Run: here}, healthy()...)
@@ -205,6 +232,29 @@ func TestSecretsAreHidden(t *testing.T) {
 		}
 	}
 	s.has(path, "token *** is old")
+}
+
+// nameless hides the values of one header, whatever they are.
+type nameless struct{ starred }
+
+func (nameless) Header(name, value string) string {
+	if name == "authorization" {
+		return "hidden"
+	}
+	return value
+}
+
+// A header is secret by its name: its value may be any text.
+func TestSecretHeadersAreHidden(t *testing.T) {
+	t.Parallel()
+	l := letter(1, "orders", "timeout: slow", "slow", 0)
+	l.Message.Headers = append(l.Message.Headers, nixie.Header{Name: "authorization", Value: "of anybody"})
+	s := open(t, console.Options{Mask: nameless{}}, l)
+	path := "/letter/" + l.ID.String()
+	s.has(path, "north", "authorization", "hidden")
+	if body := s.page(http.StatusOK, path); strings.Contains(body, "of anybody") {
+		t.Errorf("it shows a secret:\n%s", body)
+	}
 }
 
 func TestOperationThatRunsIsNotUnfinished(t *testing.T) {

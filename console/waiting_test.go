@@ -87,6 +87,24 @@ func TestRetriesAreHastenedAndEnded(t *testing.T) {
 	}
 }
 
+// Of two messages one has ended meanwhile: the answer says which was refused, and how many were not.
+func TestARefusedMessageIsTold(t *testing.T) {
+	t.Parallel()
+	s := open(t, console.Options{})
+	added, err := s.store.Enqueue(t.Context(), nixie.Message{Queue: "mail"}, nixie.Message{Queue: "mail"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.work("mail", nixie.RetryAfter(errors.New("smtp is slow"), time.Hour))
+	waits, ended := added[0].ID.String(), added[1].ID.String()
+	s.post("/retries/cancel", url.Values{"id": {ended}, "reason": {"it is not needed"}})
+	form := url.Values{"id": {waits, ended}, "reason": {"it is fast again"}}
+	answer, body := s.ask(http.MethodPost, "/retries/now", nil, form)
+	if answer.StatusCode != http.StatusConflict || !strings.Contains(body, "1 of 2 messages changed") || !strings.Contains(body, ended) {
+		t.Errorf("status %d\n%s", answer.StatusCode, body)
+	}
+}
+
 func TestPoliciesJudgeAnError(t *testing.T) {
 	t.Parallel()
 	s := open(t, console.Options{}, healthy()...)

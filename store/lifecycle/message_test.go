@@ -189,6 +189,20 @@ func TestRedrive(t *testing.T) {
 	}
 }
 
+// TestReset shows which fields a reset of the attempts keeps: what crashes convict by is forgiven.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	m := Message{State: Queued, Due: 90, Attempts: 3, Deliveries: 5, Crashes: 2, Generation: 2, Redrives: 1, Number: 9, Received: 4,
+		Abandoned: "a", Alone: true, Steps: []string{"a"}, Rank: 6}
+	if err := m.Amend(&store.Change{Verb: store.ResetAttempts}, &nixie.QueueSettings{}, 100); err != nil {
+		t.Fatal(err)
+	}
+	want := Message{State: Queued, Due: 90, Generation: 2, Redrives: 1, Number: 9, Received: 4, Steps: []string{"a"}, Rank: 6}
+	if !reflect.DeepEqual(m, want) {
+		t.Errorf("%+v, want %+v", m, want)
+	}
+}
+
 // TestPasses shows that a message released with MayPass may pass the head of a strict stream until
 // its next claim.
 func TestPasses(t *testing.T) {

@@ -24,6 +24,7 @@ func amendClauses() []clause {
 		{"HoldFreesTheFollowers", holdFrees},
 		{"HoldOfARedrivenOne", holdRedriven},
 		{"ResetAttempts", resetAttempts},
+		{"ResetAttemptsForgivesCrashes", resetForgives},
 		{"Reschedule", reschedule},
 		{"MoveToAnotherQueue", moveQueue},
 		{"MoveNeedsTheDedupeKey", moveKey},
@@ -231,6 +232,26 @@ func resetAttempts(b *fixture) {
 	again := b.take("a")
 	if again.Abandoned || again.Attempts != 1 || again.Deliveries != 1 || again.Lease.Number <= d.Lease.Number {
 		b.Fatalf("delivery after a reset is %+v", again)
+	}
+}
+
+// resetForgives resets a message that vanished with its holders twice, alone. When one more holder
+// vanishes the message is no culprit: what convicts was forgiven.
+func resetForgives(b *fixture) {
+	b.suspected("a")
+	b.keys(b.group(1), "a")
+	b.clock.Advance(31 * time.Second)
+	d := b.take("a")
+	same(b, "alone twice", d.AbandonedAlone, true)
+	b.judged([]*nixie.Delivery{d})
+	b.ok(b.amend(d.ID, store.ResetAttempts))
+	b.put("b")
+	b.keys(b.claim(2), "a", "b")
+	b.clock.Advance(31 * time.Second)
+	for _, d := range b.claim(2) {
+		if !d.Abandoned || d.AbandonedAlone || d.Crashes != 1 {
+			b.Fatalf("%s: abandoned %v, alone twice %v, %d crashes", d.Key, d.Abandoned, d.AbandonedAlone, d.Crashes)
+		}
 	}
 }
 
