@@ -280,6 +280,32 @@ func TestGroupStops(t *testing.T) {
 	}
 }
 
+// A loop that has ended stays so when its group stops: who looks at the health port sees which loops
+// still have something in hand.
+func TestALoopThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ends := loopFunc(func(context.Context) error { return nil })
+		lasts := loopFunc(func(ctx context.Context) error {
+			err := idle(ctx)
+			pass(20 * time.Second)
+			return err
+		})
+		g := must(loop.NewGroup(loop.GroupConfig{Loops: []loop.Loop{ends, lasts}, Logger: quiet}))(t)
+		run, stop := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- g.Run(run) }()
+		pass(time.Second)
+		stop()
+		pass(time.Second)
+		if why := strings.Join(g.Unready(), ", "); why != "loop loop-0 is ended, loop loop-1 is stopping" {
+			t.Error(why)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Run reports a loop that ignores the end of its context, and can be called once.
 func TestGroupWithADeafLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -262,6 +262,26 @@ func TestMainLoopDeadline(t *testing.T) {
 	})
 }
 
+// A request whose deadline has come, or has passed long ago, is not begun.
+func TestMainLoopBeginsNothingLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		o := newBureau(t, loop.DLQPolicy{}, func(context.Context, request) (float64, error) { runs++; return 1, nil })
+		for _, late := range []time.Duration{0, time.Hour} {
+			must(o.requests.Send(ctx, request{Deadline: time.Now().Add(-late)}, loop.ReplyTo("answers")))(t)
+		}
+		answers := o.until(t, 2)
+		for _, a := range answers {
+			if !strings.Contains(a.Error, "has passed: it was not begun") {
+				t.Errorf("the answer is %+v", a)
+			}
+		}
+		if runs != 0 || len(answers) != 2 || len(o.letters(t)) != 2 {
+			t.Errorf("%d runs, %d answers, %d letters", runs, len(answers), len(o.letters(t)))
+		}
+	})
+}
+
 // The dead letter of a request, in the form that other programs read.
 func TestGoldenDeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -99,6 +99,40 @@ func TestKeysDeletedByHand(t *testing.T) {
 	}
 }
 
+// After the clock was set back a lease seems to end in days. Who opens the mailbox shortens it to the
+// longest one that there is, and leaves others alone.
+func TestLeasesAfterTheClockWentBack(t *testing.T) {
+	t.Parallel()
+	f := actual(t)
+	d := f.open(t, Config{})
+	f.produce(t, 2, func(int) string { return fine })
+	late, held := take(t, d, 1)[0], f.mailbox().keys[1]
+	usual, err := d.Receive(t.Context(), broker.Want{Max: 1, Lease: MaxLease})
+	if err != nil || len(usual) != 1 {
+		t.Fatal(usual, err)
+	}
+	f.client.ZIncrBy(t.Context(), held, float64((48 * time.Hour).Milliseconds()), late.MessageID)
+	ends := func(r *broker.Record) time.Duration {
+		return time.Until(time.UnixMilli(int64(f.client.ZScore(t.Context(), held, r.MessageID).Val())))
+	}
+	left := ends(&usual[0])
+	other := f.open(t, Config{})
+	if within := ends(&late); within > MaxLease || within < MaxLease-time.Hour {
+		t.Errorf("the late lease ends in %s, want %s at most", within, MaxLease)
+	}
+	if now := ends(&usual[0]); now > left || now < left-time.Hour {
+		t.Errorf("the usual lease ended in %s, and now in %s", left, now)
+	}
+	if left, err := other.Remaining(t.Context()); err != nil || left.Ours != 0 || left.All != 2 || left.Within > MaxLease+grace {
+		t.Errorf("%+v, %v", left, err)
+	}
+	for _, r := range []*broker.Record{&late, &usual[0]} {
+		if err := d.Ack(t.Context(), []*broker.Record{r})[0]; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A mailbox is opened in the same time however much waits in it, and put into order in one that
 // grows as its records do. Commands of the server tell: they do not depend on the machine.
 func TestOpenAFullMailbox(t *testing.T) {

@@ -49,6 +49,10 @@ func TestOnce(t *testing.T) {
 	if left := f.client.PTTL(t.Context(), seen).Val(); left < onceFor-time.Hour || left > onceFor {
 		t.Errorf("the keys live for %s", left)
 	}
+	till := time.UnixMilli(int64(f.client.ZScore(t.Context(), seen, "c").Val()))
+	if left := time.Until(till); left < onceFor-time.Hour || left > onceFor {
+		t.Errorf("the mailbox forgets a key after %s", left)
+	}
 
 	// An old key is forgotten, and so is the oldest of too many; 60,000 are not too many.
 	f.client.ZAdd(t.Context(), seen, redis.Z{Score: 1, Member: "a"})

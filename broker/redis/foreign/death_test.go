@@ -135,30 +135,68 @@ func TestChangedMeanwhile(t *testing.T) {
 	c, _ := database(t)
 	for _, format := range Formats() {
 		run(t, c, slices.Concat([][]any{{"FLUSHDB"}}, deadJob(format, 20, 0)))
-		cfg := Config{Format: format, Adopts: true}
-		o := newOffice(t)
-		o.adopt(c, cfg)
-		p, err := NewPublisher(another(c), cfg)
-		if err != nil {
-			t.Fatal(err)
+		refusedMeanwhile(t, c, format, slices.Concat([][]any{{"FLUSHDB"}}, deadJob(format, 70, 0)))
+	}
+}
+
+// TestGoneMeanwhile removes the data of a job between the look and the step, as when it expires
+// there: of one without a body, too. Its ID alone goes into no queue.
+func TestGoneMeanwhile(t *testing.T) {
+	c, _ := database(t)
+	for format, data := range map[string]string{
+		"rq": "rq:job:j1", "bullmq": "bull:q:j1", "asynq": "asynq:{q}:t:j1", "dramatiq": "dramatiq:q.XQ.msgs", "celery": "celery-task-meta-j1",
+	} {
+		run(t, c, slices.Concat([][]any{{"FLUSHDB"}}, deadJob(format, 20, 0)))
+		if format == "rq" || format == "bullmq" {
+			run(t, c, [][]any{{"HSET", data, "data", ""}})
 		}
-		back := broker.FromLetter(&o.letters()[0])
-		back.Publication.Channel = "q"
-		pub := back.Redriven(time.Unix(1_800_000_000, 0))
-		r, err := p.read(&pub)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var answer error
-		r.answer = &answer
-		p.look(t.Context(), []*returning{r})
-		run(t, c, slices.Concat([][]any{{"FLUSHDB"}}, deadJob(format, 70, 0)))
-		was := dump(t, c)
-		p.send(t.Context(), []*returning{r})
-		p.Close()
-		if now := dump(t, c); nixie.CodeOf(answer) != nixie.CodeConflict || now != was {
-			t.Errorf("%s: %v\n%s", format, answer, now)
-		}
+		refusedMeanwhile(t, c, format, [][]any{{"DEL", data}})
+	}
+}
+
+// refusedMeanwhile takes in the death that lies there, runs commands between the look and the step of
+// its redrive, and sees that the step refuses it and changes nothing.
+func refusedMeanwhile(t *testing.T, c *redis.Client, format string, meanwhile [][]any) {
+	t.Helper()
+	cfg := Config{Format: format, Adopts: true}
+	o := newOffice(t)
+	o.adopt(c, cfg)
+	p, err := NewPublisher(another(c), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	back := broker.FromLetter(&o.letters()[0])
+	back.Publication.Channel = "q"
+	pub := back.Redriven(time.Unix(1_800_000_000, 0))
+	r, err := p.read(&pub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer error
+	r.answer = &answer
+	p.look(t.Context(), []*returning{r})
+	if answer != nil {
+		t.Errorf("%s is refused before the step: %v", format, answer)
+	}
+	run(t, c, meanwhile)
+	was := dump(t, c)
+	p.send(t.Context(), []*returning{r})
+	if now := dump(t, c); nixie.CodeOf(answer) != nixie.CodeConflict || now != was {
+		t.Errorf("%s: %v\n%s", format, answer, now)
+	}
+}
+
+// RQ forgets a job that failed after a year: one that goes back has no such time any more.
+func TestRQKeepsWhatGoesBack(t *testing.T) {
+	c, _ := database(t)
+	run(t, c, slices.Concat(deadJob("rq", 20, 0), [][]any{{"EXPIRE", "rq:job:j1", 3600}}))
+	cfg := Config{Format: "rq"}
+	o := newOffice(t)
+	o.adopt(c, cfg)
+	o.mustRedrive(c, cfg, o.letters()...)
+	if left := c.TTL(t.Context(), "rq:job:j1").Val(); left != -1 {
+		t.Errorf("the job is forgotten in %s", left)
 	}
 }
 

@@ -93,6 +93,32 @@ func TestHostileValues(t *testing.T) {
 	}
 }
 
+// A compressed traceback of up to maxInflated bytes is read. A longer one is left out, and its job
+// comes in without it.
+func TestBombsAreLeftOut(t *testing.T) {
+	c, _ := database(t)
+	for size, want := range map[int]bool{maxInflated: true, maxInflated + 1: false} {
+		text, list := packed(strings.Repeat("x", size)), packed(`["`+strings.Repeat("x", size-4)+`"]`)
+		run(t, c, [][]any{{"FLUSHDB"},
+			{"ZADD", "dead", "1700000002", `{"queue":"q","class":"M","jid":"j1","error_backtrace":"` + list + `"}`},
+			{"ZADD", "rq:failed:q", "1700001002", "j1", "1700001002", "j2"},
+			{"HSET", "rq:job:j1", "data", "x", "ended_at", "2023-11-14T22:13:22Z", "exc_info", deflated(strings.Repeat("x", size))},
+			{"HSET", "rq:job:j2", "data", "x", "ended_at", "2023-11-14T22:13:22Z"},
+			{"XADD", "rq:results:j2", "1700000002000-0", "type", rqFailed, "exc_string", text}})
+		for format, n := range map[string]int{"sidekiq": 1, "rq": 2} {
+			o := newOffice(t)
+			if got := o.adopt(c, Config{Format: format}); got != n {
+				t.Errorf("%s: %d adopted, want %d", format, got, n)
+			}
+			for _, l := range o.letters() {
+				if stack := l.History[len(l.History)-1].Stack; (stack != "") != want {
+					t.Errorf("%s %s: of %d bytes %d are there", format, l.Message.Key, size, len(stack))
+				}
+			}
+		}
+	}
+}
+
 // outline writes the keys of a database and how many elements each has.
 func outline(t *testing.T, c *redis.Client) string {
 	t.Helper()
