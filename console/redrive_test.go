@@ -260,13 +260,17 @@ func TestSecretHeadersAreHidden(t *testing.T) {
 func TestOperationThatRunsIsNotUnfinished(t *testing.T) {
 	t.Parallel()
 	var held func(context.Context)
-	s := open(t, console.Options{Run: func(do func(context.Context)) { held = do }}, healthy()...)
+	runs := 0
+	s := open(t, console.Options{Run: func(do func(context.Context)) { held, runs = do, runs+1 }}, healthy()...)
 	operation := s.post("/redrive/run", url.Values{"reason": {"all"}})
 	s.has(operation, "It runs.", `http-equiv="refresh"`)
 	if body := s.page(http.StatusOK, "/"); strings.Contains(body, "unfinished") {
 		t.Errorf("it needs attention while it runs:\n%s", body)
 	}
-	s.post(operation+"/resume", url.Values{}) // does not run it twice
+	s.post(operation+"/resume", url.Values{})
+	if runs != 1 {
+		t.Errorf("the operation runs %d times at once", runs)
+	}
 	held(t.Context())
 	s.has(operation, `<dt>under way</dt><dd>3</dd>`)
 }

@@ -26,7 +26,7 @@ func (b *bench) all(ctx context.Context, mutants []mutant) error {
 	if err := b.baseline(ctx, mutants); err != nil {
 		return err
 	}
-	found := 0
+	found, survived := 0, 0
 	for i := range mutants {
 		m := &mutants[i]
 		begun := time.Now()
@@ -37,9 +37,14 @@ func (b *bench) all(ctx context.Context, mutants []mutant) error {
 		if ok {
 			found++
 		}
-		fmt.Fprintf(b.out, "%2d  %-44s  %s in %.0fs\n", m.number, m.name, line, time.Since(begun).Seconds())
+		line = fmt.Sprintf("%s in %.0fs", line, time.Since(begun).Seconds())
+		if m.survived {
+			survived++
+			line += ", survived at first"
+		}
+		fmt.Fprintf(b.out, "%2d  %-48s  %s\n", m.number, m.name, line)
 	}
-	fmt.Fprintf(b.out, "%d of %d found\n", found, len(mutants))
+	fmt.Fprintf(b.out, "%d survived when they were planted, and have tests since\n%d of %d found\n", survived, found, len(mutants))
 	if found < len(mutants) {
 		return errSurvived
 	}
@@ -67,7 +72,7 @@ func (b *bench) baseline(ctx context.Context, mutants []mutant) error {
 		if !o.passed() {
 			return fmt.Errorf("without a mutant %s: %s: a find would prove nothing\n%s", tests, o, o.report)
 		}
-		fmt.Fprintf(b.out, " -  %-44s  %d tests pass in %.0fs\n", "no mutant, "+tests.pkg, o.ran, time.Since(begun).Seconds())
+		fmt.Fprintf(b.out, " -  %-48s  %d tests pass in %.0fs\n", "no mutant, "+tests.pkg, o.ran, time.Since(begun).Seconds())
 	}
 	return nil
 }

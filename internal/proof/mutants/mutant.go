@@ -15,6 +15,8 @@ type mutant struct {
 	breaks string // what goes wrong with it here
 	edits  []edit
 	tests  finder
+
+	survived bool // no test that was there when it was planted found it
 }
 
 // edit replaces a text that stands once in a file.

@@ -132,8 +132,10 @@ func toyMutant(number int, pattern, changed string) mutant {
 // and the tree is not touched.
 func TestVerdicts(t *testing.T) {
 	b, out := newBench(t, toyTest)
+	known := toyMutant(1, "", "return 3 * n")
+	known.survived = true
 	err := b.all(t.Context(), []mutant{
-		toyMutant(1, "", "return 3 * n"),
+		known,
 		toyMutant(2, "", "return n + n"),
 		toyMutant(3, "", "return x"),
 		toyMutant(4, "", "c := make(chan int); go func() { panic(\"boom\") }(); return <-c"),
@@ -146,12 +148,13 @@ func TestVerdicts(t *testing.T) {
 	want := []string{
 		`^ -  no mutant, toy +4 tests pass in \d+s$`,
 		`^ -  no mutant, toy +1 tests pass in \d+s$`,
-		`^ 1  toy +found by TestDouble/of in \d+s$`,
+		`^ 1  toy +found by TestDouble/of in \d+s, survived at first$`,
 		`^ 2  toy +SURVIVED in \d+s$`,
 		`^ 3  toy +does not build in \d+s$`,
 		`^ 4  toy +found by TestDouble/of in \d+s$`,
 		`^ 5  toy +SURVIVED: TestDouble/of hangs in \d+s$`,
 		`^ 6  toy +SURVIVED in \d+s$`,
+		`^1 survived when they were planted, and have tests since$`,
 		`^2 of 6 found$`,
 	}
 	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
