@@ -79,6 +79,20 @@ func TestBodyIsATree(t *testing.T) {
 	s.has(at(3)+"?as=hex", "7b 22 7a 22")
 }
 
+// A body of many levels is no larger as JSON than as it is: indents would grow with their square.
+func TestDeepBodyStaysSmall(t *testing.T) {
+	t.Parallel()
+	deep := letter(1, "orders", "timeout: slow", "slow", 0)
+	deep.Message.Body = []byte(strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000))
+	flat := letter(2, "orders", "timeout: slow", "slow", 0)
+	flat.Message.Body = []byte(`{"text": "` + strings.Repeat(`\"[`, 100) + `", "in": ` + strings.Repeat("[", 31) + strings.Repeat("]", 31) + "}")
+	s := open(t, console.Options{}, deep, flat)
+	if page := s.page(http.StatusOK, "/letter/"+deep.ID.String()+"?as=json"); len(page) > 30_000 || !strings.Contains(page, `">[[[[`) {
+		t.Errorf("the page has %d bytes:\n%.9000s", len(page), page)
+	}
+	s.has("/letter/"+flat.ID.String()+"?as=json", "&#34;in&#34;: [\n    [\n")
+}
+
 func TestSecretsOfABodyAreHidden(t *testing.T) {
 	t.Parallel()
 	l := letter(1, "orders", "timeout: slow", "slow", 0)

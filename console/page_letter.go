@@ -179,8 +179,7 @@ func (c *console) payload(data []byte, as string) body {
 	if isText { // and what is left of a character that was cut is dropped
 		shown = []byte(c.Mask.Text(strings.ToValidUTF8(string(shown), "")))
 	}
-	var indented bytes.Buffer
-	isJSON := isText && !b.Cut && json.Indent(&indented, shown, "", "  ") == nil
+	isJSON := isText && !b.Cut && json.Valid(shown)
 	if !slices.Contains(bodyForms(), as) {
 		b.As = "tree"
 	}
@@ -192,7 +191,7 @@ func (c *console) payload(data []byte, as string) body {
 			}
 		}
 	}
-	if b.As == "json" && !isJSON {
+	if b.As == "json" && (!isJSON || deep(shown)) {
 		b.As = "raw"
 	}
 	if b.As == "raw" && !isText {
@@ -200,6 +199,8 @@ func (c *console) payload(data []byte, as string) body {
 	}
 	switch b.As {
 	case "json":
+		var indented bytes.Buffer
+		_ = json.Indent(&indented, shown, "", "  ") // it is valid
 		b.Text = indented.String()
 	case "hex":
 		b.Cut = b.Cut || len(shown) > maxPayload/4
@@ -208,6 +209,26 @@ func (c *console) payload(data []byte, as string) body {
 		b.Text = string(shown)
 	}
 	return b
+}
+
+// deep reports whether JSON has more than maxDepth levels. Indents grow with their square: those of
+// 20 KB of brackets alone are 190 MB.
+func deep(text []byte) bool {
+	level, quoted := 0, false
+	for i := 0; i < len(text) && level <= maxDepth; i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			level++
+		case c == ']' || c == '}':
+			level--
+		}
+	}
+	return level > maxDepth
 }
 
 // bodyForms lists the forms of a body.
