@@ -107,8 +107,8 @@ func TestAnswersAreCompressed(t *testing.T) {
 	}
 }
 
-// A compressed page has up to 32 bytes of noise, another number of them for each text that a URL puts
-// into it: its length does not tell how well a guess fits a letter.
+// A compressed page has up to 32 bytes of noise, another number of them for each text that a URL
+// puts into it: its length does not tell how well a guess fits a letter.
 func TestLengthsHaveNoise(t *testing.T) {
 	t.Parallel()
 	s := open(t, console.Options{}, healthy()...)

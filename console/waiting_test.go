@@ -87,7 +87,7 @@ func TestRetriesAreHastenedAndEnded(t *testing.T) {
 	}
 }
 
-// Of two messages one has ended meanwhile: the answer says which was refused, and how many were not.
+// Of two messages one has ended meanwhile: the answer says which was refused, and how many changed.
 func TestARefusedMessageIsTold(t *testing.T) {
 	t.Parallel()
 	s := open(t, console.Options{})

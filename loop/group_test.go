@@ -280,8 +280,8 @@ func TestGroupStops(t *testing.T) {
 	}
 }
 
-// A loop that has ended stays so when its group stops: who looks at the health port sees which loops
-// still have something in hand.
+// A loop that has ended stays so when its group stops: the health port tells which loops still have
+// something in hand.
 func TestALoopThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ends := loopFunc(func(context.Context) error { return nil })

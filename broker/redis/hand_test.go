@@ -99,8 +99,8 @@ func TestKeysDeletedByHand(t *testing.T) {
 	}
 }
 
-// After the clock was set back a lease seems to end in days. Who opens the mailbox shortens it to the
-// longest one that there is, and leaves others alone.
+// After the clock was set back a lease seems to end in days. Who opens the mailbox shortens it to
+// the longest one that there is, and leaves others alone.
 func TestLeasesAfterTheClockWentBack(t *testing.T) {
 	t.Parallel()
 	f := actual(t)
