@@ -85,7 +85,8 @@ func TestDeepBodyStaysSmall(t *testing.T) {
 	deep := letter(1, "orders", "timeout: slow", "slow", 0)
 	deep.Message.Body = []byte(strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000))
 	flat := letter(2, "orders", "timeout: slow", "slow", 0)
-	flat.Message.Body = []byte(`{"text": "` + strings.Repeat(`\"[`, 100) + `", "in": ` + strings.Repeat("[", 31) + strings.Repeat("]", 31) + "}")
+	texts := `{"text": "` + strings.Repeat(`\"[`, 100) + `", "in": `
+	flat.Message.Body = []byte(texts + strings.Repeat("[", 31) + strings.Repeat("]", 31) + "}")
 	s := open(t, console.Options{}, deep, flat)
 	if page := s.page(http.StatusOK, "/letter/"+deep.ID.String()+"?as=json"); len(page) > 30_000 || !strings.Contains(page, `">[[[[`) {
 		t.Errorf("the page has %d bytes:\n%.9000s", len(page), page)

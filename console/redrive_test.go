@@ -159,8 +159,8 @@ func TestRedriveThatStopsIsResumed(t *testing.T) {
 func TestRedriveToABrokerIsNotResumed(t *testing.T) {
 	t.Parallel()
 	s := open(t, console.Options{Run: here}, healthy()...)
-	op, err := s.office.Begin(t.Context(), &office.OperationRequest{Event: office.OnRedrive, Reason: "to Kafka", Destination: "kafka.orders",
-		Send: func(context.Context, []nixie.Letter) []error { return nil }})
+	op, err := s.office.Begin(t.Context(), &office.OperationRequest{Event: office.OnRedrive, Reason: "to Kafka",
+		Destination: "kafka.orders", Send: func(context.Context, []nixie.Letter) []error { return nil }})
 	if err != nil || op.Pending != 3 {
 		t.Fatal(op, err)
 	}
@@ -234,7 +234,7 @@ func TestSecretsAreHidden(t *testing.T) {
 	s.has(path, "token *** is old")
 }
 
-// nameless hides the values of one header, whatever they are.
+// nameless hides all values of one header.
 type nameless struct{ starred }
 
 func (nameless) Header(name, value string) string {
@@ -248,11 +248,11 @@ func (nameless) Header(name, value string) string {
 func TestSecretHeadersAreHidden(t *testing.T) {
 	t.Parallel()
 	l := letter(1, "orders", "timeout: slow", "slow", 0)
-	l.Message.Headers = append(l.Message.Headers, nixie.Header{Name: "authorization", Value: "of anybody"})
+	l.Message.Headers = append(l.Message.Headers, nixie.Header{Name: "authorization", Value: "of a customer"})
 	s := open(t, console.Options{Mask: nameless{}}, l)
 	path := "/letter/" + l.ID.String()
 	s.has(path, "north", "authorization", "hidden")
-	if body := s.page(http.StatusOK, path); strings.Contains(body, "of anybody") {
+	if body := s.page(http.StatusOK, path); strings.Contains(body, "of a customer") {
 		t.Errorf("it shows a secret:\n%s", body)
 	}
 }

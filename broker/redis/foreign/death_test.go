@@ -144,7 +144,8 @@ func TestChangedMeanwhile(t *testing.T) {
 func TestGoneMeanwhile(t *testing.T) {
 	c, _ := database(t)
 	for format, data := range map[string]string{
-		"rq": "rq:job:j1", "bullmq": "bull:q:j1", "asynq": "asynq:{q}:t:j1", "dramatiq": "dramatiq:q.XQ.msgs", "celery": "celery-task-meta-j1",
+		"rq": "rq:job:j1", "bullmq": "bull:q:j1", "asynq": "asynq:{q}:t:j1", "dramatiq": "dramatiq:q.XQ.msgs",
+		"celery": "celery-task-meta-j1",
 	} {
 		run(t, c, slices.Concat([][]any{{"FLUSHDB"}}, deadJob(format, 20, 0)))
 		if format == "rq" || format == "bullmq" {
@@ -154,8 +155,8 @@ func TestGoneMeanwhile(t *testing.T) {
 	}
 }
 
-// refusedMeanwhile takes in the death that lies there, runs commands between the look and the step of
-// its redrive, and sees that the step refuses it and changes nothing.
+// refusedMeanwhile takes in the death that lies there, runs commands between the look and the step
+// of its redrive, and sees that the step refuses it and changes nothing.
 func refusedMeanwhile(t *testing.T, c *redis.Client, format string, meanwhile [][]any) {
 	t.Helper()
 	cfg := Config{Format: format, Adopts: true}

@@ -51,9 +51,10 @@ func (b *bench) all(ctx context.Context, mutants []mutant) error {
 	return nil
 }
 
-// baseline runs each finder once without a mutant.
+// baseline runs each finder once without a mutant. Those of one package that follow each other share
+// what is built.
 func (b *bench) baseline(ctx context.Context, mutants []mutant) error {
-	known := map[finder]bool{}
+	known, built, program := map[finder]bool{}, "", ""
 	for i := range mutants {
 		tests := mutants[i].tests
 		if known[tests] {
@@ -61,9 +62,13 @@ func (b *bench) baseline(ctx context.Context, mutants []mutant) error {
 		}
 		known[tests] = true
 		begun := time.Now()
-		program, report, err := b.build(ctx, tests.pkg, "")
-		if err != nil {
-			return fmt.Errorf("without a mutant %s does not build: %w\n%s", tests.pkg, err, report)
+		if tests.pkg != built {
+			var report string
+			var err error
+			if program, report, err = b.build(ctx, tests.pkg, ""); err != nil {
+				return fmt.Errorf("without a mutant %s does not build: %w\n%s", tests.pkg, err, report)
+			}
+			built = tests.pkg
 		}
 		o, err := b.test(ctx, program, tests)
 		if err != nil {
