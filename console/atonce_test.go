@@ -32,11 +32,11 @@ func TestAtOnce(t *testing.T) {
 				return err
 			}
 		}
-		err := console.AtOnce(ask(nil), ask(first), ask(nil), ask(second), ask(nil))
+		err := console.AtOnce(t.Context(), ask(nil), ask(first), ask(nil), ask(second), ask(nil))
 		if !errors.Is(err, first) || asked != 5 || now != 0 || most != 2 {
 			t.Errorf("the error is %v, %d were asked, %d at the same time", err, asked, most)
 		}
-		if err := console.AtOnce(); err != nil {
+		if err := console.AtOnce(t.Context()); err != nil {
 			t.Errorf("no question: %v", err)
 		}
 	})
@@ -51,6 +51,6 @@ func TestAtOnceInPanic(t *testing.T) {
 			t.Errorf("the caller's panic is %q", cause)
 		}
 	}()
-	err := console.AtOnce(func() error { return nil }, func() error { panic("a bug") })
+	err := console.AtOnce(t.Context(), func() error { return nil }, func() error { panic("a bug") })
 	t.Errorf("it returned %v", err)
 }

@@ -123,20 +123,20 @@ func TestQueueIsDrained(t *testing.T) {
 }
 
 func TestFlowIsMeasured(t *testing.T) {
-	t.Parallel()
-	w := watch(t)
-	w.has("/queues", `<td class="n">–</td>`)
-	for range 30 {
-		if _, err := w.store.Enqueue(t.Context(), nixie.Message{Queue: "orders"}); err != nil {
-			t.Fatal(err)
+	watch(t, func(t *testing.T, w *watching) {
+		w.has("/queues", `<td class="n">–</td>`)
+		for range 30 {
+			if _, err := w.store.Enqueue(t.Context(), nixie.Message{Queue: "orders"}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	w.now.Add(int64(30 * time.Second))
-	w.has("/queues", `<td class="n">60 / 0</td>`)
-	w.has("/", "<dd title=\"over the last 30s\">60 / 0</dd>")
-	w.has("/queue?name=orders", "<dd>60 / 0</dd>")
-	w.now.Add(int64(time.Hour))
-	w.has("/queues", `<td class="n">–</td>`)
+		w.pass(30 * time.Second)
+		w.has("/queues", `<td class="n">60 / 0</td>`)
+		w.has("/", "<dd title=\"over the last 30s\">60 / 0</dd>")
+		w.has("/queue?name=orders", "<dd>60 / 0</dd>")
+		w.pass(time.Hour)
+		w.has("/queues", `<td class="n">–</td>`)
+	})
 }
 
 func TestAdviceIsForPages(t *testing.T) {

@@ -53,12 +53,13 @@ type Mask interface {
 // console answers for an office.
 type console struct {
 	Options
-	office *office.Office
-	pages  []page
-	assets map[string]asset
-	runs   runs
-	live   *live
-	flow   flow
+	office   *office.Office
+	pages    []page
+	assets   map[string]asset
+	runs     runs
+	live     *live
+	searches *searches
+	flow     flow
 }
 
 // page is one screen.
@@ -80,13 +81,14 @@ type answer struct {
 	Title   string // default the title of the page
 	Refresh int    // seconds until the browser asks again; 0 is never
 	To      string // the address of another page that has the answer; "" is none
+	Waited  string // how long its search waited; "" is not to speak of
 	Data    any
 }
 
 // Handler returns a handler that shows an office. It panics if a page cannot be read, which only a
 // change of this package can cause.
 func Handler(o *office.Office, opts Options) http.Handler {
-	c := &console{Options: opts, office: o.Worded(office.ForPages), assets: readAssets(), live: newLive()}
+	c := &console{Options: opts, office: o.Worded(office.ForPages), assets: readAssets(), live: newLive(), searches: newSearches()}
 	c.Prefix = "/" + strings.Trim(c.Prefix, "/")
 	if c.Prefix != "/" {
 		c.Prefix += "/"

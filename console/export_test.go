@@ -11,3 +11,6 @@ func Patterns() []string {
 
 // AtOnce asks the questions of a page.
 var AtOnce = atOnce
+
+// ThreadTime is the processor time of this thread; 0 where it is not known.
+var ThreadTime = threadTime

@@ -2,118 +2,288 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
 	"html/template"
 	"net/http"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nixie-go/nixie/office"
 )
 
-// How live pages are kept up to date, see docs/decisions/0051.
+// Headers of live pages, see docs/decisions/0051.
 const (
-	liveHeader = "Nixie-Live"    // of a request: the version that the browser has; of an answer: the one that it gets
-	liveEvery  = 3 * time.Second // between two looks at the store, for all who watch
-	liveShare  = 150             // times as long as a look and its pages took, before the next one
-	liveAtMost = time.Minute     // between two looks, however long they take
-	liveKept   = 64              // addresses whose page is kept for the others who watch it
+	liveHeader = "Nixie-Live" // the version that the browser has, or gets
+	ageHeader  = "Nixie-Age"  // milliseconds since what the browser has, or gets, was so
+	nextHeader = "Nixie-Next" // milliseconds until there may be a newer one
 )
 
-// live has what all who watch share: one look at the store, and the pages of that look.
+// How live pages are kept up to date, see docs/decisions/0064.
+const (
+	liveBusy     = 3 * time.Second        // between two looks at the store, for all who watch, while an operation runs
+	liveUsual    = 10 * time.Second       // else
+	liveShare    = 100                    // times the processor time of a look and its pages, before the next one
+	liveAtMost   = 30 * time.Second       // between two looks, however much processor time they take
+	livePatience = 2 * time.Second        // for what is newer, before who watches is answered without it
+	liveSoon     = 250 * time.Millisecond // until who watches asks again for what is being made
+	liveGone     = 10 * time.Second       // after its last question a page is not watched
+	liveKept     = 64                     // addresses whose page is kept for the others who watch it
+)
+
+// live has what all who watch share: one look at the store, and one page for each address. Its lock
+// is held for its fields, and never while a store is asked, a page is made or anything is sent.
 type live struct {
-	lock    chan struct{} // holds one element while a request reads or writes the fields below
-	at      time.Time
-	took    time.Duration // the last look, with the pages since
-	version string
-	pages   map[string][]byte // by address
+	mu      sync.Mutex
+	looking *task     // the look that is being taken
+	at      time.Time // when the last look began; what it saw was so then
+	busy    bool      // an operation ran at the last look
+	numbers numbers   // that the last look saw
+	meter   *meter    // of the last look, with the pages since
+	pages   map[string]*kept
 }
 
-func newLive() *live { return &live{lock: make(chan struct{}, 1), pages: map[string][]byte{}} }
+// numbers say whether two looks saw the same: they differ when those of a queue or an operation do.
+type numbers struct{ version, operations string }
 
-// enter takes the lock, and returns the function that gives it back.
-func (l *live) enter(ctx context.Context) (func(), error) {
-	select {
-	case l.lock <- struct{}{}:
-		return func() { <-l.lock }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// kept is the page of an address, with its query: nothing else of a request changes a page.
+type kept struct {
+	making  *task
+	asked   time.Time // by who watches, last
+	began   time.Time // when the store was asked for it
+	version string    // of the look before; "" is no page yet
+	body    []byte
+	to      string // the address that has the page; "" is this one
+}
+
+func newLive() *live { return &live{meter: &meter{}, pages: map[string]*kept{}} }
+
+// between is the time from the beginning of a look to that of the next.
+func (c *console) between() time.Duration {
+	if c.live.busy || c.runs.going() {
+		return liveBusy
 	}
+	return min(max(liveUsual, liveShare*c.live.meter.spent()), liveAtMost)
 }
 
-// look asks the store for its numbers, unless it was asked a moment ago. When they differ from
-// those before, the version does. A store that takes long to answer is asked less often, so that
-// those who watch cost one or two hundredths of a processor and not more, though a page asks two
-// questions at once.
-func (c *console) look(ctx context.Context) error {
-	l, now := c.live, c.Clock()
-	if pause := min(max(liveEvery, liveShare*l.took), liveAtMost); !l.at.IsZero() && now.Sub(l.at) < pause {
+// next returns in how long it is worth asking again.
+func (c *console) next(making *task) time.Duration {
+	if making != nil {
+		return liveSoon
+	}
+	return max(c.live.at.Add(c.between()).Sub(c.Clock()), 0)
+}
+
+// look waits for the numbers of the store, if the last ones are old. Who is not patient goes on
+// with those.
+func (c *console) look(patient context.Context, r *http.Request) error {
+	l := c.live
+	l.mu.Lock()
+	if l.looking == nil && c.next(nil) == 0 {
+		m := &meter{}
+		ctx := context.WithValue(context.WithoutCancel(r.Context()), meterKey{}, m)
+		l.looking = begin(func() error {
+			return metered(ctx, func() error { return c.lookAnew(ctx, m) })
+		})
+	}
+	looking := l.looking
+	l.mu.Unlock()
+	if looking == nil {
 		return nil
 	}
-	l.took = 0
+	return looking.within(patient)
+}
+
+func (c *console) lookAnew(ctx context.Context, m *meter) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	l, began := c.live, c.Clock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.looking = nil
+	}()
+	runs := c.runs.version()
 	queues, err := c.office.Queues(ctx)
 	if err != nil {
 		return err
 	}
-	if version := versionOf(queues, now); version != l.version {
-		l.version = version
-		clear(l.pages)
+	operations, _, err := c.office.Operations(ctx, office.Page{Limit: operationsLooked})
+	if err != nil {
+		return err
 	}
-	l.at = now
-	c.flow.add(queues, now)
+	c.flow.add(queues, began)
+	seen := numbersOf(queues, operations, runs, began)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy = c.runs.going() || l.numbers.operations != "" && seen.operations != l.numbers.operations
+	l.at, l.numbers, l.meter = began, seen, m
 	return nil
 }
 
-// versionOf returns a text that differs when the numbers or settings of a queue do, and each
-// minute, because pages have ages.
-func versionOf(queues []office.QueueInfo, now time.Time) string {
+// numbersOf has a version that differs when the numbers or settings of a queue do, those of an
+// operation, and each minute, because pages have ages.
+func numbersOf(queues []office.QueueInfo, operations []office.Operation, runs int, now time.Time) (n numbers) {
 	sum := fnv.New64a()
+	fmt.Fprintln(sum, runs)
+	for i := range operations {
+		op := &operations[i]
+		fmt.Fprintln(sum, op.ID, op.Pending, op.Done, op.Skipped, op.Failed, op.Outcome)
+	}
+	n.operations = fmt.Sprintf("%x", sum.Sum64())
 	fmt.Fprintln(sum, now.Truncate(time.Minute).Unix())
 	for i := range queues {
 		q := &queues[i]
 		fmt.Fprintln(sum, q.Name, q.Total, q.Ready, q.Blocked, q.Scheduled, q.Leased, q.Succeeded, q.Discarded, q.Canceled, q.Dead,
 			q.Retried, q.Died, q.Purged, q.Settings)
 	}
-	return fmt.Sprintf("%x", sum.Sum64())
+	n.version = fmt.Sprintf("%x", sum.Sum64())
+	return n
 }
 
-// watch answers who has a version of a page: with nothing while that is the newest, else with the
-// page. Those who watch the same address get the same bytes.
+// had is the page that a browser has.
+type had struct {
+	version string
+	read    time.Time // from the store; zero is not known
+}
+
+func hadBy(r *http.Request, now time.Time) had {
+	h := had{version: r.Header.Get(liveHeader)}
+	if age, err := strconv.ParseUint(r.Header.Get(ageHeader), 10, 32); err == nil {
+		h.read = now.Add(-time.Duration(age) * time.Millisecond)
+	}
+	return h
+}
+
+// watch answers who has a version of a page: with nothing while there is none that is newer, else
+// with the newest that is there. What takes long to make is answered the next time.
 func (c *console) watch(w http.ResponseWriter, r *http.Request, p page, shown, trouble *template.Template) {
-	leave, err := c.live.enter(r.Context())
+	patient, end := context.WithTimeout(r.Context(), livePatience)
+	defer end()
+	has := hadBy(r, c.Clock())
+	err := c.look(patient, r)
 	if err != nil {
 		c.fail(w, r, trouble, err)
 		return
 	}
-	defer leave()
-	began := c.Clock()
-	defer func() { c.live.took += c.Clock().Sub(began) }()
-	if err := c.look(r.Context()); err != nil {
-		c.fail(w, r, trouble, err)
-		return
+	k, making := c.renew(r, p, shown, has)
+	if making != nil {
+		if err := making.within(patient); err != nil {
+			c.fail(w, r, trouble, err)
+			return
+		}
 	}
-	w.Header().Set(liveHeader, c.live.version)
-	if r.Header.Get(liveHeader) == c.live.version {
+	switch newer := c.newer(w.Header(), k, has); {
+	case newer == nil:
 		w.WriteHeader(http.StatusNoContent)
-		return
+	case newer.to != "":
+		http.Redirect(w, r, newer.to, http.StatusSeeOther)
+	default:
+		send(w, http.StatusOK, bytes.NewBuffer(newer.body))
 	}
-	address := r.URL.RequestURI()
-	body, kept := c.live.pages[address]
-	if !kept {
-		a, err := p.show(c, r)
-		if err != nil {
-			c.fail(w, r, trouble, err)
-			return
-		}
-		page, err := c.render(r, p, shown, a)
-		if err != nil {
-			c.fail(w, r, trouble, err)
-			return
-		}
-		if body = page.Bytes(); len(c.live.pages) < liveKept {
-			c.live.pages[address] = body
-		}
-	}
-	send(w, http.StatusOK, bytes.NewBuffer(body))
 }
+
+// renew returns what is kept for an address, and the task that makes its page anew if what is kept
+// is neither of the last look nor newer than what a browser has.
+func (c *console) renew(r *http.Request, p page, shown *template.Template, has had) (*kept, *task) {
+	l := c.live
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k, newest := l.page(r.URL.RequestURI(), c.Clock()), l.numbers.version
+	if newest == "" || has.version == newest || k.version == newest && !k.began.Before(has.read) {
+		return k, nil
+	}
+	if k.making == nil {
+		k.making = c.make(r, p, shown, k)
+	}
+	return k, k.making
+}
+
+// newer returns a page if it is newer than the one that a browser has, else nil. It sets the
+// headers that say which one the browser has then, since when it is so, and when to ask again.
+func (c *console) newer(h http.Header, k *kept, has had) *kept {
+	l := c.live
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	since := func(at time.Time) string { return milliseconds(c.Clock().Sub(at)) }
+	h.Set(nextHeader, milliseconds(c.next(cmp.Or(l.looking, k.making))))
+	switch newest := l.numbers.version; {
+	case newest != "" && has.version == newest:
+		h.Set(liveHeader, newest)
+		h.Set(ageHeader, since(l.at))
+		return nil
+	case k.version == "" || k.version == has.version || k.began.Before(has.read):
+		return nil // nothing is known of what the browser has
+	case k.version == newest && l.at.After(k.began):
+		h.Set(ageHeader, since(l.at)) // nothing has changed since it was made
+	default:
+		h.Set(ageHeader, since(k.began))
+	}
+	h.Set(liveHeader, k.version)
+	page := *k
+	return &page
+}
+
+// page returns what is kept for an address. The address that was not asked for
+// the longest makes room.
+func (l *live) page(address string, now time.Time) *kept {
+	k := l.pages[address]
+	if k == nil {
+		if len(l.pages) >= liveKept {
+			oldest := address
+			for other, page := range l.pages {
+				if oldest == address || page.asked.Before(l.pages[oldest].asked) {
+					oldest = other
+				}
+			}
+			delete(l.pages, oldest)
+		}
+		k = &kept{}
+		l.pages[address] = k
+	}
+	k.asked = now
+	return k
+}
+
+// make makes the page of an address for all who watch it. The lock is held.
+func (c *console) make(r *http.Request, p page, shown *template.Template, k *kept) *task {
+	l := c.live
+	ctx := context.WithValue(context.WithoutCancel(r.Context()), meterKey{}, l.meter)
+	_ = r.ParseForm() // a query that cannot be read is one with less values; the body is not read later
+	r = r.Clone(ctx)
+	return begin(func() (err error) {
+		made := kept{}
+		defer func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if k.making = nil; made.version != "" {
+				k.began, k.version, k.body, k.to = made.began, made.version, made.body, made.to
+			}
+		}()
+		if c.isSearch(r) {
+			defer c.searches.ofWatched()()
+		}
+		l.mu.Lock()
+		version, gone := l.numbers.version, c.Clock().Sub(k.asked) > liveGone
+		l.mu.Unlock()
+		if gone {
+			return nil
+		}
+		began := c.Clock()
+		return metered(ctx, func() error {
+			a, body, err := c.composeNow(r, p, shown, 0)
+			if err == nil {
+				made = kept{began: began, version: version, to: a.To}
+			}
+			if body != nil {
+				made.body = body.Bytes()
+			}
+			return err
+		})
+	})
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -44,7 +44,7 @@ func (c *console) showGroups(r *http.Request) (answer, error) {
 	f := waiting(d.filter)
 	var causes []office.Count
 	var recent map[string]int64
-	err := atOnce(
+	err := atOnce(ctx,
 		func() (err error) {
 			causes, d.Coverage, err = c.causes(ctx, f)
 			return err
@@ -72,7 +72,7 @@ func (c *console) showGroups(r *http.Request) (answer, error) {
 			})
 		}
 	}
-	return answer{Data: d}, atOnce(sparks...)
+	return answer{Data: d}, atOnce(ctx, sparks...)
 }
 
 func groupPage() page {

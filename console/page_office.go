@@ -62,7 +62,7 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 	var lately causesLately
 	var queues []office.QueueInfo
 	var hours map[string][]int64
-	err = atOnce(
+	err = atOnce(ctx,
 		func() (err error) { causes, _, err = c.causes(ctx, all); return err },
 		func() (err error) {
 			if queues, err = c.office.Queues(ctx); err != nil {

@@ -13,8 +13,9 @@ import (
 // runs knows the operations that this console runs, and how those ended that it ran. It grows by
 // one entry with each operation that an operator begins.
 type runs struct {
-	mu sync.Mutex
-	on map[nixie.ID]*run
+	mu      sync.Mutex
+	on      map[nixie.ID]*run
+	changes int // of what is known
 }
 
 type run struct {
@@ -40,6 +41,26 @@ func (s *runs) set(id nixie.ID, state run) {
 		s.on = map[nixie.ID]*run{}
 	}
 	s.on[id] = &state
+	s.changes++
+}
+
+// going reports whether an operation runs.
+func (s *runs) going() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, known := range s.on {
+		if known.going {
+			return true
+		}
+	}
+	return false
+}
+
+// version returns a number that differs when what is known does.
+func (s *runs) version() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changes
 }
 
 // start runs an operation, unless it runs already, and returns the address of its page.

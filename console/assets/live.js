@@ -1,12 +1,17 @@
 // Keeps a page up to date, and never moves what a person looks at. Every page works without this
 // file.
 "use strict";
-const every = 3000; // milliseconds, as the server looks
+const most = 3000; // milliseconds between two questions
+const least = 250; // likewise
+const old = 5000; // milliseconds after which a page says how old it is
 const sign = document.getElementById("live");
-let version = "none"; // of what the page shows, as the server names it
-let newer = null; // a document that is not shown yet
+const begun = performance.timeOrigin + performance.getEntriesByType("navigation")[0].responseStart - sign.dataset.age;
+let shown = { version: "none", at: begun }; // what the page shows, as the server names it, and when that was so
+let newer = null; // the same of a page that is not shown yet, with its document
 let paused = false;
 let asking = false;
+let trouble = null;
+let timer = 0;
 
 const main = () => document.getElementById("main");
 
@@ -42,41 +47,70 @@ function changes(to) {
 function load() {
   if (!newer) return;
   const open = [...main().querySelectorAll("details")].map((d) => d.open);
-  main().replaceWith(document.adoptNode(newer.getElementById("main")));
+  main().replaceWith(document.adoptNode(newer.page.getElementById("main")));
   for (const [i, d] of [...main().querySelectorAll("details")].entries()) d.open = open[i] ?? d.open;
+  shown = newer;
   newer = null;
   tell();
   document.dispatchEvent(new Event("loaded"));
 }
 
-function tell(trouble) {
-  const n = newer ? changes(newer) : 0;
-  sign.textContent = trouble ?? (n > 0 ? `${n} ${n === 1 ? "change" : "changes"}, l loads them` : paused ? "Paused, p goes on" : "Live, p pauses");
+// age says how long ago the page was as it shows, if that is long ago.
+function age() {
+  const s = Math.floor((Date.now() - shown.at) / 1000);
+  if (s * 1000 <= old) return "";
+  return " · as of " + (s < 60 ? `${s} s` : s < 3600 ? `${Math.floor(s / 60)} min` : `${Math.floor(s / 3600)} h`) + " ago";
+}
+
+function tell() {
+  const n = newer?.changes ?? 0;
+  const news = n > 0 && `${n} ${n === 1 ? "change" : "changes"}, l loads them`;
+  const says = (trouble ?? (news || (paused ? "Paused, p goes on" : "Live, p pauses"))) + age();
+  if (sign.textContent !== says) sign.textContent = says;
   sign.classList.toggle("news", n > 0);
   sign.classList.toggle("quiet", n === 0 && !paused && !trouble);
+}
+
+// take notes what an answer says of the page that there is now.
+async function take(answer) {
+  const version = answer.headers.get("Nixie-Live");
+  const at = Date.now() - answer.headers.get("Nixie-Age");
+  if (!version) return;
+  if (answer.status === 204) {
+    (newer ?? shown).at = at;
+    return;
+  }
+  newer = { version, at, page: new DOMParser().parseFromString(await answer.text(), "text/html") };
+  newer.changes = changes(newer.page);
 }
 
 async function ask() {
   if (asking || document.hidden) return;
   asking = true;
+  clearTimeout(timer);
+  let next = most;
   try {
-    const answer = await fetch(location.href, { headers: { "Nixie-Live": version } });
-    if (answer.status === 200 && answer.headers.get("Nixie-Live")) {
-      version = answer.headers.get("Nixie-Live");
-      newer = new DOMParser().parseFromString(await answer.text(), "text/html");
-    }
+    const has = newer ?? shown;
+    const age = Math.max(0, Math.round(Date.now() - has.at));
+    const answer = await fetch(location.href, { headers: { "Nixie-Live": has.version, "Nixie-Age": age }, signal: AbortSignal.timeout(20000) });
+    next = answer.headers.get("Nixie-Next") ?? most;
+    await take(answer);
+    if (answer.redirected && !held()) location.replace(answer.url);
     if (newer && !held()) load();
-    tell(answer.ok ? undefined : "The store does not answer; this asks again");
+    trouble = answer.ok ? null : answer.status === 404 ? "What this shows is gone" : "The store does not answer; this asks again";
   } catch {
-    tell("The console does not answer; this asks again");
-  } finally {
-    asking = false;
+    trouble = "The console does not answer; this asks again";
   }
+  asking = false;
+  tell();
+  timer = setTimeout(ask, Math.min(Math.max(next, least), most));
 }
 
 keys.p = () => { paused = !paused; if (!paused) load(); tell(); };
 keys.l = load;
 sign.addEventListener("click", () => (newer ? load() : keys.p()));
+document.addEventListener("visibilitychange", ask);
 sign.hidden = false;
 tell();
-setInterval(ask, every);
+setInterval(tell, 1000);
+timer = setTimeout(ask, most);
