@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -46,6 +47,7 @@ const (
 	deliveryLimit       = 20 * time.Second       // time for a record to be published
 	topicAsked          = 2                      // lookups of a topic before it counts as missing
 	partitionFetchBytes = 1 << 20                // of one partition in a fetch
+	maxInflated         = 64 << 20               // of a compressed batch that a reader inflates
 	fetchAhead          = 50_000                 // records to take from the client, so that it fetches the next ones meanwhile
 	largeValue          = 64 << 10               // bytes of a value from which on the driver takes no more than it hands out
 	fetchers            = 2                      // fetches at a time
@@ -58,21 +60,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.ctx == nil {
 		c.ctx = context.Background()
 	}
-	if c.CommitEvery == 0 {
-		c.CommitEvery = DefaultCommitEvery
-	}
-	if c.Grace == 0 {
-		c.Grace = DefaultGrace
-	}
-	if c.Session == 0 {
-		c.Session = DefaultSession
-	}
-	if c.MaxAhead == 0 {
-		c.MaxAhead = DefaultMaxAhead
-	}
-	if c.FetchBytes == 0 {
-		c.FetchBytes = DefaultFetchBytes
-	}
+	c.CommitEvery, c.Grace = cmp.Or(c.CommitEvery, DefaultCommitEvery), cmp.Or(c.Grace, DefaultGrace)
+	c.Session = cmp.Or(c.Session, DefaultSession)
+	c.MaxAhead, c.FetchBytes = cmp.Or(c.MaxAhead, DefaultMaxAhead), cmp.Or(c.FetchBytes, DefaultFetchBytes)
 	switch {
 	case len(c.Seeds) == 0:
 		return c, nixie.Errorf(nixie.CodeInvalid, "kafka has no seeds: name host and port of a broker at least")

@@ -32,6 +32,7 @@ type Reader struct {
 	open       []map[int32]int // records by partition of each call of Next that Done has not answered, the oldest first
 	waiting    []*kgo.Record   // fetched, and not returned
 	bytes      int             // of waiting
+	unread     error           // tells of batches that stay where they are; nil: all could be read
 }
 
 var _ broker.Follower = (*Reader)(nil)
@@ -102,6 +103,7 @@ func clusterOf(ctx context.Context, client *kgo.Client) (string, error) {
 func (r *Reader) consumer(bytes int32, from map[int32]kgo.Offset, more ...kgo.Opt) (*kgo.Client, error) {
 	client, err := kgo.NewClient(slices.Concat([]kgo.Opt{
 		kgo.FetchMaxBytes(bytes), kgo.FetchMaxPartitionBytes(partitionFetchBytes), kgo.MaxConcurrentFetches(fetchers),
+		kgo.MaxDecompressBatchBytes(maxInflated),
 	}, r.options, more, []kgo.Opt{
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic: from}),
 	})...)
@@ -171,7 +173,7 @@ func (r *Reader) loadDone(ctx context.Context) error {
 }
 
 // Next implements [broker.Reader]. It returns no more bytes at once than one fetch brings, unless a
-// single record has more.
+// single record has more. After the last record it tells of batches that inflate beyond 64 MiB.
 func (r *Reader) Next(ctx context.Context, most int) ([]broker.Record, error) {
 	for {
 		for len(r.waiting) < most && r.bytes < DefaultFetchBytes && r.Left() > int64(len(r.waiting)) {
@@ -192,7 +194,7 @@ func (r *Reader) Next(ctx context.Context, most int) ([]broker.Record, error) {
 		case full:
 			return nil, r.scatteredError()
 		case r.Left() == 0:
-			return nil, nil
+			return nil, r.unread
 		}
 	}
 }
@@ -272,7 +274,9 @@ func (r *Reader) fetch(ctx context.Context) error {
 			r.topic, readLimit, r.Left())
 	}
 	for _, e := range fetches.Errors() {
-		if !errors.Is(e.Err, context.DeadlineExceeded) {
+		if large := new(kgo.ErrDecompressTooLarge); errors.As(e.Err, &large) {
+			r.pass(large)
+		} else if !errors.Is(e.Err, context.DeadlineExceeded) {
 			return nixie.Errorf(nixie.CodeUnavailable, "fetch partition %d of %s: %w", e.Partition, e.Topic, e.Err)
 		}
 	}
@@ -280,6 +284,16 @@ func (r *Reader) fetch(ctx context.Context) error {
 	defer r.mu.Unlock()
 	fetches.EachRecord(r.take)
 	return nil
+}
+
+// pass goes on after a batch that inflates to too much. It is not done, and told at the end.
+func (r *Reader) pass(b *kgo.ErrDecompressTooLarge) {
+	r.unread = errors.Join(r.unread, nixie.Errorf(nixie.CodeInvalid, "topic %s, partition %d: records %d to %d inflate to more than "+
+		"64 MiB together and were left there: send them again in smaller batches", b.Topic, b.Partition, b.Offset, b.NextOffset-1))
+	r.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{b.Topic: {b.Partition: {Epoch: b.Epoch, Offset: b.NextOffset}}})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.partitions[b.Partition].next = min(b.NextOffset, r.partitions[b.Partition].end)
 }
 
 // readLimit bounds the wait of a reader for a record that must exist.

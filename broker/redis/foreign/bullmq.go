@@ -64,14 +64,8 @@ func bullmqJob(s stored, score float64) job {
 	f := s.fields
 	j := job{kind: f["name"], body: []byte(f["data"]), damage: s.damage}
 	j.enqueued = numeral(f["timestamp"])
-	if j.death.FailedAt = numeral(f["finishedOn"]); j.death.FailedAt.IsZero() {
-		j.death.FailedAt = moment(score)
-	}
-	made := f["atm"]
-	if made == "" {
-		made = f["attemptsMade"]
-	}
-	n, _ := strconv.ParseFloat(made, 64)
+	j.death.FailedAt = cmp.Or(numeral(f["finishedOn"]), moment(score))
+	n, _ := strconv.ParseFloat(cmp.Or(f["atm"], f["attemptsMade"]), 64)
 	j.attempts = bounded(n)
 	j.death.Text = f["failedReason"]
 	j.tell(headerOpts, f["opts"])

@@ -58,9 +58,7 @@ func dramatiqJob(text any, entry, queue string, score float64) job {
 		j.damage = "its message is no JSON object"
 	}
 	options := f.object("options")
-	if j.id = f.text("message_id"); j.id == "" {
-		j.id = entry
-	}
+	j.id = cmp.Or(f.text("message_id"), entry)
 	j.kind, j.enqueued, j.death.FailedAt = f.text("actor_name"), f.moment("message_timestamp"), moment(score)
 	if f != nil { // the message is stored as it was before the last attempt
 		j.attempts = options.count("retries") + 1

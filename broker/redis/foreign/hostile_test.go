@@ -268,6 +268,9 @@ func TestServerGone(t *testing.T) {
 // judge checks that an office takes the letter of a job, and that its record is the same each time.
 func judge(t *testing.T, format string, j job) {
 	t.Helper()
+	if j.unpack != nil {
+		j.unpack(&j, &inflater{left: maxPage})
+	}
 	r := j.record(format, deadSet{key: "set"}, broker.Site{})
 	l := broker.Adopted(format, &r, "")
 	if err := check.Letter(&l); err != nil {

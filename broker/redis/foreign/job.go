@@ -44,6 +44,10 @@ type job struct {
 	entry           redis.Z // in its set
 	stored          []byte  // what lies there, if it is more than the body
 	opts            string  // of BullMQ
+
+	// unpack inflates what its system compressed, again if asked again; nil: nothing. It is called
+	// before record.
+	unpack func(*job, *inflater)
 }
 
 // diedAt returns the time of death in milliseconds, −1 if it is not known.

@@ -19,7 +19,7 @@ type Reader struct {
 	sets   []deadSet // still to read, the first of them from cursor on
 	cursor uint64
 	began  bool
-	ready  []broker.Record
+	ready  []job // of the first set
 	left   int64
 }
 
@@ -55,21 +55,29 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Reader,
 // maxPageBytes bounds the bodies of one call of Next, unless a single command brings more.
 const maxPageBytes = 8 << 20
 
-// Next implements [broker.Reader].
+// Next implements [broker.Reader]. It inflates 64 MiB at most: a job that would need more begins the
+// next page. One job cannot: each of its few texts is left out beyond 4 MiB.
 func (r *Reader) Next(ctx context.Context, most int) ([]broker.Record, error) {
 	for len(r.ready) == 0 && len(r.sets) > 0 {
 		if err := r.fetch(ctx); err != nil {
 			return nil, err
 		}
 	}
-	n, size := 0, 0
-	for n < len(r.ready) && n < most && (n == 0 || size < maxPageBytes) {
-		size += len(r.ready[n].Value)
-		n++
+	var out []broker.Record
+	in := inflater{left: maxPage}
+	for size := 0; len(r.ready) > 0 && len(out) < most && size < maxPageBytes; {
+		j := &r.ready[0]
+		if j.unpack != nil {
+			j.unpack(j, &in)
+		}
+		if in.full {
+			break
+		}
+		size += len(j.body)
+		out = append(out, j.record(r.format, r.sets[0], r.site))
+		r.ready[0], r.ready = job{}, r.ready[1:]
 	}
-	out := r.ready[:n:n]
-	r.ready = r.ready[n:]
-	r.left = max(r.left-int64(n), 0)
+	r.left = max(r.left-int64(len(out)), 0)
 	return out, nil
 }
 
@@ -92,10 +100,7 @@ func (r *Reader) fetch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		entries = entries[n:]
-		for i := range jobs {
-			r.ready = append(r.ready, jobs[i].record(r.format, set, r.site))
-		}
+		entries, r.ready = entries[n:], append(r.ready, jobs...)
 	}
 	return nil
 }

@@ -1,8 +1,9 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
-	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,13 +63,11 @@ func rqJob(s stored, results []redis.XMessage) job {
 	if key := f["rate_limit_key"]; key != "" {
 		j.tell(headerLimit, key+", "+f["rate_limit_concurrency"]+" at once")
 	}
-	if j.enqueued = zoned(f["created_at"]); j.enqueued.IsZero() {
-		j.enqueued = zoned(f["enqueued_at"])
-	}
+	j.enqueued = cmp.Or(zoned(f["created_at"]), zoned(f["enqueued_at"]))
 	var failures []nixie.Failure
-	for _, r := range results {
+	for _, r := range slices.Backward(results) {
 		if failure, ok := rqResult(r); ok {
-			failures = append([]nixie.Failure{failure}, failures...)
+			failures = append(failures, failure)
 		}
 	}
 	if n := len(failures); n > 0 {
@@ -76,19 +75,23 @@ func rqJob(s stored, results []redis.XMessage) job {
 		j.firstFailed = failures[0].FailedAt
 		j.death.Class, j.death.Reason = "", "" // its type tells them
 	}
-	if ended := zoned(f["ended_at"]); !ended.IsZero() {
-		j.death.FailedAt = ended
-	}
+	j.death.FailedAt = cmp.Or(zoned(f["ended_at"]), j.death.FailedAt)
 	if j.firstFailed.After(j.death.FailedAt) {
 		j.firstFailed = j.death.FailedAt
 	}
-	if trace, err := inflate([]byte(f["exc_info"])); err == nil && j.death.Stack == "" {
-		j.death.Stack = string(trace)
+	j.death.Node = cmp.Or(j.death.Node, f["worker_name"])
+	packed := j.death.Stack
+	j.unpack = func(j *job, in *inflater) {
+		for n := range j.earlier { // their stacks are not kept
+			e := &j.earlier[n]
+			e.Type, e.Text = pythonError(in.base64(e.Stack))
+			e.Type, e.Text = clipped(e.Type, nixie.MaxName), clipped(e.Text, maxFact)
+		}
+		if j.death.Stack = in.base64(packed); j.death.Stack == "" {
+			j.death.Stack = in.text([]byte(f["exc_info"]))
+		}
+		j.death.Type, j.death.Text = pythonError(j.death.Stack)
 	}
-	if j.death.Node == "" {
-		j.death.Node = f["worker_name"]
-	}
-	j.death.Type, j.death.Text = pythonError(j.death.Stack)
 	return j
 }
 
@@ -98,7 +101,7 @@ const (
 	rqExceeded = "5" // the job asked for one more retry
 )
 
-// rqResult reads one result. Its ID begins with the time in milliseconds.
+// rqResult reads one result. Its ID begins with the time in milliseconds. The stack is still packed.
 func rqResult(m redis.XMessage) (f nixie.Failure, failed bool) {
 	if kind := m.Values["type"]; kind != rqFailed && kind != rqExceeded {
 		return f, false
@@ -110,14 +113,7 @@ func rqResult(m redis.XMessage) (f nixie.Failure, failed bool) {
 	}
 	f.Node, _ = m.Values["worker_name"].(string)
 	f.Node = clipped(f.Node, nixie.MaxName)
-	packed, _ := m.Values["exc_string"].(string)
-	if data, err := base64.StdEncoding.DecodeString(packed); err == nil {
-		if trace, err := inflate(data); err == nil {
-			f.Stack = string(trace)
-			f.Type, f.Text = pythonError(f.Stack)
-			f.Type = clipped(f.Type, nixie.MaxName)
-		}
-	}
+	f.Stack, _ = m.Values["exc_string"].(string)
 	return f, true
 }
 

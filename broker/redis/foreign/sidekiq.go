@@ -1,8 +1,8 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"strings"
 
@@ -49,19 +49,12 @@ func sidekiqJob(stored []byte, score float64, retried bool) job {
 	if f == nil {
 		j.damage = "its entry is no JSON object"
 	}
-	j.id, j.queue, j.kind = f.text("jid"), f.text("queue"), f.text("class")
-	if j.id == "" {
-		j.id = unnamed(stored)
-	}
+	j.id, j.queue, j.kind = cmp.Or(f.text("jid"), unnamed(stored)), f.text("queue"), f.text("class")
 	j.tell("job-wrapped", f.text("wrapped"))
 	j.tell(broker.HeaderMade, string(f["created_at"]))
-	if j.enqueued = f.moment("enqueued_at"); j.enqueued.IsZero() {
-		j.enqueued = f.moment("created_at")
-	}
+	j.enqueued = cmp.Or(f.moment("enqueued_at"), f.moment("created_at"))
 	j.firstFailed = f.moment("failed_at")
-	if j.death.FailedAt = f.moment("retried_at"); j.death.FailedAt.IsZero() {
-		j.death.FailedAt = j.firstFailed
-	}
+	j.death.FailedAt = cmp.Or(f.moment("retried_at"), j.firstFailed)
 	if !retried {
 		j.death.FailedAt = moment(score)
 	}
@@ -69,28 +62,20 @@ func sidekiqJob(stored []byte, score float64, retried bool) job {
 		j.attempts = bounded(n + 1)
 	}
 	j.death.Type, j.death.Text = f.text("error_class"), f.text("error_message")
-	j.death.Stack = sidekiqTrace(f["error_backtrace"])
+	j.unpack = func(j *job, in *inflater) { j.death.Stack = sidekiqTrace(f["error_backtrace"], in) }
 	return j
 }
 
 // sidekiqTrace reads a backtrace: a list, or the base64 of its compressed JSON.
-func sidekiqTrace(stored json.RawMessage) string {
-	var lines []string
-	if json.Unmarshal(stored, &lines) == nil {
-		return strings.Join(lines, "\n")
-	}
+func sidekiqTrace(stored json.RawMessage, in *inflater) string {
 	var packed string
-	if json.Unmarshal(stored, &packed) != nil {
-		return ""
+	if json.Unmarshal(stored, &packed) == nil {
+		if stored = json.RawMessage(in.base64(packed)); string(stored) == tooLong {
+			return tooLong
+		}
 	}
-	data, err := base64.StdEncoding.DecodeString(packed)
-	if err != nil {
-		return ""
-	}
-	text, err := inflate(data)
-	if err != nil || json.Unmarshal(text, &lines) != nil {
-		return ""
-	}
+	var lines []string
+	_ = json.Unmarshal(stored, &lines) // what is no list has no lines
 	return strings.Join(lines, "\n")
 }
 

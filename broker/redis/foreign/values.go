@@ -3,8 +3,8 @@ package foreign
 import (
 	"bytes"
 	"compress/zlib"
+	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"io"
 	"math"
 	"regexp"
@@ -92,25 +92,46 @@ func zoned(text string) time.Time {
 // seconds writes the score of an entry, exactly.
 func seconds(score float64) string { return strconv.FormatFloat(score, 'g', -1, 64) }
 
-// maxInflated is the most bytes that compressed data may become.
-const maxInflated = 4 << 20
+// Most bytes that compressed texts may become.
+const (
+	maxInflated = 4 << 20  // of one text
+	maxPage     = 64 << 20 // of those of one call of Next
+)
 
-var errInflated = errors.New("it inflates beyond 4 MiB")
+const tooLong = "(left out: it inflates beyond 4 MiB)"
 
-// inflate reads data compressed by zlib. A bomb is refused.
-func inflate(data []byte) ([]byte, error) {
+// inflater inflates the texts of a page.
+type inflater struct {
+	left int  // bytes
+	full bool // a text did not fit into what was left
+}
+
+// text inflates what zlib compressed. A bomb costs what is inflated of it.
+func (in *inflater) text(data []byte) string {
 	r, err := zlib.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, err
+		return ""
 	}
-	out, err := io.ReadAll(io.LimitReader(r, maxInflated+1))
+	most := min(maxInflated, in.left)
+	out, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	in.left = max(in.left-len(out), 0)
 	switch {
+	case len(out) > most:
+		in.full = in.full || most < maxInflated
+		return tooLong
 	case err != nil:
-		return nil, err
-	case len(out) > maxInflated:
-		return nil, errInflated
+		return ""
 	}
-	return out, nil
+	return string(out)
+}
+
+// base64 inflates what is in base64 as well.
+func (in *inflater) base64(text string) string {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return ""
+	}
+	return in.text(data)
 }
 
 // exceptionLine matches the last part of a traceback of Python: the exception and its text.
