@@ -52,14 +52,14 @@ func TestTimesAreThoseOfTheReader(t *testing.T) {
 // So are those of a page that has changed while it was open.
 func TestTimesOfAPageThatChanges(t *testing.T) {
 	t.Parallel()
-	b, w := browser.For(t), watch(t)
-	tab := b.Open(w.server.URL, browser.Look{Zone: away})
+	b, s := browser.For(t), watched(t)
+	tab := b.Open(s.server.URL, browser.Look{Zone: away})
 	defer tab.Close()
-	tab.Go("/group?fingerprint=v2-timeout:+slow", http.StatusOK)
+	tab.Go("/letters", http.StatusOK)
 	tab.Wait(`document.querySelector("#live:not([hidden])")`)
 	browser.Ask[bool](tab, `document.getElementById("main").isOld = true`)
-	w.now.Store(int64(time.Minute))
-	w.die(2)
+	tab.Point(browser.Text("footer", "")) // nothing that is pointed at holds the change back
+	s.die(t, 2)
 	tab.Wait(`!document.getElementById("main").isOld`)
 	for _, found := range browser.Ask[[]string](tab, strayTimes) {
 		t.Error(found)
