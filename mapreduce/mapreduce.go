@@ -109,7 +109,7 @@ func (a *Attempt) check(ctx context.Context) error {
 
 // End merges the commits of an attempt without an error. It keeps the worktree of a failed attempt
 // and names it in the failure. When ctx has ended the item comes back, and nothing is merged or
-// kept.
+// kept. Nor is anything when the disk is full: then the error is a [*command.FullError].
 func (a *Attempt) End(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		a.tree.Release()
@@ -119,6 +119,10 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 		err = a.merge(ctx)
 	}
 	if err != nil {
+		if full := a.tree.Full(err); full != nil {
+			a.tree.Discard()
+			return nixie.WithEvidence(full, evidenceOf(err))
+		}
 		return a.keep(ctx, err)
 	}
 	a.tree.Release()

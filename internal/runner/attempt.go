@@ -58,11 +58,13 @@ func (r *Runner) attempt(ctx context.Context, d *nixie.Delivery) error {
 		}
 		return a.answer()
 	}
-	if a.workplace, err = r.c.Workplace(ctx, d); err != nil || a.workplace == nil {
-		return err
-	}
-	a.env = command.NewEnvironment(a.workplace.Environ())
-	return a.workplace.End(ctx, a.runInWorkplace(ctx, args))
+	return r.withRoom(ctx, func() error {
+		if a.workplace, err = r.c.Workplace(ctx, d); err != nil || a.workplace == nil {
+			return err
+		}
+		a.env = command.NewEnvironment(a.workplace.Environ())
+		return a.workplace.End(ctx, a.runInWorkplace(ctx, args))
+	})
 }
 
 // arguments returns the arguments of each step.

@@ -105,6 +105,7 @@ type Runner struct {
 
 	mu      sync.Mutex
 	w       *worker.Worker
+	working context.Context // ends when no more attempts should begin
 	aborted bool
 	halting error       // the reason why the run ends by itself
 	finish  func(error) // ends it

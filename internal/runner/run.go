@@ -167,7 +167,7 @@ func (r *Runner) runWorker(ctx context.Context, w *worker.Worker, watch func(con
 	working, done := context.WithCancelCause(ctx)
 	defer done(nil)
 	r.mu.Lock()
-	r.w, r.finish = w, done
+	r.w, r.working, r.finish = w, working, done
 	aborted := r.aborted
 	r.mu.Unlock()
 	if aborted {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync"
 	"time"
@@ -68,6 +69,7 @@ const (
 	settling
 	watching
 	counting
+	filling // a disk on which commands work
 	callCount
 )
 
@@ -95,6 +97,10 @@ func (t *outage) note(ctx context.Context, what int, err error) {
 	t.mu.Lock()
 	now := t.r.c.Clock()
 	if err == nil {
+		if what == filling && !t.since[what].IsZero() {
+			t.told = ""
+			t.r.c.Warn("there is room again: the job goes on")
+		}
 		t.since[what] = time.Time{}
 		t.mu.Unlock()
 		return
@@ -115,6 +121,10 @@ func (t *outage) note(ctx context.Context, what int, err error) {
 
 // patience bounds how long an error may last. The store may know that it is worth waiting longer.
 func (t *outage) patience(err error) time.Duration {
+	var full *command.FullError
+	if errors.As(err, &full) {
+		return roomPatience
+	}
 	if t.r.store == nil {
 		return brokerPatience
 	}

@@ -26,6 +26,7 @@ type Tree struct {
 	slot *slot
 	own  string // the folder that git keeps for it
 	git  git    // for this worktree
+	seen int    // how often a disk had been full when it began
 }
 
 // Files of an attempt lie next to its worktree, so that no step removes them by cleaning up.
@@ -60,7 +61,7 @@ func (j *Job) makeSlots(ctx context.Context) error {
 
 // Attempt gives an attempt a clean worktree at the tip of the job. It waits while other attempts
 // use all of them. When it cannot make one, its error has [nixie.ReasonWorktree], or
-// [nixie.ReasonResource] when the disk or memory is full.
+// [nixie.ReasonResource] when memory is full; when a disk is, it is a [*command.FullError].
 func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, err error) {
 	var s *slot
 	select {
@@ -68,12 +69,20 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 	case <-ctx.Done():
 		return nil, nixie.Errorf(nixie.CodeUnavailable, "waiting for a worktree: %w", ctx.Err())
 	}
+	seen, err := j.beginWithRoom()
 	defer func() {
-		if err != nil {
-			j.slots <- s
+		if err == nil {
+			return
+		}
+		j.slots <- s
+		if full := j.fullSince(seen, err); full != nil {
+			err = full
 		}
 	}()
-	t = &Tree{Path: s.path, Item: item, Lease: lease, job: j, slot: s}
+	if err != nil {
+		return nil, err
+	}
+	t = &Tree{Path: s.path, Item: item, Lease: lease, job: j, slot: s, seen: seen}
 	var merged string
 	if t.Start, merged, err = j.branch.read(ctx, j, item); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -109,12 +110,24 @@ func failed(args []string, s output) error {
 	if text == "" {
 		text = s.out
 	}
-	err := nixie.Errorf(nixie.CodeUnavailable, "git %s: %s", args[0], strings.TrimPrefix(text, "fatal: "))
-	if strings.Contains(text, "No space left on device") || strings.Contains(text, "out of memory") {
+	text = strings.TrimPrefix(text, "fatal: ")
+	if strings.Contains(text, "No space left on device") || strings.Contains(text, "Disk quota exceeded") {
+		return nixie.WithReason(nixie.Errorf(nixie.CodeUnavailable, "git %s: %w", args[0], noRoom(text)), nixie.ReasonResource)
+	}
+	err := nixie.Errorf(nixie.CodeUnavailable, "git %s: %s", args[0], text)
+	if strings.Contains(text, "out of memory") {
 		return nixie.WithReason(err, nixie.ReasonResource)
 	}
 	return worktreeError(err)
 }
+
+// noRoom is what git says about a full disk.
+type noRoom string
+
+func (e noRoom) Error() string { return string(e) }
+
+// Is lets errors.Is find the error of the system.
+func (e noRoom) Is(target error) bool { return target == syscall.ENOSPC }
 
 // worktreeError marks an error as one of the worktrees themselves.
 func worktreeError(err error) error { return nixie.WithReason(err, nixie.ReasonWorktree) }

@@ -50,6 +50,7 @@ type Job struct {
 	lock      *os.File // held while the job is open
 
 	branch  branchCache
+	room    room
 	slots   chan *slot // those that no attempt uses
 	merging sync.Mutex // held during a merge: one at a time, oldest first
 	behind  bool       // the branch may be elsewhere than the work; under merging
