@@ -47,6 +47,8 @@ const (
 	HoldMessage = store.Hold
 	RetryNow    = store.RetryNow
 
+	System = store.System
+
 	StreamBlocked = store.StreamBlocked
 	StreamWaiting = store.StreamWaiting
 )

@@ -1,12 +1,14 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // OperationView shows an operation. Operation list and operation show print it.
@@ -14,6 +16,7 @@ type OperationView struct {
 	Operation   nixie.ID    `json:"operation"`
 	Event       store.Event `json:"event"`
 	CreatedAt   Timestamp   `json:"created_at"`
+	EndedAt     Timestamp   `json:"ended_at"` // when its last letter was decided, and of a redrive had its outcome; null before
 	Actor       string      `json:"actor"`
 	Reason      string      `json:"reason"`
 	Filter      string      `json:"filter"`      // as the operator wrote it
@@ -36,10 +39,36 @@ func ViewOperation(op *store.Operation) OperationView {
 		Destination: op.Destination, Force: op.Force, Guarded: op.Guarded,
 		Selected: op.Selected, Done: op.Done, Skipped: op.Skipped, Failed: op.Failed, Pending: op.Pending,
 	}
+	if op.Pending == 0 && op.Outcome.UnderWay == 0 {
+		v.EndedAt = Timestamp{cmp.Or(op.ChangedAt, op.CreatedAt)} // without letters it ended as it began
+	}
 	if op.Event == store.OnRedrive {
 		v.Outcome = &op.Outcome
 	}
 	return v
+}
+
+// pendingRead limits the letters of an operation that are read to tell whether it waits.
+const pendingRead = 100
+
+// Waits reports whether letters of an operation are to go that can be moved. Others were moved by
+// another operation since, or removed. Of more than 100 it takes that for granted.
+func (o *Office) Waits(ctx context.Context, op *store.Operation) (bool, error) {
+	if op.Pending == 0 || op.Pending > pendingRead {
+		return op.Pending > 0, nil
+	}
+	found, err := store.FindOperation(ctx, o.store, store.OperationQuery{ID: op.ID, Next: pendingRead})
+	if err != nil || len(found.Next) == 0 {
+		return false, err
+	}
+	f := nixie.Filter{IDs: found.Next}
+	for _, s := range nixie.Statuses() {
+		if lifecycle.May(s, op.Event) {
+			f.Statuses = append(f.Statuses, s)
+		}
+	}
+	list, _, err := o.store.Letters(ctx, f, store.Page{Limit: 1})
+	return len(list) > 0, err
 }
 
 // Operations lists operations, newest first, and returns the cursor of the next page.

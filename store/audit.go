@@ -13,7 +13,7 @@ import (
 )
 
 // AuditLog records actions of operators and verdicts on letters. A verdict has the actor
-// lifecycle.System; its reason is the rule of a death or the note of a discard. An event that
+// System; its reason is the rule of a death or the note of a discard. An event that
 // follows from an operator's action comes after it, with the same actor and reason.
 type AuditLog interface {
 	// Audit lists the entries that match.
@@ -42,6 +42,7 @@ type AuditFilter struct {
 	Since  time.Time // not before
 	Until  time.Time // before
 	Actor  string    // exact
+	People bool      // done by an operator or program, and not by a rule, whose actor is System
 	Events []Event
 
 	Subjects []nixie.ID // messages and letters of the events
@@ -52,11 +53,14 @@ type AuditFilter struct {
 	Chain string
 }
 
+// System is the actor of events without an operator: verdicts, replacements and prunes.
+const System = "nixie"
+
 // Match reports whether the filter matches an entry. It defines what an AuditFilter means.
 func (f *AuditFilter) Match(e *AuditEntry) bool {
 	return (len(f.Queues) == 0 || slices.Contains(f.Queues, e.Queue)) &&
 		nixie.Times{After: f.Since, Before: f.Until}.Holds(e.At) &&
-		(f.Actor == "" || f.Actor == e.Actor) &&
+		(f.Actor == "" || f.Actor == e.Actor) && (!f.People || e.Actor != System) &&
 		(len(f.Events) == 0 || slices.Contains(f.Events, e.Event)) &&
 		(len(f.Subjects) == 0 || slices.Contains(f.Subjects, e.Subject))
 }

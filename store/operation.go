@@ -59,6 +59,7 @@ type Operation struct {
 	Skipped   int64     `json:"skipped"` // refused with CodeConflict: by status, force, cap or key
 	Failed    int64     `json:"failed"`  // damaged: refused with CodeInternal
 	Pending   int64     `json:"pending"`
+	ChangedAt time.Time `json:"changed_at,omitzero"` // when a letter of it was moved, skipped or ended last; zero: never
 
 	Destination string         `json:"destination"` // of a redrive, as the operator wrote it; "": the queues of the letters
 	Statuses    []nixie.Status `json:"statuses"`    // of a purge, see [Resolution]

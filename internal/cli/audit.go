@@ -28,6 +28,7 @@ type auditFlags struct {
 func (a *auditFlags) register(fs *pflag.FlagSet) {
 	a.queuesFlag.register(fs)
 	fs.StringVar(&a.actor, "actor", "", "done by this actor; nixie stands for verdicts")
+	fs.BoolVar(&a.filter.People, "people", false, "done by people and programs, not by verdicts")
 	fs.StringSliceVar(&a.events, "event", nil, "these events, such as redrive, discard, configure, purge")
 	fs.StringVar(&a.since, "since", "", "not before: 2026-01-31, 2026-01-31T10:00:00Z or now-2h")
 	fs.StringVar(&a.until, "until", "", "before")

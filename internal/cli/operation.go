@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +45,14 @@ func newOperationShow(g *globals) *cobra.Command {
 	})
 }
 
+// endedText tells when an operation ended and how long it took, "" while it has letters to go.
+func endedText(v *office.OperationView) string {
+	if v.EndedAt.IsZero() {
+		return ""
+	}
+	return clock(v.EndedAt) + ", after " + v.EndedAt.Sub(v.CreatedAt.Time).Round(time.Millisecond).String()
+}
+
 // outcomeText tells what became of what a redrive moved.
 func outcomeText(v *office.OperationView) string {
 	o := v.Outcome
@@ -55,7 +64,7 @@ func outcomeText(v *office.OperationView) string {
 }
 
 func (g *globals) printOperation(w io.Writer, v *office.OperationView) {
-	printFacts(w, "operation", v.Operation.String(), "event", string(v.Event), "created", clock(v.CreatedAt), "actor", v.Actor,
+	printFacts(w, "operation", v.Operation.String(), "event", string(v.Event), "created", clock(v.CreatedAt), "ended", endedText(v), "actor", v.Actor,
 		"reason", v.Reason, "filter", v.Filter, "to", v.Destination,
 		"force", yesNo(v.Force)+", what changed since it was planned: "+either(v.Guarded, "skipped", "moved as well"),
 		"letters", fmt.Sprintf("%d selected: %d done, %d skipped, %d failed, %d to go", v.Selected, v.Done, v.Skipped, v.Failed, v.Pending),

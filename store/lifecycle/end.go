@@ -5,8 +5,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// System is the actor of events without an operator: verdicts, replacements and prunes.
-const System = "nixie"
+// System is the actor of events without an operator.
+const System = store.System
 
 // End tells how a message ends or dies.
 type End struct {

@@ -107,6 +107,20 @@ func Overtaken(r *store.Resolution) store.Event {
 	return store.OnGone
 }
 
+// Items are the items of an operation, as a store reads them.
+type Items struct {
+	By map[Item]int64 `json:"by"` // how many have a state
+	At int64          `json:"at"` // when the last of them got it, in nanoseconds since 1970; 0: all are as planned
+}
+
+// Count adds the items to the counts of their operation.
+func (i Items) Count(op *store.Operation) {
+	for state, n := range i.By {
+		state.Count(op, n)
+	}
+	op.ChangedAt = Moment(i.At)
+}
+
 // Count adds n items of one state to the counts of their operation.
 func (i Item) Count(op *store.Operation, n int64) {
 	o := &op.Outcome

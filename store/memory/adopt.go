@@ -68,7 +68,7 @@ func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) 
 	l.Revision, l.Notes = max(l.Revision, 1), slices.Clone(given.Notes)
 	m.letter = l
 	if o := given.Message.Origin; o != nil && s.letters[o.Earlier] != nil {
-		s.ends(o.Earlier, lifecycle.Elsewhere(s.letters[o.Earlier].Operation, given, true)...)
+		s.ends(now, o.Earlier, lifecycle.Elsewhere(s.letters[o.Earlier].Operation, given, true)...)
 	}
 	s.messages[m.ID], s.letters[l.ID] = m, l
 	s.born, q.all = append(s.born, l), append(q.all, m)
@@ -165,7 +165,7 @@ func (s *Store) dieAgain(l *letter, given *nixie.Letter, actor, reason string, n
 	if err := l.decide(func(d *lifecycle.Letter) error { return d.DieElsewhere(given, now.UnixNano()) }); err != nil {
 		return err
 	}
-	s.ends(l.ID, lifecycle.Elsewhere(sent, given, false)...)
+	s.ends(now, l.ID, lifecycle.Elsewhere(sent, given, false)...)
 	for _, on := range way {
 		q.record(now, actor, on, l.ID, reason)
 	}

@@ -64,7 +64,7 @@ func (s *Store) bury(m *message, st *nixie.Settlement, e lifecycle.End, now time
 	}); err != nil {
 		return err
 	}
-	s.ends(l.ID, lifecycle.Ending{Operation: l.Operation, On: e.Event, Fingerprint: l.Fingerprint})
+	s.ends(now, l.ID, lifecycle.Ending{Operation: l.Operation, On: e.Event, Fingerprint: l.Fingerprint})
 	q.record(now, e.Actor, e.Event, l.ID, e.Reason)
 	if to != "" {
 		d := lifecycle.Message{ID: m.ID, Attempts: m.Attempts, Crashes: m.Crashes, Generation: m.Generation,

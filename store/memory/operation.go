@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -24,6 +25,7 @@ type item struct {
 	early       lifecycle.Item // the outcome that came before the confirmation
 	revision    int64          // of the letter when it was selected
 	fingerprint string         // of the letter when it was selected
+	at          time.Time      // when the state was written; zero: it is that of the plan
 }
 
 // Plan freezes the selection of an operation.
@@ -49,7 +51,7 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	}
 	for _, l := range inStreamOrder(found) {
 		planned.plan = append(planned.plan, l.ID)
-		planned.items[l.ID] = &item{lifecycle.ItemPending, "", l.Revision, l.Fingerprint}
+		planned.items[l.ID] = &item{state: lifecycle.ItemPending, revision: l.Revision, fingerprint: l.Fingerprint}
 	}
 	s.operations[op.ID], s.planned = planned, append(s.planned, planned)
 	return planned.count(), nil
@@ -81,6 +83,9 @@ func (o *operation) count() store.Operation {
 	counted := o.Operation
 	for _, it := range o.items {
 		it.state.Count(&counted, 1)
+		if it.at.After(counted.ChangedAt) {
+			counted.ChangedAt = it.at
+		}
 	}
 	return counted
 }
@@ -103,7 +108,7 @@ func (s *Store) item(r *store.Resolution) (*operation, *item, error) {
 
 // ends writes the outcomes of the items by which operations moved a letter, if they are still to
 // come.
-func (s *Store) ends(letter nixie.ID, endings ...lifecycle.Ending) {
+func (s *Store) ends(now time.Time, letter nixie.ID, endings ...lifecycle.Ending) {
 	for _, e := range endings {
 		op := s.operations[e.Operation]
 		if op == nil || op.Event != store.OnRedrive || op.items[letter] == nil {
@@ -120,7 +125,7 @@ func (s *Store) ends(letter nixie.ID, endings ...lifecycle.Ending) {
 		if e.Early && it.state == lifecycle.ItemPending {
 			it.early = outcome
 		} else {
-			it.state = outcome
+			it.state, it.at = outcome, now
 		}
 	}
 }
@@ -189,7 +194,7 @@ func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, er
 		l := s.letters[letter]
 		again := it.state == lifecycle.ItemSame || it.state == lifecycle.ItemNew
 		if l != nil && again && l.Operation == id && l.Status.Unresolved() && l.Status != nixie.StatusRedriving {
-			*it = item{lifecycle.ItemPending, "", l.Revision, l.Fingerprint}
+			*it = item{state: lifecycle.ItemPending, revision: l.Revision, fingerprint: l.Fingerprint}
 		}
 	}
 	return op.count(), nil

@@ -100,7 +100,7 @@ func (p *pruner) letter(q *queue, l *letter, kept time.Duration) {
 	p.done.Letters++
 	if !p.dry {
 		q.pruned++
-		p.removeLetter(l, nixie.ID{})
+		p.removeLetter(p.now, l, nixie.ID{})
 		q.record(p.now, lifecycle.System, store.OnPurge, l.ID, store.PrunedLetter(kept))
 	}
 }

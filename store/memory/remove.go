@@ -2,16 +2,17 @@ package memory
 
 import (
 	"slices"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // removeLetter removes a letter with its message. Other operations skip its pending items.
-func (s *Store) removeLetter(l *letter, operation nixie.ID) {
+func (s *Store) removeLetter(now time.Time, l *letter, operation nixie.ID) {
 	for id, op := range s.operations {
 		if item := op.items[l.ID]; item != nil && item.state == lifecycle.ItemPending && id != operation {
-			item.state = lifecycle.ItemSkipped
+			item.state, item.at = lifecycle.ItemSkipped, now
 		}
 	}
 	delete(s.letters, l.ID)

@@ -41,7 +41,7 @@ func (s *Store) resolve(r *store.Resolution, now time.Time) error {
 		err = s.apply(l, r, now)
 	}
 	if item != nil {
-		if item.state = lifecycle.ItemOf(r, err); item.state == lifecycle.ItemUnobserved {
+		if item.state, item.at = lifecycle.ItemOf(r, err), now; item.state == lifecycle.ItemUnobserved {
 			item.state = cmp.Or(item.early, item.state)
 		}
 	}
@@ -71,7 +71,7 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 	m := l.message
 	q := s.queue(m.Queue)
 	if r.Event == store.OnPurge {
-		s.removeLetter(l, r.Operation)
+		s.removeLetter(now, l, r.Operation)
 		q.purged++
 		q.resolved(now, r)
 		return nil
@@ -89,7 +89,7 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 		return err
 	}
 	if r.Event == store.OnConfirm && was.Status == nixie.StatusRedriving {
-		s.ends(l.ID, lifecycle.Ending{Operation: was.Operation, On: lifecycle.Overtaken(r)})
+		s.ends(now, l.ID, lifecycle.Ending{Operation: was.Operation, On: lifecycle.Overtaken(r)})
 	}
 	switch r.Event {
 	case store.OnNote:

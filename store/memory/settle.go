@@ -91,7 +91,7 @@ func (s *Store) follow(m *message, e lifecycle.End, now time.Time) error {
 	if err := l.decide(func(d *lifecycle.Letter) error { return d.Follow(e, now.UnixNano()) }); err != nil {
 		return err
 	}
-	s.ends(l.ID, lifecycle.Ending{Operation: l.Operation, On: e.Event})
+	s.ends(now, l.ID, lifecycle.Ending{Operation: l.Operation, On: e.Event})
 	q.record(now, e.Actor, e.Event, l.ID, e.Reason)
 	return nil
 }

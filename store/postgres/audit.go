@@ -176,6 +176,9 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 	if filter.Actor != "" {
 		w.add("a.actor = ?", filter.Actor)
 	}
+	if filter.People {
+		w.add("a.actor <> '" + lifecycle.System + "'") // as the index of these has it
+	}
 	oneOf(w, "a.event", filter.Events)
 	if len(filter.Subjects) > 0 {
 		w.add("coalesce(a.subject, '00000000-0000-0000-0000-000000000000') = any(?)", uuids(filter.Subjects))

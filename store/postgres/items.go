@@ -44,7 +44,7 @@ func (r *resolving) item(by *store.Resolution) (*item, error) {
 
 func (r *resolving) flushItems() {
 	for _, it := range r.decided {
-		r.run("decide_item.sql", uuids([]nixie.ID{it.letter}), [16]byte(it.operation), string(r.items[it]))
+		r.run("decide_item.sql", uuids([]nixie.ID{it.letter}), [16]byte(it.operation), string(r.items[it]), r.now)
 	}
 	r.removeLetters()
 }
@@ -76,5 +76,5 @@ func (t *tx) flushEnds() {
 		eachOf(ends, func(e itemEnd) string { same, _ := e.Outcome(); return string(same) }),
 		eachOf(ends, func(e itemEnd) string { _, other := e.Outcome(); return string(other) }),
 		eachOf(ends, func(e itemEnd) string { return string(e.From()) }), eachOf(ends, func(e itemEnd) bool { return e.Sent }),
-		eachOf(ends, func(e itemEnd) bool { return e.Early }))
+		eachOf(ends, func(e itemEnd) bool { return e.Early }), t.now)
 }

@@ -101,13 +101,11 @@ func (t *tx) readOperations(into *[]store.Operation, last *int64, where string, 
 			&statuses, &op.Reviewed, &op.Guarded, &counts); err != nil {
 			return err
 		}
-		items := map[lifecycle.Item]int64{}
+		var items lifecycle.Items
 		if err := fromJSON(counts, &items); err != nil {
 			return err
 		}
-		for state, n := range items {
-			state.Count(&op, n)
-		}
+		items.Count(&op)
 		for _, status := range statuses {
 			op.Statuses = append(op.Statuses, nixie.Status(status))
 		}

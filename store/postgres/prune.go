@@ -233,7 +233,7 @@ func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error
 	list, ids, err := p.positions(query, queue, p.now-int64(kept), after, p.left)
 	p.done.Letters += int64(len(list))
 	if err == nil && !p.dry && len(list) > 0 {
-		p.run("update @.item set state = 'skipped' where state = 'pending' and letter = any($1)", list)
+		p.run("update @.item set state = 'skipped', at = $2 where state = 'pending' and letter = any($1)", list, p.now)
 		p.found = append(p.found, list...)
 		for _, id := range ids {
 			p.record(queue, lifecycle.System, store.OnPurge, id, store.PrunedLetter(kept))

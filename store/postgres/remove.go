@@ -27,7 +27,7 @@ func (r *resolving) removeLetters() {
 	r.work.dirty = dirty
 	r.run("skip_items.sql",
 		eachOf(r.purged, func(l *letterRow) int64 { return l.pos }),
-		eachOf(r.purged, func(l *letterRow) *[16]byte { return idOrNull(r.purgedBy[l.ID]) }))
+		eachOf(r.purged, func(l *letterRow) *[16]byte { return idOrNull(r.purgedBy[l.ID]) }), r.now)
 	r.remove("purged", eachOf(r.purged, func(l *letterRow) int64 { return l.pos }))
 }
 

@@ -99,6 +99,9 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 	if filter.Actor != "" {
 		w.add("a.actor = ?", filter.Actor)
 	}
+	if filter.People {
+		w.add("a.actor <> '" + lifecycle.System + "'") // as the index of these has it
+	}
 	oneOf(w, "a.event", filter.Events)
 	if len(filter.Subjects) > 0 {
 		w.add("a.subject in (?"+strings.Repeat(", ?", len(filter.Subjects)-1)+")", idArgs(filter.Subjects)...)

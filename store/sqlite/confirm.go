@@ -85,7 +85,7 @@ func (t *tx) confirmMany(resolutions []store.Resolution, errs []error) (map[nixi
 			return nil, err
 		}
 	}
-	if err := t.run(sqlText("items_confirmed"), operation, listed(positions)); err != nil {
+	if err := t.run(sqlText("items_confirmed"), t.now, operation, listed(positions)); err != nil {
 		return nil, err
 	}
 	return found, nil

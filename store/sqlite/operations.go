@@ -66,11 +66,9 @@ func scanOperation(row rows) (store.Operation, error) {
 		Destination: row.ColumnText(8),
 		Statuses:    statusesOf(row.ColumnText(9)), Reviewed: row.ColumnBool(10), Guarded: row.ColumnBool(11),
 	}
-	items := map[lifecycle.Item]int64{}
+	var items lifecycle.Items
 	err := fromJSON(row.ColumnText(12), &items)
-	for state, n := range items {
-		state.Count(&op, n)
-	}
+	items.Count(&op)
 	return op, err
 }
 
@@ -141,7 +139,7 @@ func (t *tx) ends(letter int64, endings ...lifecycle.Ending) error {
 			continue
 		}
 		same, other := e.Outcome()
-		err := t.run(sqlText("item_ends"), e.Early, e.Fingerprint, string(same), string(other), e.Operation, letter,
+		err := t.run(sqlText("item_ends"), e.Early, e.Fingerprint, string(same), string(other), t.now, e.Operation, letter,
 			string(e.From()), e.Sent)
 		if err != nil {
 			return err

@@ -16,7 +16,7 @@ func (t *tx) purge(l *letterRow, r *store.Resolution) error {
 
 // removeLetter removes a letter with its message. Pending items of other operations are skipped.
 func (t *tx) removeLetter(l *letterRow, operation nixie.ID, why counting) error {
-	if err := t.run(sqlText("skip_items"), l.pos, idOrNull(operation)); err != nil {
+	if err := t.run(sqlText("skip_items"), t.now, l.pos, idOrNull(operation)); err != nil {
 		return err
 	}
 	if err := t.leaveStream(l); err != nil {

@@ -60,9 +60,10 @@ func auditOfAll(b *fixture) {
 			b.clock.Advance(time.Minute)
 		}
 	}
+	b.deaths(3) // by a rule
 	var all []store.AuditEntry
-	for i := range 3 {
-		es, err := allEntries(b.ctx, b.st, fmt.Sprint("q", i))
+	for _, queue := range []string{"q0", "q1", "q2", work} {
+		es, err := allEntries(b.ctx, b.st, queue)
 		b.ok(err)
 		all = append(all, es...)
 	}
@@ -71,6 +72,7 @@ func auditOfAll(b *fixture) {
 		{}, {Oldest: true}, {Queues: []string{"q1", "q2"}}, {Queues: []string{"none"}}, {Since: noon}, {Until: noon, Oldest: true},
 		{Actor: "bob"}, {Actor: "unknown"}, {Events: []store.Event{store.OnCancel}},
 		{Events: []store.Event{store.OnConfigure}, Actor: "cy", Queues: []string{"q0"}},
+		{People: true}, {People: true, Queues: []string{"q1"}, Oldest: true}, {Actor: store.System},
 		{Subjects: gone[:1]}, {Subjects: gone[2:5], Oldest: true}, {Subjects: []nixie.ID{{1}}},
 	} {
 		var want []string

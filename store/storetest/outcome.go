@@ -119,9 +119,15 @@ func outcomeOfEachEnd(b *fixture) {
 	} {
 		l := b.dead(end.what, nixie.StatusOpen)
 		op := b.redriven(store.OnRedrive, l)
-		same(b, "outcome of what is on its way", b.outcome(op), store.Outcome{UnderWay: 1})
+		moved, _ := b.operation(op, 0)
+		same(b, "outcome of what is on its way", moved.Outcome, store.Outcome{UnderWay: 1})
+		b.clock.Advance(time.Second)
 		end.do(l)
-		same(b, "outcome of what is "+end.what, b.outcome(op), end.want)
+		ended, _ := b.operation(op, 0)
+		same(b, "outcome of what is "+end.what, ended.Outcome, end.want)
+		if moved.ChangedAt.Before(moved.CreatedAt) || ended.ChangedAt.Sub(moved.ChangedAt) < time.Second {
+			b.Errorf("what is %s was planned at %s, moved at %s and ended at %s", end.what, moved.CreatedAt, moved.ChangedAt, ended.ChangedAt)
+		}
 	}
 }
 
@@ -274,7 +280,13 @@ func outcomesEarly(b *fixture) {
 func outcomesOfRedrives(b *fixture) {
 	ls := b.deaths(2)
 	hold := b.plan(store.OnHold, nixie.Filter{}, 0)
+	if planned, _ := b.operation(hold.ID, 0); !planned.ChangedAt.IsZero() {
+		b.Errorf("what is only planned changed at %s", planned.ChangedAt)
+	}
 	b.moves(hold.ID, store.OnHold, ls[0])
+	if held, _ := b.operation(hold.ID, 0); held.ChangedAt.Before(held.CreatedAt) {
+		b.Errorf("what was planned at %s changed at %s", held.CreatedAt, held.ChangedAt)
+	}
 	for _, on := range []store.Event{store.OnRedrive, store.OnConfirm, store.OnNote} {
 		b.code(b.resolution(store.Resolution{Letter: ls[1].ID, Event: on, Actor: "ann", Reason: "r", Operation: hold.ID}),
 			nixie.CodeInvalid)

@@ -504,6 +504,7 @@ create table @.item (
   early       text,            -- outcome of a pending item that a broker has already
   revision    bigint not null, -- of the letter when it was chosen
   fingerprint text   not null, -- likewise
+  at          bigint not null default 0, -- when the state was written; 0: it is that of the plan
   primary key (operation, ordinal),
   unique (operation, letter)
 );
@@ -527,6 +528,9 @@ create table @.audit (
 
 alter table @.audit alter subjects set storage external, alter hashes set storage external;
 create index audit_at on @.audit (at);
+
+-- Rules write most entries. What people did is found without reading those.
+create index audit_people on @.audit (at) where actor <> 'nixie';
 
 -- IDs grow with time, so that a new one goes to the end of the index: a list of new ones to be put in
 -- order later would save nothing, and one call would wait for that.

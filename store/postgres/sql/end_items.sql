@@ -7,12 +7,14 @@
 -- in: was — the states of the items without an outcome
 -- in: sent — whether items may wait for their confirmation
 -- in: early — whether those wait on
+-- in: at — now
 -- locks: item
 -- out: none
 update @.item i
 set
   state = case when u.early and i.state = 'pending' then i.state else u.outcome end,
-  early = case when u.early and i.state = 'pending' then u.outcome else i.early end
+  early = case when u.early and i.state = 'pending' then u.outcome else i.early end,
+  at = :at
 from (
   select
     i.operation, i.letter, e.was, e.sent, e.early,

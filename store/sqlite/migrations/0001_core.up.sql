@@ -340,12 +340,13 @@ create table item (
   error     text    not null default '',
   revision    integer not null,           -- of the letter in the plan
   fingerprint text    not null,           -- of the letter in the plan
+  at        integer not null default 0, -- when the state was written; 0: it is that of the plan
   primary key (operation, ordinal)
 ) strict, without rowid;
 
 create unique index item_letter on item (operation, letter);
 create index        item_waits  on item (letter) where state = 'pending';
-create index        item_state  on item (operation, state, ordinal);
+create index        item_state  on item (operation, state, ordinal, at);
 
 create table audit (
   queue   integer not null,
@@ -362,6 +363,9 @@ create table audit (
 
 create index audit_at      on audit (at);
 create index audit_subject on audit (subject);
+
+-- Rules write most entries. What people did is found without reading those.
+create index audit_people on audit (at) where actor <> 'nixie';
 
 -- The newest pruned entry of a chain, from which the rest of the chain goes on.
 create table anchor (

@@ -1,7 +1,8 @@
 -- Notes what became of a letter in an operation.
 -- in: state, error — new values; what a broker took may have died again already
+-- in: at — now
 -- in: operation — its number
 -- in: letter — its position
 update item
-set state = iif(:state = 'unobserved' and early <> '', early, :state), error = :error
+set state = iif(:state = 'unobserved' and early <> '', early, :state), error = :error, at = :at
 where operation = :operation and letter = :letter and state = 'pending'
