@@ -27,6 +27,7 @@ type BreakerChange struct {
 	Reason Reason    // of the failures that it counts
 	State  string    // open, half-open or closed
 	Until  time.Time // end of the state open
+	At     time.Time // when it changed, or a source was told of it
 }
 
 // LetterMove tells what an actor did with a letter.

@@ -67,7 +67,7 @@ func (c *console) addCauses(ctx context.Context, causes []office.Count, lately *
 	for _, n := range causes {
 		switch {
 		case lately.hour[n.Value] == 0 || !lately.growing(n.Value):
-		case len(d.Attention)+len(shown) < maxAlerts:
+		case len(shown) < maxAlerts:
 			shown = append(shown, n)
 		default:
 			d.More++
@@ -75,10 +75,10 @@ func (c *console) addCauses(ctx context.Context, causes []office.Count, lately *
 	}
 	groups, err := c.described(ctx, waiting(nixie.Filter{}), shown)
 	for _, g := range groups {
-		a := alert{Tone: "wait", Title: "growing", Since: g.FirstAt.Time, To: c.link("group", "fingerprint", g.Fingerprint)}
+		a := alert{Rank: others, Tone: "wait", Title: titleGrowing, Since: g.FirstAt.Time, To: c.link("group", "fingerprint", g.Fingerprint)}
 		a.Text = number(lately.hour[g.Fingerprint]) + " of " + plural(g.Count, "letter") + " died in the last hour: " + g.Signature
 		if lately.hour[g.Fingerprint] >= g.Count {
-			a.Tone, a.Title, a.Text = "bad", "new", plural(g.Count, "letter")+": "+g.Signature
+			a.Rank, a.Tone, a.Title, a.Text = fresh, "bad", titleNew, plural(g.Count, "letter")+": "+g.Signature
 		}
 		d.Attention = append(d.Attention, a)
 	}

@@ -29,9 +29,9 @@ func TestCausesThatNeedAttention(t *testing.T) {
 	body := open(t, console.Options{}, list...).page(http.StatusOK, "/")
 	at := 0
 	for _, text := range []string{
+		"new</strong> <span><bdi>2 letters: timeout: new",
 		"growing</strong> <span><bdi>4 of 7 letters died in the last hour: timeout: growing",
 		"growing</strong> <span><bdi>1 of 6 letters died in the last hour: timeout: back",
-		"new</strong> <span><bdi>2 letters: timeout: new",
 	} {
 		found := strings.Index(body[at:], text)
 		if found < 0 {

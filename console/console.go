@@ -60,6 +60,7 @@ type console struct {
 	live     *live
 	searches *searches
 	flow     flow
+	noted    noted
 }
 
 // page is one screen.

@@ -82,9 +82,10 @@ func term(pairs ...string) string {
 	return office.FilterText(f)
 }
 
-// line returns a text on one line, cut.
+// line returns a text on one line, cut. A space that does not break stays, as those of numbers are.
 func line(text any) string {
-	s := strings.Join(strings.Fields(visible(fmt.Sprint(text))), " ")
+	breaks := func(r rune) bool { return unicode.IsSpace(r) && r != '\u202f' && r != '\u00a0' }
+	s := strings.Join(strings.FieldsFunc(visible(fmt.Sprint(text)), breaks), " ")
 	if runes := []rune(s); len(runes) > maxLine {
 		return string(runes[:maxLine]) + "…"
 	}
@@ -113,11 +114,7 @@ func number(n any) string {
 	case *int64:
 		n = *known
 	}
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "\u202f" + s[i:]
-	}
-	return s
+	return office.Thousands(fmt.Sprint(n))
 }
 
 // plural writes a count with its noun.

@@ -13,6 +13,7 @@ import (
 // Bounds of the first page.
 const (
 	maxAlerts        = 8   // causes that need attention
+	maxStops         = 12  // other things that do
 	maxSparks        = 20  // queues or causes with a sparkline
 	sumQueues        = 200 // queues whose sparklines are read for their sum
 	operationsLooked = 20  // newest operations, in which stopped ones are searched
@@ -31,16 +32,9 @@ type officeData struct {
 	Hours     []int64
 	Attention []alert
 	More      int // causes that are not among them
+	Stops     int // other things that are not among them
 	Queues    []queueRow
 	Rest      int // queues that are not among them
-}
-
-// alert is one thing that needs attention.
-type alert struct {
-	Tone        string
-	Title, Text string
-	To          string // the page to look at
-	Since       time.Time
 }
 
 // queueRow is a queue in a list.
@@ -90,6 +84,7 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 	if err := c.addCauses(ctx, causes, &lately, &d); err != nil {
 		return answer{}, err
 	}
+	d.order()
 	c.flow.add(queues, now)
 	for i := range queues {
 		d.Died += queues[i].Died
@@ -103,20 +98,6 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 	d.Rest = max(0, len(queues)-maxSparks)
 	d.Queues = c.queueRows(queues[:len(queues)-d.Rest], hours)
 	return answer{Data: d}, nil
-}
-
-// addStops adds what makes no progress: leases, queues, streams and operations.
-func (c *console) addStops(ctx context.Context, queues []office.QueueInfo, d *officeData) error {
-	stalls, err := c.office.StalledAmong(ctx, queues)
-	if err != nil {
-		return err
-	}
-	for _, s := range stalls {
-		d.Attention = append(d.Attention, alert{
-			Tone: tone(s.What), Title: s.What, Text: s.Queue + ": " + s.Text, Since: s.Since.Time, To: c.link("queue", "name", s.Queue),
-		})
-	}
-	return c.addUnfinished(ctx, d)
 }
 
 // waiting narrows a filter to letters that wait for an operator, unless it names statuses.

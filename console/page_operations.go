@@ -1,8 +1,6 @@
 package console
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/nixie-go/nixie"
@@ -101,21 +99,4 @@ func (d *operationData) add(tone, name string, n int64) {
 	if n > 0 {
 		d.Bar = append(d.Bar, part{tone, name, at, max(1, 1000*n/max(d.Selected, 1)), n})
 	}
-}
-
-// addUnfinished adds operations with letters to go, of the newest ones, unless this console runs
-// them. Another program may run them. A selection that a dry run kept has not begun.
-func (c *console) addUnfinished(ctx context.Context, d *officeData) error {
-	list, _, err := c.office.Operations(ctx, office.Page{Limit: operationsLooked})
-	for _, op := range list {
-		kept := op.Guarded && op.Pending == op.Selected
-		if op.Pending > 0 && !kept && !c.runs.of(op.ID).going {
-			d.Attention = append(d.Attention, alert{
-				Tone: "wait", Title: "unfinished", Since: op.CreatedAt, To: c.link("operation/" + op.ID.String()),
-				Text: fmt.Sprintf("%s of %s to go: %s by %s, %s", number(op.Pending), plural(op.Selected, "letter"), op.Event, op.Actor,
-					op.Reason),
-			})
-		}
-	}
-	return err
 }

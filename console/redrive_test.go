@@ -112,7 +112,8 @@ func TestPreviewOfManyLetters(t *testing.T) {
 // A selection that a dry run keeps needs no attention before it begins.
 func TestKeptSelectionNeedsNoAttention(t *testing.T) {
 	t.Parallel()
-	s := open(t, console.Options{Run: here}, healthy()...)
+	s := watch(t)
+	s.die(2)
 	plan, err := s.office.Keep(t.Context(), &office.OperationRequest{Event: office.OnRedrive, Reason: "a dry run"})
 	if err != nil || plan.Selected == 0 || plan.Token == nil {
 		t.Fatal(plan, err)
@@ -126,7 +127,22 @@ func TestKeptSelectionNeedsNoAttention(t *testing.T) {
 	if v, err := s.office.Run(ctx, *plan.Token, &begun); !errors.Is(err, context.Canceled) || v.Pending == 0 || v.Pending == v.Selected {
 		t.Fatal(v, err)
 	}
-	s.has("/", "unfinished", "a dry run")
+	if page := s.page(http.StatusOK, "/"); strings.Contains(page, "unfinished") {
+		t.Errorf("it moved a letter just now, and is said to have stopped:\n%s", page)
+	}
+	s.now.Store(int64(2 * time.Minute))
+	s.has("/", "unfinished", "1 of 2 letters to go", "a dry run")
+	discard := &office.OperationRequest{Event: office.OnDiscard, Reason: "not needed"}
+	op, err := s.office.Begin(t.Context(), discard)
+	if err == nil {
+		_, err = s.office.Run(t.Context(), op.Operation, discard)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page := s.page(http.StatusOK, "/"); strings.Contains(page, "unfinished") {
+		t.Errorf("none of its letters waits:\n%s", page)
+	}
 }
 
 func TestRedriveThatStopsIsResumed(t *testing.T) {

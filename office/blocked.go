@@ -41,13 +41,15 @@ func (o *Office) blocked(ctx context.Context, q *store.QueueInfo) (blocked, erro
 	return b, err
 }
 
-func (b blocked) String() string {
+func (b blocked) String() string { return b.text(ForCommands) }
+
+func (b blocked) text(w Wording) string {
 	least := ""
 	if b.more {
 		least = "at least "
 	}
-	return fmt.Sprintf("%s%s blocked by a dead message, %s waiting", least, countText(int64(b.streams), "stream"),
-		countText(b.messages, "message"))
+	return fmt.Sprintf("%s%s blocked by a dead message, %s waiting", least, w.count(int64(b.streams), "stream"),
+		w.count(b.messages, "message"))
 }
 
 func (b blocked) fix(w Wording) string {

@@ -144,9 +144,4 @@ func duration(seconds int64) time.Duration { return time.Duration(seconds) * tim
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
 // countText writes a count with its noun.
-func countText(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+func countText(n int64, noun string) string { return ForCommands.count(n, noun) }

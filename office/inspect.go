@@ -37,9 +37,21 @@ type OwnerView struct {
 
 // HealthProblem names a problem and its fix.
 type HealthProblem struct {
-	What string `json:"what"`
-	Fix  string `json:"fix"`
+	What string  `json:"what"`
+	Fix  string  `json:"fix"`
+	Kind Problem `json:"-"` // of the store itself; "" of its queues and processes
 }
+
+// Problem is a kind of what can be wrong with a store.
+type Problem string
+
+// The problems, worst first.
+const (
+	ProblemDurability Problem = "durability"   // commits may be lost with the power
+	ProblemFull       Problem = "disk full"    // new messages are refused
+	ProblemFilling    Problem = "disk filling" // they will be
+	ProblemClock      Problem = "clock"        // it is behind the newest record
+)
 
 // clockSlack bounds how far the newest write may be ahead of the clock.
 const clockSlack = time.Minute
@@ -80,19 +92,31 @@ func (o *Office) Inspect(ctx context.Context) (HealthView, error) {
 	return e, nil
 }
 
-func (e *HealthView) diagnose(h *store.Health, queues []store.QueueInfo) {
+// problemsOf lists what is wrong with the store itself, worst first.
+func problemsOf(h *store.Health) (list []HealthProblem) {
+	add := func(kind Problem, fix, what string, args ...any) {
+		list = append(list, HealthProblem{fmt.Sprintf(what, args...), fix, kind})
+	}
 	for _, d := range h.Durability {
 		if d.Value != d.Want {
-			e.report("store has %s %s instead of %s: commits may be lost with the power", "open it with nixie only", d.Name, d.Value,
-				d.Want)
+			add(ProblemDurability, "open it with nixie only", "store has %s %s instead of %s: commits may be lost with the power",
+				d.Name, d.Value, d.Want)
 		}
 	}
 	if h.Reserve > 0 && h.Free < h.Reserve {
-		e.report("disk has %d MiB free, less than the reserve of %d MiB: new messages are refused", "free some space", h.Free>>20,
-			h.Reserve>>20)
+		add(ProblemFull, "free some space", "disk has %d MiB free, less than the reserve of %d MiB: new messages are refused",
+			h.Free>>20, h.Reserve>>20)
 	} else if h.Reserve > 0 && h.Free < 4*h.Reserve {
-		e.report("disk has %d MiB free, close to the reserve of %d MiB", "free some space", h.Free>>20, h.Reserve>>20)
+		add(ProblemFilling, "free some space", "disk has %d MiB free, close to the reserve of %d MiB", h.Free>>20, h.Reserve>>20)
 	}
+	if ahead := h.Latest.Sub(h.Now); ahead > clockSlack {
+		add(ProblemClock, "set the clock of this machine right", "the newest record is %s ahead of the clock", ahead.Round(time.Second))
+	}
+	return list
+}
+
+func (e *HealthView) diagnose(h *store.Health, queues []store.QueueInfo) {
+	e.Problems = append(e.Problems, problemsOf(h)...)
 	for _, w := range h.Owners {
 		if !w.Alive {
 			e.report("owner %s ended without a stop, leases left: %d",
@@ -103,9 +127,6 @@ func (e *HealthView) diagnose(h *store.Health, queues []store.QueueInfo) {
 		e.report("a lease ended %s ago and no worker claimed since", "run a worker on its queue",
 			h.Now.Sub(h.OldestLease).Round(time.Second))
 	}
-	if ahead := h.Latest.Sub(h.Now); ahead > clockSlack {
-		e.report("the newest record is %s ahead of the clock", "set the clock of this machine right", ahead.Round(time.Second))
-	}
 	for _, q := range queues {
 		if q.Settings.Paused {
 			e.report("queue %s is paused (%s), messages waiting: %d", "see why, then resume it", q.Name, q.Settings.PausedNote,
@@ -115,5 +136,5 @@ func (e *HealthView) diagnose(h *store.Health, queues []store.QueueInfo) {
 }
 
 func (e *HealthView) report(what, fix string, args ...any) {
-	e.Problems = append(e.Problems, HealthProblem{fmt.Sprintf(what, args...), fix})
+	e.Problems = append(e.Problems, HealthProblem{What: fmt.Sprintf(what, args...), Fix: fix})
 }

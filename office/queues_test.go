@@ -154,6 +154,21 @@ func TestStalled(t *testing.T) {
 	if got := d.stalls(100); !slices.Equal(got, []string{"paused b 1", "retry-storm b 100"}) {
 		t.Fatalf("a paused queue with a retry storm: %q", got)
 	}
+	list, err := d.Worded(office.ForPages).Stalled(t.Context(), []string{"b"}, 100)
+	d.ok(err)
+	paused, storm := &list[0], &list[1]
+	if paused.Text != "1 message waiting: look, ann@desk" || !paused.Since.Equal(d.now) {
+		t.Errorf("the pause is %+v", paused)
+	}
+	if storm.Text != "100 retries in the last hour, 1 message in retry now" || storm.Since.IsZero() || storm.Since.After(d.now) {
+		t.Errorf("the storm is %+v", storm)
+	}
+	_, err = d.Resume(d.Context(), []string{"b"}, "it is over")
+	d.ok(err)
+	d.settle(d.claim("b", 1)[0], nixie.Complete)
+	if got := d.stalls(100); len(got) > 0 {
+		t.Fatalf("a storm whose messages have ended: %q", got)
+	}
 }
 
 // A worker's first claim after a pause finds nothing. Its claim after the queue is resumed finds

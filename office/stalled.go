@@ -3,6 +3,7 @@ package office
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -18,6 +19,7 @@ const DefaultLongLeases = 20
 const (
 	stormAtLeast = 100
 	stormEach    = 10
+	stormRead    = 100 // retrying messages that are read to tell since when
 )
 
 // maxLeased limits the leased messages that a report reads.
@@ -48,27 +50,35 @@ func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]St
 	if err != nil {
 		return nil, err
 	}
-	return o.stalled(ctx, infos, queues, leases)
-}
-
-// StalledAmong is [Office.Stalled] for all queues, which the caller has just listed.
-func (o *Office) StalledAmong(ctx context.Context, all []store.QueueInfo) ([]StallView, error) {
-	return o.stalled(ctx, all, nil, 0)
-}
-
-func (o *Office) stalled(ctx context.Context, infos []store.QueueInfo, queues []string, leases int) ([]StallView, error) {
-	if leases == 0 {
-		leases = DefaultLongLeases
-	}
-	owners, err := o.owners(ctx)
+	h, err := o.health(ctx)
 	if err != nil {
 		return nil, err
+	}
+	return o.stalled(ctx, h.Owners, infos, queues, leases)
+}
+
+// Attention is [Office.Stalled] for all queues, which the caller has just listed, and what is wrong
+// with the store.
+func (o *Office) Attention(ctx context.Context, all []store.QueueInfo) ([]StallView, []HealthProblem, error) {
+	h, err := o.health(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	stalls, err := o.stalled(ctx, h.Owners, all, nil, 0)
+	return stalls, problemsOf(&h), err
+}
+
+func (o *Office) stalled(
+	ctx context.Context, owners []store.Owner, infos []store.QueueInfo, queues []string, leases int,
+) ([]StallView, error) {
+	if leases == 0 {
+		leases = DefaultLongLeases
 	}
 	list, err := o.stalledLeases(ctx, infos, owners, queues, leases)
 	if err != nil {
 		return nil, err
 	}
-	list = append(list, breakers(infos, owners)...)
+	list = append(list, o.breakers(infos, owners)...)
 	retrying, err := o.retrying(ctx, queues, store.ByQueue)
 	if err != nil {
 		return nil, err
@@ -77,9 +87,13 @@ func (o *Office) stalled(ctx context.Context, infos []store.QueueInfo, queues []
 	for i := range infos {
 		q := &infos[i]
 		if waiting := q.Unfinished() - q.Leased; q.Settings.Paused && waiting > 0 {
+			paused, err := o.pausedSince(ctx, q)
+			if err != nil {
+				return nil, err
+			}
 			list = append(list, StallView{
-				What: "paused", Queue: q.Name, Count: waiting, Since: Timestamp{q.OldestAt},
-				Text: "paused: " + q.Settings.PausedNote, Fix: o.wording.say("see why, then {resume}"),
+				What: "paused", Queue: q.Name, Count: waiting, Since: Timestamp{paused},
+				Text: o.wording.count(waiting, "message") + " waiting: " + q.Settings.PausedNote, Fix: o.wording.say("see why, then {resume}"),
 			})
 		}
 		b, err := o.blocked(ctx, q)
@@ -89,18 +103,53 @@ func (o *Office) stalled(ctx context.Context, infos []store.QueueInfo, queues []
 		if b.messages > 0 {
 			list = append(list, StallView{
 				What: "blocked", Queue: q.Name, Count: b.messages, Example: b.example.Head.String(), Since: Timestamp{q.BlockedAt},
-				Text: b.String() + ", one of them by " + b.example.Failure, Fix: b.fix(o.wording),
+				Text: b.text(o.wording) + ", one of them by " + b.example.Failure, Fix: b.fix(o.wording),
 			})
 		}
-		if n := again[q.Name]; q.Retried >= stormAtLeast && q.Retried >= stormEach*max(n, 1) {
-			list = append(list, StallView{
-				What: "retry-storm", Queue: q.Name, Count: q.Retried,
-				Text: fmt.Sprintf("%d retries in the last hour, %d messages retry now", q.Retried, n),
-				Fix:  o.wording.say("see {reasons}; pause the queue, or give it a longer backoff"),
-			})
+		if n := again[q.Name]; n > 0 && q.Retried >= stormAtLeast && q.Retried >= stormEach*n {
+			storm, err := o.storm(ctx, q, n)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, storm)
 		}
 	}
 	return list, nil
+}
+
+// changesRead limits the newest changes of a queue among which its pause is searched.
+const changesRead = 20
+
+// pausedSince returns when a queue was paused: the time of the entry that wrote its note, else since
+// when its oldest message is due.
+func (o *Office) pausedSince(ctx context.Context, q *store.QueueInfo) (time.Time, error) {
+	entries, _, err := o.store.Audit(ctx, store.AuditFilter{Queues: []string{q.Name}, Events: []store.Event{store.OnConfigure}},
+		store.Page{Limit: changesRead})
+	for i := range entries {
+		if e := &entries[i]; strings.HasSuffix(e.Reason+", "+e.Actor, ": "+q.Settings.PausedNote) {
+			return e.At, nil
+		}
+	}
+	return q.OldestAt, err
+}
+
+// storm makes the row of a queue with a retry storm, in which n messages still retry. It has lasted
+// since the first attempt of the oldest of these that are read: a storm whose messages have all ended is over.
+func (o *Office) storm(ctx context.Context, q *store.QueueInfo, n int64) (StallView, error) {
+	once := int64(1)
+	f := nixie.Filter{Queues: []string{q.Name}, States: unfinishedStates(), Attempts: nixie.Range{Min: &once}}
+	retrying, _, err := o.firstMessages(ctx, f, stormRead)
+	v := StallView{
+		What: "retry-storm", Queue: q.Name, Count: q.Retried,
+		Text: o.wording.number(q.Retried) + " retries in the last hour, " + o.wording.count(n, "message") + " in retry now",
+		Fix:  o.wording.say("see {reasons}; pause the queue, or give it a longer backoff"),
+	}
+	for i := range retrying {
+		if r := &retrying[i]; v.Since.IsZero() || r.FirstReceivedAt.Before(v.Since.Time) {
+			v.Example, v.Since = r.ID.String(), Timestamp{r.FirstReceivedAt}
+		}
+	}
+	return v, err
 }
 
 // stalls collects stalled leases by what is wrong and by queue.
@@ -124,21 +173,21 @@ func (s *stalls) add(what string, r *store.Record, text, fix string) {
 }
 
 // breakers lists the circuit breakers of queues that hold messages back.
-func breakers(infos []store.QueueInfo, owners []store.Owner) (list []StallView) {
+func (o *Office) breakers(infos []store.QueueInfo, owners []store.Owner) (list []StallView) {
 	waiting := map[string]int64{}
 	for i := range infos {
 		waiting[infos[i].Name] = infos[i].Unfinished() - infos[i].Leased
 	}
-	for _, w := range owners {
-		for _, b := range w.Breakers {
+	for _, owner := range owners {
+		for _, b := range owner.Breakers {
 			n, listed := waiting[b.Queue]
-			if !listed || !w.Alive {
+			if !listed || !owner.Alive {
 				continue
 			}
 			list = append(list, StallView{
-				What: "breaker", Queue: b.Queue, Count: n,
+				What: "breaker", Queue: b.Queue, Count: n, Since: Timestamp{b.Since},
 				Text: fmt.Sprintf("%s holds back %s after failures of %s: its breaker is %s%s",
-					w.Name, typeWords(b.Type), b.Reason, b.State, untilWords(b)),
+					owner.Name, typeWords(b.Type), b.Reason, b.State, o.untilWords(b)),
 				Fix: "look at the service that the reason names: the worker goes on by itself when it answers",
 			})
 		}
@@ -153,11 +202,17 @@ func typeWords(messageType string) string {
 	return "messages of type " + messageType
 }
 
-func untilWords(b store.Breaker) string {
-	if b.Until.IsZero() {
+func (o *Office) untilWords(b store.Breaker) string {
+	until := b.Until.Round(time.Second)
+	switch left := until.Sub(o.clock()); {
+	case b.Until.IsZero():
 		return ""
+	case o.wording == ForCommands:
+		return " until " + Timestamp{until}.String()
+	case left > 0: // a page has no times of day in its texts, because it does not know the zone of its reader
+		return " for " + left.Round(time.Second).String() + " more"
 	}
-	return " until " + Timestamp{b.Until.Round(time.Second)}.String()
+	return ""
 }
 
 func (o *Office) stalledLeases(
@@ -193,12 +248,11 @@ func (o *Office) stalledLeases(
 	return values(s.list), nil
 }
 
-// owners returns the holders of leases; a store that does not know them returns none.
-func (o *Office) owners(ctx context.Context) ([]store.Owner, error) {
+// health returns how the store is; of one that does not know it nothing is known.
+func (o *Office) health(ctx context.Context) (store.Health, error) {
 	inspect := o.store.Features().Inspect
 	if inspect == nil {
-		return nil, nil
+		return store.Health{}, nil
 	}
-	h, err := inspect(ctx)
-	return h.Owners, err
+	return inspect(ctx)
 }

@@ -2,6 +2,7 @@ package office
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,6 +57,30 @@ func (w Wording) moment(at, from time.Time) string {
 		return "in " + max(at.Sub(from), 0).Round(time.Second).String()
 	}
 	return "at " + Timestamp{at}.String()
+}
+
+// number writes a count: for pages as they write their own.
+func (w Wording) number(n int64) string {
+	if w == ForPages {
+		return Thousands(strconv.FormatInt(n, 10))
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// count writes a count with its noun.
+func (w Wording) count(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return w.number(n) + " " + noun
+}
+
+// Thousands puts a thin space between the thousands of a number.
+func Thousands(digits string) string {
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "\u202f" + digits[i:]
+	}
+	return digits
 }
 
 // Advice returns the fix that usually helps against a reason, for commands.

@@ -17,6 +17,7 @@ type Breaker struct {
 	Reason nixie.Reason `json:"reason"`         // of the failures that opened it
 	State  string       `json:"state"`          // open or half-open
 	Until  time.Time    `json:"until,omitzero"` // the earliest end of the state open
+	Since  time.Time    `json:"since,omitzero"` // when it was closed last
 }
 
 // Breakers has the circuit breakers of one process that are not closed. Its zero value is ready,
@@ -38,11 +39,16 @@ const maxBreakers = 100
 func (b *Breakers) Tell(c nixie.BreakerChange, keep func(text string) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	since := c.At.UTC()
 	b.list = slices.DeleteFunc(b.list, func(o Breaker) bool {
-		return o.Queue == c.Queue && o.Type == c.Type && o.Reason == c.Reason
+		same := o.Queue == c.Queue && o.Type == c.Type && o.Reason == c.Reason
+		if same {
+			since = o.Since
+		}
+		return same
 	})
 	if c.State != closed {
-		b.list = append(b.list, Breaker{c.Queue, c.Type, c.Reason, c.State, c.Until.UTC()})
+		b.list = append(b.list, Breaker{c.Queue, c.Type, c.Reason, c.State, c.Until.UTC(), since})
 	}
 	if len(b.list) == 0 {
 		return keep("")

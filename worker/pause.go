@@ -59,15 +59,15 @@ func (w *Worker) tell(changes []nixie.BreakerChange, now time.Time) {
 		if change.State == string(policy.BreakerOpen) {
 			w.postponeWaiting(change, now)
 		}
-		w.c.Observer.Breaker(w.named(change))
+		w.c.Observer.Breaker(w.named(change, now))
 		w.breakers.tell(change)
 	}
 	w.notifyChange()
 }
 
-// named adds the queue of the worker to a change where the source names none.
-func (w *Worker) named(change nixie.BreakerChange) nixie.BreakerChange {
-	change.Queue = cmp.Or(change.Queue, w.c.Queue)
+// named adds the moment to a change, and the queue of the worker where the source names none.
+func (w *Worker) named(change nixie.BreakerChange, now time.Time) nixie.BreakerChange {
+	change.Queue, change.At = cmp.Or(change.Queue, w.c.Queue), now
 	return change
 }
 
@@ -86,7 +86,7 @@ func (w *Worker) tellSource(ctx context.Context, keeper lease.BreakerKeeper) {
 		select {
 		case <-w.breakers.told:
 			for _, change := range w.breakers.news() {
-				change = w.named(change)
+				change = w.named(change, w.c.Clock())
 				tell(change)
 				key := breakerKey{typeKey{change.Queue, change.Type}, change.Reason}
 				open[key] = change

@@ -315,8 +315,9 @@ func breakersTold(b *fixture) {
 	}
 	until := b.clock.Now().Add(30 * time.Second)
 	change := func(kind, state string) nixie.BreakerChange {
-		return nixie.BreakerChange{Queue: work, Type: kind, Reason: nixie.ReasonDependency, State: state, Until: until}
+		return nixie.BreakerChange{Queue: work, Type: kind, Reason: nixie.ReasonDependency, State: state, Until: until, At: b.clock.Now()}
 	}
+	since := b.clock.Now()
 	told := func(want string) {
 		b.Helper()
 		h, err := inspect(b.ctx)
@@ -324,7 +325,8 @@ func breakersTold(b *fixture) {
 		var got []string
 		for _, o := range h.Owners {
 			for _, w := range o.Breakers {
-				got = append(got, fmt.Sprint(o.Name, " ", w.Queue, " ", w.Type, " ", w.Reason, " ", w.State, " ", w.Until.Equal(until)))
+				got = append(got, fmt.Sprint(o.Name, " ", w.Queue, " ", w.Type, " ", w.Reason, " ", w.State, " ",
+					w.Until.Equal(until), w.Since.Equal(since)))
 			}
 		}
 		same(b, "breakers", fmt.Sprintf("%q", got), want)
@@ -332,13 +334,14 @@ func breakersTold(b *fixture) {
 	told("[]")
 	b.ok(tell(b.ctx, change("mail", "open")))
 	b.ok(tell(b.ctx, change("card", "open")))
-	b.ok(tell(b.ctx, change("mail", "half-open")))
 	b.ok(other.Features().Breaker(b.ctx, change("mail", "open")))
-	told(`["owner-1 work card dependency open true" "owner-1 work mail dependency half-open true" ` +
-		`"owner-2 work mail dependency open true"]`)
+	b.clock.Advance(time.Second) // no breaker was closed since
+	b.ok(tell(b.ctx, change("mail", "half-open")))
+	told(`["owner-1 work card dependency open true true" "owner-1 work mail dependency half-open true true" ` +
+		`"owner-2 work mail dependency open true true"]`)
 	b.ok(tell(b.ctx, change("card", "closed")))
 	b.shared.Crash(other)
 	_, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 1, Lease: time.Minute})
 	b.ok(err)
-	told(`["owner-1 work mail dependency half-open true"]`)
+	told(`["owner-1 work mail dependency half-open true true"]`)
 }
