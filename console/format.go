@@ -37,7 +37,8 @@ func (c *console) functions() template.FuncMap {
 			}
 			return term(texts...)
 		},
-		"menu": c.menu, "under": under, "short": short,
+		"lasting": func(v office.OperationView) string { return tookText(&v) },
+		"menu":    c.menu, "under": under, "short": short,
 		"hours": c.hours, "axis": c.axis, "tabs": bodyForms, "hex": hexOf,
 		"inc": func(i int) int { return i + 1 },
 	}

@@ -39,6 +39,7 @@ type letterData struct {
 	Stream   *office.StreamView   // nil: it is in no ordered stream
 	Behind   []office.MessageView // newest messages of the stream
 	Changes  []change
+	Stays    string // why it cannot be redriven; "" if it can, or is in another status
 }
 
 // step is a part of the story of a letter: what happened, how often in a row, and when first.
@@ -70,6 +71,9 @@ func (c *console) showLetter(r *http.Request) (answer, error) {
 	}
 	c.mask(&l)
 	d := letterData{LetterDetail: office.ViewLetterDetail(&l), Changes: changesOf(l.Status)}
+	if office.May(l.Status, office.OnRedrive) {
+		d.Stays = c.office.NoRedrive(&l)
+	}
 	d.Body = c.payload(l.Message.Body, r.FormValue("as"))
 	d.Filter = term("fingerprint", d.Fingerprint)
 	if _, d.Events, err = c.office.Log(ctx, l.Message.ID.String()); err != nil {

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"context"
 	"net/http"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
@@ -46,8 +48,24 @@ type operationData struct {
 	Bar    []part
 	Filter string // selects its letters
 	Again  int64  // letters that died again
+	Left   int64  // letters of it that wait for an operator
+	More   bool   // letters of its filter wait for a redrive
 	Going  bool   // this console runs it
 	Ended  string // why it ended before its end
+}
+
+// Took returns how long it took.
+func (d *operationData) Took() string { return tookText(&d.OperationView) }
+
+// tookText returns how long an operation took, "" while it has not ended.
+func tookText(v *office.OperationView) string {
+	if v.EndedAt.IsZero() {
+		return ""
+	}
+	if took := v.EndedAt.Sub(v.CreatedAt.Time); took >= time.Minute {
+		return lasted(took)
+	}
+	return v.EndedAt.Sub(v.CreatedAt.Time).Round(100 * time.Millisecond).String()
 }
 
 // part is a part of a whole, in thousandths.
@@ -83,11 +101,34 @@ func (c *console) showOperation(r *http.Request) (answer, error) {
 	d.add("none", "to go", d.Pending)
 	state := c.runs.of(id)
 	d.Going, d.Ended = state.going, state.ended
-	a := answer{Data: d}
+	if !d.Going && d.Outcome != nil {
+		if err := c.addOffers(r.Context(), &d); err != nil {
+			return answer{}, err
+		}
+	}
+	a := answer{Data: &d}
 	if d.Going || d.Outcome != nil && d.Outcome.UnderWay > 0 {
 		a.Refresh = operationRefresh
 	}
 	return a, nil
+}
+
+// addOffers counts what can still be done with the letters of a redrive that does not run.
+func (c *console) addOffers(ctx context.Context, d *operationData) error {
+	causes, _, err := c.causes(ctx, waiting(nixie.Filter{Operation: d.Operation}))
+	for _, n := range causes {
+		d.Left += n.Count
+	}
+	if err != nil || d.OperationView.Filter == "" {
+		return err
+	}
+	f, err := office.ParseFilter(d.OperationView.Filter, c.Clock())
+	if err != nil {
+		return nil // it was written for an earlier version: nothing is offered
+	}
+	causes, _, err = c.causes(ctx, waiting(f))
+	d.More = len(causes) > 0
+	return err
 }
 
 // add adds a part to the bar.

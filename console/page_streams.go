@@ -124,6 +124,7 @@ func streamPage() page {
 type streamData struct {
 	streamRow
 	Followers []office.MessageView // newest first
+	Stays     string               // why its dead head cannot be redriven; "" if it can
 	Acts      []act
 }
 
@@ -138,6 +139,9 @@ func (c *console) showStream(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	d := streamData{streamRow: row[0]}
+	if d.Dead != nil {
+		d.Stays = c.office.NoRedrive(d.Dead)
+	}
 	records, err := c.office.Followers(ctx, queue, name, followersShown)
 	for i := range records {
 		d.Followers = append(d.Followers, office.ViewMessage(&records[i].Message))

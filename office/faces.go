@@ -1,6 +1,7 @@
 package office
 
 import (
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -58,6 +59,22 @@ func ParseFilter(text string, now time.Time) (nixie.Filter, error) { return filt
 
 // FilterText writes a filter so that ParseFilter reads it again.
 func FilterText(f nixie.Filter) string { return filter.Text(f) }
+
+// ParseMoment reads a day in UTC, a moment or a time before now, such as now-2h; "" is zero. The
+// error goes on after the name of what was read.
+func ParseMoment(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	f, err := filter.Parse("died:>="+strings.NewReplacer(" ", "?", ",", "?", `"`, "?").Replace(text), now)
+	if err != nil {
+		return time.Time{}, nixie.Errorf(nixie.CodeInvalid, "%q: give 2026-01-31, 2026-01-31T10:00:00Z or now-2h", text)
+	}
+	return f.Died.After, nil
+}
+
+// Events lists what can be done to letters, messages and queues.
+func Events() []Event { return store.Events() }
 
 // May reports whether the status of a letter allows an event of an operator.
 func May(status nixie.Status, on store.Event) bool { return lifecycle.May(status, on) }

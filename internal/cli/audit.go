@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 )
@@ -38,19 +38,12 @@ func (a *auditFlags) read(g *globals) error {
 	f := &a.filter
 	f.Queues, f.Actor = a.names, a.actor
 	for _, end := range [...]struct {
-		flag, text, op string
-	}{{"since", a.since, ">="}, {"until", a.until, "<"}} {
-		if end.text == "" {
-			continue
-		}
-		at, err := filter.Parse("died:"+end.op+quoteTerm(end.text), g.Now())
-		if err != nil {
-			return usagef("--%s is %q: give 2026-01-31, 2026-01-31T10:00:00Z or now-2h", end.flag, end.text)
-		}
-		if end.op == "<" {
-			f.Until = at.Died.Before
-		} else {
-			f.Since = at.Died.After
+		flag, text string
+		into       *time.Time
+	}{{"since", a.since, &f.Since}, {"until", a.until, &f.Until}} {
+		var err error
+		if *end.into, err = office.ParseMoment(end.text, g.Now()); err != nil {
+			return usagef("--%s is %v", end.flag, err)
 		}
 	}
 	for _, e := range a.events {
@@ -60,11 +53,6 @@ func (a *auditFlags) read(g *globals) error {
 		f.Events = append(f.Events, store.Event(e))
 	}
 	return nil
-}
-
-// quoteTerm keeps a text from becoming more than one term of a filter.
-func quoteTerm(text string) string {
-	return strings.NewReplacer(" ", "?", ",", "?", `"`, "?").Replace(text)
 }
 
 func eventNames() []string {
