@@ -3,8 +3,8 @@
 // [Job.Deliver].
 //
 // Git merge-tree makes merges from objects alone, so nothing is checked out for them. A
-// compare-and-swap moves the branch, so no crash leaves half a merge. A trailer names the attempt
-// of each merge, so that no item is merged twice.
+// compare-and-swap moves the ref of the job, so no crash leaves half a merge. A trailer names the
+// attempt of each merge, so that no item is merged twice. The branch of the job follows that ref.
 package worktree
 
 import (
