@@ -175,7 +175,7 @@ func noCommit(head, changes string) error {
 // earlier attempts of the item.
 func (a *Attempt) keep(ctx context.Context, failure error) error {
 	ctx = context.WithoutCancel(ctx)
-	changes, _ := a.tree.Changes(ctx) // of a worktree that the attempt broke nobody can tell
+	changes, _ := a.tree.Changes(ctx) // none are known of a worktree that the attempt broke
 	kept, err := a.tree.Keep(ctx)
 	if err != nil {
 		return errors.Join(failure, err)

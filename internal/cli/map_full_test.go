@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// padded is a change that needs some room beside it.
+// padded is a change that needs some room of its own.
 const padded = `head -c 100000 /dev/zero > pad && ` + change
 
 // fullMap starts a job in a repository whose first item fills a disk once, and waits until the job
@@ -19,7 +19,8 @@ func (d *workspace) fullMap(disk string) *exec.Cmd {
 	d.t.Helper()
 	d.mount(disk, "size=24m")
 	d.repository(4)
-	script := `echo "$0" >> ` + d.path("ledger") + `; if [ $0 = f0 ] && ! [ -e ` + d.path("filled") + ` ]; then touch ` + d.path("filled") +
+	filled := d.path("filled")
+	script := `echo "$0" >> ` + d.path("ledger") + `; if [ $0 = f0 ] && ! [ -e ` + filled + ` ]; then touch ` + filled +
 		`; cat /dev/zero > ` + d.path(disk+"/filler") + ` 2> /dev/null; fi; ` + padded
 	cmd := d.running(1, mapRun([]string{"-p", "2", "--max-attempts", "1", "-o", "json"}, script)...)
 	if !within(60*time.Second, func() bool { return strings.Contains(d.read("err"), " is full: free some space; trying again\n") }) {
@@ -43,7 +44,8 @@ func TestMapFullDisk(t *testing.T) {
 			if code := ended(t, cmd); code != 0 {
 				t.Fatalf("exit code %d: %s%s", code, d.read("out"), d.read("err"))
 			}
-			if said := d.read("err"); strings.Count(said, "is full") != 1 || !strings.Contains(said, "there is room again: the job goes on\n") {
+			said := d.read("err")
+			if strings.Count(said, "is full") != 1 || !strings.Contains(said, "there is room again: the job goes on\n") {
 				t.Errorf("it said: %s", said)
 			}
 			d.allMerged(4)

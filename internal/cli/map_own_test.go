@@ -34,7 +34,8 @@ func TestMapOwnWorktree(t *testing.T) {
 		"another name of it":       `git branch -m nixie/j taken; exit 3`,
 		"the branch of the job":    `git checkout -q nixie/j; echo x > f1; git commit -qam wrong; exit 3`,
 		"the branch elsewhere":     `git worktree add -q "$NIXIE_HELD/look" nixie/j; exit 3`,
-		"a rebase in the middle":   `git checkout -q -b a; echo a > f1; git commit -qam a; git checkout -q -b b HEAD~; echo b > f1; git commit -qam b; git rebase -q a`,
+		"a rebase in the middle": `git checkout -q -b a; echo a > f1; git commit -qam a; git checkout -q -b b HEAD~; echo b > f1
+git commit -qam b; git rebase -q a`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

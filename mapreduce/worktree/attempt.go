@@ -324,6 +324,6 @@ func (t *Tree) Environ() []string {
 
 // Release gives the worktree to the next attempt. Commits that no branch has are lost.
 func (t *Tree) Release() {
-	_ = t.leaveBranch(context.Background()) // the attempt is over, whatever ended it; Follow tells what is left
+	_ = t.leaveBranch(context.Background()) // Follow tells what is left; the context of the attempt may have ended
 	t.job.slots <- t.slot
 }

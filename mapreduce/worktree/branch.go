@@ -83,7 +83,7 @@ func (j *Job) ref() string { return "refs/nixie-work/" + j.name }
 func (j *Job) branchRef() string { return "refs/heads/" + j.Branch() }
 
 // Follow brings the branch of the job to the tip of the job's work, after it has merged commits
-// into that work that others put on the branch. A branch that somebody has checked out stays as it
+// into that work that others put on the branch. A branch that a user has checked out stays as it
 // is: the answer is the folder of that worktree, else empty. Commits that conflict with the work
 // are a CodeConflict.
 func (j *Job) Follow(ctx context.Context) (folder string, err error) {
@@ -129,7 +129,7 @@ func (j *Job) takeIn(ctx context.Context, tip, at string) (string, error) {
 }
 
 // branchNow returns the commit at which the branch of the job is, empty when the branch is gone,
-// and the folder of the worktree of somebody else who has it checked out.
+// and the folder of the worktree of another user who has it checked out.
 func (j *Job) branchNow(ctx context.Context) (commit, folder string, err error) {
 	s, err := j.git.call(ctx, j.record.Common, "for-each-ref", "--format=%(objectname) %(worktreepath)", j.branchRef())
 	commit, folder, _ = strings.Cut(s, " ")
@@ -145,7 +145,7 @@ func (j *Job) owns(folder string) bool {
 	return err == nil && within(own, folder)
 }
 
-// lookedAt reports whether somebody else has the branch of the job checked out. It reads the files
+// lookedAt reports whether another user has the branch of the job checked out. It reads the files
 // of all worktrees and asks no git, as each merge wants to know.
 func (j *Job) lookedAt() bool {
 	heads, _ := filepath.Glob(filepath.Join(escapeGlob(j.record.Common), "worktrees", "*", "HEAD")) // the pattern is a good one
@@ -181,7 +181,7 @@ func (t *Tree) leaveBranch(ctx context.Context) error {
 	return err
 }
 
-// refuseUsed refuses to run a job whose branch somebody uses: one who has it in the checkout that
+// refuseUsed refuses to run a job whose branch a user uses: one who has it in the checkout that
 // the work is to be merged into, or with changes. One who only looks at it is left alone.
 func (j *Job) refuseUsed(ctx context.Context) error {
 	_, folder, err := j.branchNow(ctx)
@@ -189,8 +189,8 @@ func (j *Job) refuseUsed(ctx context.Context) error {
 		return err
 	}
 	if info, err := os.Lstat(filepath.Join(folder, ".git")); folder == j.record.Top || err == nil && info.IsDir() {
-		return nixie.Errorf(nixie.CodeConflict, "branch %s is checked out in %s, and is the job's: git -C %s switch %s leaves it", j.Branch(),
-			folder, folder, shortRef(j.record.Target))
+		return nixie.Errorf(nixie.CodeConflict, "branch %s is checked out in %s, and is the job's: git -C %s switch %s leaves it",
+			j.Branch(), folder, folder, shortRef(j.record.Target))
 	}
 	changes, err := j.changesIn(ctx, folder)
 	if err == nil && changes != "" {

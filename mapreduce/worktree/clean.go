@@ -10,7 +10,7 @@ import (
 )
 
 // Clean removes all that the job has made: worktrees, also kept ones, branches and records. It
-// refuses undelivered work and locked worktrees without force, and a branch that somebody has
+// refuses undelivered work and locked worktrees without force, and a branch that a user has
 // checked out in any case. It closes the job.
 func (j *Job) Clean(ctx context.Context, force bool) error {
 	if err := j.mayClean(ctx, force); err != nil {
@@ -40,7 +40,7 @@ func (j *Job) Clean(ctx context.Context, force bool) error {
 	return nil
 }
 
-// mayClean refuses to remove what somebody would miss.
+// mayClean refuses to remove what a user would miss.
 func (j *Job) mayClean(ctx context.Context, force bool) error {
 	_, folder, err := j.branchNow(ctx)
 	if err == nil && folder != "" {
@@ -67,8 +67,8 @@ func (j *Job) unlockAll(ctx context.Context, force bool) error {
 	for folder, why := range locked {
 		if !force {
 			return nixie.Errorf(nixie.CodeConflict,
-				"worktree %s is locked (%s): git -C %s worktree unlock %s lets it be removed, and so does force", folder, why, j.record.Common,
-				folder)
+				"worktree %s is locked (%s): git -C %s worktree unlock %s lets it be removed, and so does force",
+				folder, why, j.record.Common, folder)
 		}
 		if _, err := j.git.call(ctx, j.record.Common, "worktree", "unlock", folder); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (j *Job) unlockAll(ctx context.Context, force bool) error {
 	return err
 }
 
-// locked returns the worktrees of the job that somebody locked, each with the reason, also those
+// locked returns the worktrees of the job that a user locked, each with the reason, also those
 // whose folder is gone.
 func (j *Job) locked(ctx context.Context) (map[string]string, error) {
 	text, err := j.git.call(ctx, j.record.Common, "worktree", "list", "--porcelain", "-z")

@@ -13,13 +13,16 @@ func TestNothingOfALinkedWorktreeRuns(t *testing.T) {
 		return func(b *bench, _ *Tree) { b.git(b.repo, "config", condition+".path", b.repo+"-evil") }
 	}
 	for name, tc := range map[string]struct{ before, during func(*bench, *Tree) }{
-		"by its folder":          {before: include("includeIf.gitdir:**/worktrees/**")},
-		"by its branch":          {during: func(b *bench, a *Tree) { b.git(a.Path, "checkout", "-q", "-b", "mine") }, before: include("includeIf.onbranch:mine")},
+		"by its folder": {before: include("includeIf.gitdir:**/worktrees/**")},
+		"by its branch": {
+			before: include("includeIf.onbranch:mine"),
+			during: func(b *bench, a *Tree) { b.git(a.Path, "switch", "-qc", "mine") },
+		},
 		"by the job's branch":    {before: include("includeIf.onbranch:main")},
 		"included":               {before: include("include")},
 		"made by the attempt":    {during: include("include")},
-		"of the checkout only":   {before: worktreeSettings, during: func(b *bench, _ *Tree) { b.git(b.repo, "config", "--worktree", "include.path", b.repo+"-evil") }},
-		"of the worktree only":   {before: worktreeSettings, during: func(b *bench, a *Tree) { b.git(a.Path, "config", "--worktree", "include.path", b.repo+"-evil") }},
+		"of the checkout only":   {before: worktreeSettings, during: func(b *bench, _ *Tree) { b.own(b.repo) }},
+		"of the worktree only":   {before: worktreeSettings, during: func(b *bench, a *Tree) { b.own(a.Path) }},
 		"a name with equal sign": {during: func(b *bench, a *Tree) { b.git(b.repo, "config", "filter.a=b.clean", "touch "+b.repo+"-ran") }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,6 +88,12 @@ func TestNothingOfALinkedWorktreeRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// own includes the settings in one worktree only.
+func (b *bench) own(folder string) {
+	b.t.Helper()
+	b.git(folder, "config", "--worktree", "include.path", b.repo+"-evil")
 }
 
 func worktreeSettings(b *bench, _ *Tree) {

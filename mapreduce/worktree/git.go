@@ -22,8 +22,9 @@ const maxAnswer = 16 << 20
 // asks, or works in the background.
 var settings = [...]string{
 	"gc.auto=0", "maintenance.auto=false", "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
-	"commit.gpgSign=false", "log.showSignature=false", "merge.verifySignatures=false", "submodule.recurse=false", "advice.detachedHead=false",
-	"core.quotePath=false", "core.preloadIndex=false", // its threads cost more than they bring where attempts share the processors
+	"commit.gpgSign=false", "log.showSignature=false", "merge.verifySignatures=false", "submodule.recurse=false",
+	"advice.detachedHead=false", "core.quotePath=false",
+	"core.preloadIndex=false", // its threads cost more than they bring where attempts share the processors
 }
 
 // git runs the command, each call with a deadline.
@@ -43,7 +44,8 @@ func newGit(path string, environ []string, deadline time.Duration) (*git, error)
 	}
 	return &git{path: path,
 		environ: append(withoutGit(environ), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
-			"GIT_ATTR_NOSYSTEM=1", "GIT_EDITOR=true", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "LC_ALL=C"), deadline: deadline}, nil
+			"GIT_ATTR_NOSYSTEM=1", "GIT_EDITOR=true", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "LC_ALL=C"),
+		deadline: deadline}, nil
 }
 
 // withoutGit removes all variables of git from an environment.
@@ -121,7 +123,7 @@ func failed(args []string, s output) error {
 	return worktreeError(err)
 }
 
-// noRoom is what git says about a full disk.
+// noRoom holds the text of git about a full disk.
 type noRoom string
 
 func (e noRoom) Error() string { return string(e) }
@@ -202,7 +204,7 @@ func settingsIn(first int, settings [][2]string) []string {
 	return environ
 }
 
-// in returns a git for one worktree, whatever the files there say about the repository.
+// in returns a git for one worktree. It reads no file of the worktree to find the repository.
 func (g *git) in(common, gitDir, folder string) git {
 	there := *g
 	there.environ = append(slices.Clip(g.environ), "GIT_COMMON_DIR="+common, "GIT_DIR="+gitDir, "GIT_WORK_TREE="+folder)

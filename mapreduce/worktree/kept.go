@@ -116,7 +116,7 @@ func (k Kept) exists() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// ForgetItem removes the kept worktrees of an item that have an earlier lease. One that somebody
+// ForgetItem removes the kept worktrees of an item that have an earlier lease. One that a user
 // locked stays until the job is cleaned.
 func (j *Job) ForgetItem(ctx context.Context, item string, lease int64) error {
 	all, err := j.keptRecordsNamed(escapeGlob(refName(item)) + "-")

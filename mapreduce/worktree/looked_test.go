@@ -9,7 +9,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Somebody looks at the branch of a job in a worktree of their own, and commits there, while the
+// A user looks at the branch of a job in a worktree of their own, and commits there, while the
 // job goes on. That worktree stays as it is, and both come together in the end.
 func TestTheBranchIsLookedAt(t *testing.T) {
 	b := newBench(t)
@@ -62,7 +62,7 @@ func TestTheBranchIsLookedAt(t *testing.T) {
 	}
 }
 
-// A job does not run while somebody works on its branch: in the checkout that the work is merged
+// A job does not run while a user works on its branch: in the checkout that the work is merged
 // into, or with changes. The text names the folder and the way out, and that way is one.
 func TestTheBranchIsUsed(t *testing.T) {
 	b := newBench(t)
@@ -100,7 +100,8 @@ func TestTheBranchConflicts(t *testing.T) {
 	b.write(look, "readme", "mine\n")
 	b.commit(look, "mine")
 	err := j.Deliver(t.Context())
-	if nixie.OutcomeOf(err).Reason != nixie.ReasonMergeConflict || !strings.Contains(err.Error(), "git merge refs/nixie-work/nightly there") {
+	if nixie.OutcomeOf(err).Reason != nixie.ReasonMergeConflict ||
+		!strings.Contains(err.Error(), "git merge refs/nixie-work/nightly there") {
 		t.Fatalf("%v", err)
 	}
 	if _, err := b.try(look, "merge", "refs/nixie-work/nightly"); err == nil {
@@ -114,7 +115,7 @@ func TestTheBranchConflicts(t *testing.T) {
 	}
 }
 
-// A worktree that somebody locked stays when its item succeeds. Clean tells it, and removes it with
+// A worktree that a user locked stays when its item succeeds. Clean tells it, and removes it with
 // force, also when its folder is gone.
 func TestALockedWorktreeIsTold(t *testing.T) {
 	for name, gone := range map[string]bool{"there": false, "gone": true} {

@@ -121,7 +121,7 @@ func (j *Job) mergeCommit(ctx context.Context, tip, head, subject, mark string) 
 const maxTries = 100
 
 // updateRef moves the work of the job to a commit if it is still at from, and its branch with it.
-// A branch that somebody looks at, removed or moved stays behind, for [Job.Follow].
+// A branch that a user looks at, removed or moved stays behind, for [Job.Follow].
 func (j *Job) updateRef(ctx context.Context, to, from string, tries int) (moved bool, err error) {
 	move := fmt.Sprintf("update %s %s %s\n", j.ref(), to, from)
 	if j.behind = j.behind || j.lookedAt(); !j.behind {

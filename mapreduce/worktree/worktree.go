@@ -174,8 +174,8 @@ func (j *Job) findRepository(ctx context.Context, known bool) error {
 	}
 	common, err := j.git.call(ctx, j.c.Repo, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil && j.c.Existing {
-		return nixie.Errorf(nixie.CodeNotFound, "%s is not in a git repository, and job %s is about %s: if that is gone, remove %s", j.c.Repo,
-			j.c.Job, j.record.Common, j.folder())
+		return nixie.Errorf(nixie.CodeNotFound, "%s is not in a git repository, and job %s is about %s: if that is gone, remove %s",
+			j.c.Repo, j.c.Job, j.record.Common, j.folder())
 	}
 	if err != nil {
 		return nixie.Errorf(nixie.CodeInvalid, "%s is not in a git repository: name a folder that is", j.c.Repo)
@@ -196,7 +196,7 @@ func (j *Job) findRepository(ctx context.Context, known bool) error {
 }
 
 // findWork finds the work of a job that was begun, and refuses to run one whose branch is gone or
-// used by somebody.
+// in use.
 func (j *Job) findWork(ctx context.Context) error {
 	branch, _, err := j.branchNow(ctx)
 	if err != nil {
@@ -213,8 +213,8 @@ func (j *Job) findWork(ctx context.Context) error {
 	case j.c.Existing:
 		return nil
 	case branch == "":
-		return nixie.Errorf(nixie.CodeConflict, "branch %s of job %s is gone: git -C %s branch %s %s makes it again, or clean the job", j.Branch(),
-			j.c.Job, j.record.Top, j.Branch(), cmp.Or(tip, j.record.Base))
+		return nixie.Errorf(nixie.CodeConflict, "branch %s of job %s is gone: git -C %s branch %s %s makes it again, or clean the job",
+			j.Branch(), j.c.Job, j.record.Top, j.Branch(), cmp.Or(tip, j.record.Base))
 	}
 	if err := j.refuseUsed(ctx); err != nil {
 		return err
