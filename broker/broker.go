@@ -212,6 +212,7 @@ type Record struct {
 	Headers   []RecordHeader
 	Original  *Original // that it points to, see [PointsTo]; nil: a record of its own, or not looked for
 	Timestamp time.Time
+	Damage    string        // why it could not be read whole; Value is then all that lies there
 	Retention time.Duration // how long the channel keeps a message from its first record on; 0: the broker does not tell
 
 	ID              [16]byte // of this position in the channel: the same at each delivery

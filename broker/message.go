@@ -78,7 +78,10 @@ func (i *item) fill(to *newDelivery, f *Features, queue string, now time.Time) {
 	if r.Source != "" {
 		i.resumeFromStage(r.Headers, now)
 	}
-	if r.Retention > 0 {
+	switch {
+	case r.Damage != "": // whose time may be a part of it
+		to.delivery.Damage = []string{r.Damage}
+	case r.Retention > 0:
 		m.ExpiresAt = m.EnqueuedAt.Add(r.Retention)
 	}
 }

@@ -76,11 +76,12 @@ func (o *Office) deathsBefore(ctx context.Context, letters []nixie.Letter) (over
 	return over, nil
 }
 
-// diedBefore reports whether two messages are one job, and the first one died earlier. They have
-// the time of creation in common, or without one their bodies.
+// diedBefore reports whether two messages are one job, and the first one died earlier: a death of
+// unknown time is neither. They have the time of creation in common, or without one their bodies.
 func diedBefore(old, m *nixie.Message) bool {
 	a, b := old.Origin, m.Origin
-	if a == nil || b == nil || a.System != b.System || a.Channel != b.Channel || a.MessageID != b.MessageID || a.Offset >= b.Offset {
+	if a == nil || b == nil || a.System != b.System || a.Channel != b.Channel || a.MessageID != b.MessageID ||
+		a.Offset < 0 || a.Offset >= b.Offset {
 		return false
 	}
 	if site := broker.SiteOf(a); !site.Has(b) {

@@ -46,11 +46,11 @@ func appendField(out, field []byte) []byte {
 // decode reads what lies in a mailbox: the time of sending, and what encode wrote.
 func decode(stored string, into *broker.Record) error {
 	ms, rest, ok := strings.Cut(stored, ":")
-	at, err := strconv.ParseInt(ms, 10, 64)
-	if !ok || err != nil || at < 0 {
+	at, err := strconv.ParseUint(ms, 10, 43) // until 2248
+	if !ok || err != nil {
 		return damaged("it does not begin with a time in milliseconds")
 	}
-	into.Timestamp = time.UnixMilli(at)
+	into.Timestamp = time.UnixMilli(int64(at))
 	if rest == "" || rest[0] != wireFormat {
 		return damaged("its format is not " + string(wireFormat))
 	}
@@ -98,7 +98,7 @@ func (m *mailbox) record(id, stored, counts string, into *broker.Record) {
 	*into = broker.Record{Channel: m.name, Offset: -1, MessageID: id}
 	if err := decode(stored, into); err != nil {
 		into.Key, into.Value = nil, []byte(stored)
-		into.Headers = []broker.RecordHeader{{Name: HeaderDamage, Value: []byte(err.Error())}}
+		into.Damage, into.Headers = err.Error(), []broker.RecordHeader{{Name: HeaderDamage, Value: []byte(err.Error())}}
 	}
 	into.ID = m.position(id, into.Timestamp)
 	if counts == "" {

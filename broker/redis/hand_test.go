@@ -243,15 +243,38 @@ func TestDamagedRecord(t *testing.T) {
 	f := actual(t)
 	d := f.open(t, Config{})
 	keys := f.mailbox().keys
-	for _, body := range []string{"", "x", "1764000000000:", "1764000000000:2-:-:", "1764000000000:1-:", "1764000000000:13:ab-:"} {
+	for _, body := range []string{"", "x", "1-:1:x", ":1-:1:x", "-5:1-:1:x", "12x:1-:1:x", "99999999999999:1-:1:x",
+		strings.Repeat("9", 400) + ":1-:1:x", "1764000000000:", "1764000000000:2-:-:", "1764000000000:1-:", "1764000000000:13:ab-:"} {
 		f.client.HSet(t.Context(), keys[2], "strange", body)
 		f.client.RPush(t.Context(), keys[0], "strange")
 		r := take(t, d, 1)[0]
-		if string(r.Value) != body || header(&r, HeaderDamage) == "" || r.ID == [16]byte{} {
+		if string(r.Value) != body || header(&r, HeaderDamage) == "" || r.Damage != header(&r, HeaderDamage) || r.ID == [16]byte{} {
 			t.Errorf("%q: %+v", body, r)
 		}
 		if err := d.Ack(t.Context(), []*broker.Record{&r})[0]; err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A record without the time of sending closes no mailbox that removes what is old: it is looked at,
+// stays until a receiver gets it as damaged, and what is old behind it goes.
+func TestRecordWithoutATime(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{"", "x", "1-:1:x", ":1-:1:x", "-5:1-:1:x", "12x:1-:1:x", strings.Repeat("9", 400) + ":1-:1:x"} {
+		f := actual(t)
+		d := f.open(t, Config{Retention: &Retention{Keep: time.Hour, Drop: true}})
+		keys := f.mailbox().keys
+		f.client.HSet(t.Context(), keys[2], "strange", body, "old", "5:1-:1:x")
+		f.client.RPush(t.Context(), keys[0], "strange", "old")
+		f.produce(t, 1, func(int) string { return fine })
+		s, err := f.mailbox().stats(t.Context())
+		if err != nil || s.Visible != 2 || s.Expired != 1 || s.Oldest != -1 {
+			t.Errorf("%.20q: %+v %v", body, s, err)
+		}
+		got := take(t, d, 2)
+		if string(got[0].Value) != body || got[0].Damage == "" || got[1].Damage != "" || string(got[1].Value) != fine+" 0" {
+			t.Errorf("%.20q: %+v", body, got)
 		}
 	}
 }

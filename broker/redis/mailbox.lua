@@ -148,22 +148,35 @@ local function sweep()
 	apply('RPUSH', pending, delayed)
 end
 
+-- sent_at reads when a record was sent. Of one that another program wrote without a time it returns
+-- nil: a receiver gets it as damaged, and it holds up no other.
+local function sent_at(record)
+	local ms = string.match(record, '^(%d+):')
+	return ms and #ms < 14 and tonumber(ms) or nil
+end
+
 -- drop_expired removes visible records from the front that are kept no longer, if no receiver is to
 -- judge them.
 local function drop_expired()
 	if keep == 0 or not drop then
 		return
 	end
+	local at = 0
 	for _ = 1, SWEPT do
-		local id = redis.call('LINDEX', pending, 0)
+		local id = redis.call('LINDEX', pending, at)
 		local record = id and redis.call('HGET', records, id)
-		if not id or record and tonumber(string.match(record, '^%d+')) + keep > now then
+		local sent = record and sent_at(record)
+		if not id or sent and sent + keep > now then
 			return
 		end
-		redis.call('LPOP', pending)
-		redis.call('HDEL', records, id)
-		redis.call('HDEL', counts, id)
-		redis.call('HINCRBY', counts, '@expired', 1)
+		if record and not sent then
+			at = at + 1
+		else
+			redis.call('LREM', pending, 1, id)
+			redis.call('HDEL', records, id)
+			redis.call('HDEL', counts, id)
+			redis.call('HINCRBY', counts, '@expired', 1)
+		end
 	end
 end
 
@@ -501,7 +514,8 @@ local function stats()
 	local own = redis.call('HMGET', counts, '@sent', '@expired', '@missing', '@born')
 	local first = redis.call('LINDEX', pending, 0)
 	local record = first and redis.call('HGET', records, first)
-	local age = record and now - tonumber(string.match(record, '^%d+')) or -1
+	local sent = record and sent_at(record)
+	local age = sent and math.max(0, now - sent) or -1
 	return {
 		text(redis.call('LLEN', pending)), text(leased), text(redis.call('ZCARD', held) - leased),
 		own[1] or '0', own[2] or '0', own[3] or '0', text(keep), drop and '1' or '0', text(age), own[4] or '',

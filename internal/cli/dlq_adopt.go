@@ -84,7 +84,11 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 		asked, in := 0, make([]*broker.Record, 0, len(records))
 		a.answered = func(ok bool) {
 			if ok {
-				in = append(in, &records[asked])
+				r := &records[asked]
+				in = append(in, r)
+				if r.Damage != "" || a.deaths && r.Offset < 0 { // it does not tell when it died
+					a.report.Damaged++
+				}
 			}
 			asked++
 		}

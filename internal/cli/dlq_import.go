@@ -38,6 +38,7 @@ type importReport struct {
 	Read    int64    `json:"read"`
 	Added   int64    `json:"added"`   // or would be added
 	Known   int64    `json:"known"`   // the office had them already
+	Damaged int64    `json:"damaged"` // of those added or known: records that could not be read whole
 	Refused int64    `json:"refused"` // no letters, or letters that cannot be taken in
 	Errors  []string `json:"errors"`  // the first [shownErrors] of them
 }
@@ -221,5 +222,5 @@ func (m *importing) end(ctx context.Context, err error) error {
 
 func (m *importing) print(w io.Writer, r *importReport) {
 	fmt.Fprintf(w, "%s %s%s\n", plural(r.Added, "letter"), either(m.dry, "would be added", "added"),
-		counts(count{r.Known, "here already"}, count{r.Refused, "refused"}))
+		counts(count{r.Known, "here already"}, count{r.Damaged, "damaged"}, count{r.Refused, "refused"}))
 }

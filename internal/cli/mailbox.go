@@ -162,7 +162,12 @@ func newMailboxShow(g *globals) *cobra.Command {
 		}
 		return listed(g, "records", []column[recordView]{
 			{name: "id"}, {name: "key", kind: flex}, {name: "deliveries"}, {name: "crashes", show: asWide},
-			{name: "age", cell: func(v *recordView) string { return age(g.Now().Sub(v.SentAt.Time)) }},
+			{name: "age", cell: func(v *recordView) string {
+				if v.SentAt.IsZero() {
+					return "-" // the record does not tell
+				}
+				return age(g.Now().Sub(v.SentAt.Time))
+			}},
 			{name: "body", kind: flex, cell: func(v *recordView) string { return bodyOr(v.Text) }},
 		})(views, err)
 	}, checked(func() error {

@@ -66,3 +66,30 @@ func TestDiedAgain(t *testing.T) {
 		}
 	}
 }
+
+// A death of unknown time ends no other, and no other ends it: which came first is not known.
+func TestADeathWithoutItsTime(t *testing.T) {
+	c, _ := database(t)
+	cfg, o := Config{Format: "rq", Adopts: true}, newOffice(t)
+	clerk, err := clerks.New(clerks.Config{Store: o, Actor: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ended := range []string{"2023-11-14T22:13:20.0Z", "", "-5", "yesterday", "2023-11-14T22:14:20.0Z"} {
+		run(t, c, [][]any{{"ZADD", "rq:failed:q", "1700000000", "j"}, {"DEL", "rq:job:j"}, {"HSET", "rq:job:j", "data", "d",
+			"created_at", "2023-11-14T22:00:00.0Z", "ended_at", ended}})
+		records := readAll(t, c, cfg)
+		if _, errs := clerk.AdoptDeaths(t.Context(), []nixie.Letter{broker.Adopted("rq", &records[0], "")}, "adopted"); errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+	}
+	open, all := 0, o.letters()
+	for _, l := range all {
+		if l.Status == nixie.StatusOpen {
+			open++
+		}
+	}
+	if len(all) != 3 || open != 2 { // the first one is over, because the last one is known to be later
+		t.Errorf("%d letters, %d open", len(all), open)
+	}
+}

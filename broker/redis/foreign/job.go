@@ -97,7 +97,7 @@ func (j *job) record(system string, set deadSet, at broker.Site) broker.Record {
 	})
 	return broker.Record{
 		Channel: clipped(set.key, nixie.MaxName), Partition: -1, Offset: died, MessageID: j.id, Key: []byte(j.id), Value: j.body,
-		Headers: headers, Timestamp: j.enqueued, ID: j.recordID(system, died, at, hash),
+		Headers: headers, Damage: j.damage, Timestamp: j.enqueued, ID: j.recordID(system, died, at, hash),
 		Server: at.Server, Database: at.Database, Prefix: at.Prefix, BodyHash: hash[:],
 	}
 }
