@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"path"
@@ -19,7 +20,7 @@ import (
 // it at once: one runs at a time.
 type Schema interface {
 	// Migrations lists the migrations that this program knows, oldest first, with the times at
-	// which they were applied. A schema that is newer, or not ours, is an error of CodeInvalid.
+	// which they were applied. A schema of another build, or not ours, is an error of CodeInvalid.
 	Migrations(ctx context.Context) ([]Migration, error)
 	// Up applies the missing migrations up to a version, 0 for the newest, and returns them. It
 	// runs an interrupted migration again. With a grant it gives that role the rights that a store
@@ -39,6 +40,7 @@ type Migration struct {
 	Version  int
 	Name     string
 	Up, Down string // SQL
+	Hash     string // SHA-256 of Up, as hexadecimal digits
 	Applied  bool
 	At       time.Time // zero: not applied, or the store keeps no time
 }
@@ -69,7 +71,7 @@ func ReadMigrations(folder fs.FS) ([]Migration, error) {
 		m := cmp.Or(found[version], &Migration{Version: version, Name: parts[2]})
 		found[version] = m
 		if parts[3] == "up" {
-			m.Up = string(text)
+			m.Up, m.Hash = string(text), fmt.Sprintf("%x", sha256.Sum256(text))
 		} else {
 			m.Down = string(text)
 		}

@@ -122,7 +122,7 @@ func badPlaces() []badInput {
 				d.t.Fatal(err)
 			}
 			return []string{"a.txt", "--", "true"}
-		}, 2, "has schema 999, this program knows up to ", "", nil},
+		}, 2, "was made by another build (it has schema 999, ours is ", "", nil},
 		{"not a store", func(d *workspace) []string {
 			d.write("a.txt", "a\n")
 			d.write("notes.md", strings.Repeat("these are notes\n", 100))

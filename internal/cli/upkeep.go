@@ -3,11 +3,13 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 )
@@ -51,12 +53,18 @@ func newPrune(g *globals) *cobra.Command {
 }
 
 func newDoctor(g *globals) *cobra.Command {
-	return g.inOffice(g.described("doctor"), func(ctx context.Context, o *office.Office, _ []string) error {
-		e, err := o.Inspect(ctx)
-		if err != nil {
-			return err
+	return g.command(g.described("doctor"), func(ctx context.Context, _ []string) error {
+		err := g.visit(func(o *office.Office) error {
+			e, err := o.Inspect(ctx)
+			if err != nil {
+				return err
+			}
+			return cmp.Or(g.objectOf(e, e.Problems, func(w io.Writer) { printHealth(w, &e) }), exitIf(len(e.Problems) > 0, ExitThreshold))
+		})
+		if errors.Is(err, store.ErrAnotherBuild) {
+			return nixie.Errorf(nixie.CodeUnavailable, "%w", err) // found, and no mistake of the command line
 		}
-		return cmp.Or(g.objectOf(e, e.Problems, func(w io.Writer) { printHealth(w, &e) }), exitIf(len(e.Problems) > 0, ExitThreshold))
+		return err
 	})
 }
 

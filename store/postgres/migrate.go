@@ -4,6 +4,8 @@ import (
 	"context"
 	"embed"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/nixie-go/nixie"
 )
 
@@ -16,31 +18,45 @@ var migrations embed.FS
 // migrate checks that the schema is the one that this program knows, and makes it where there is
 // none. An older one is left to nixie migrate: other processes may be using it.
 func (s *Store) migrate(ctx context.Context) error {
-	m := s.schema
-	list, err := m.applied(ctx, s.pool)
+	list, err := s.schema.applied(ctx, s.pool)
 	if err != nil {
 		return err
 	}
-	have := 0
-	for _, step := range list {
-		if step.Applied {
-			have = step.Version
-		}
-	}
-	switch {
-	case have == len(list):
+	switch countApplied(list) {
+	case len(list):
 		return nil
-	case have > 0:
-		return nixie.Errorf(nixie.CodeConflict, "store %s has schema version %d, this program needs %d: run %s", s.address, have, len(list),
-			s.command(s.owners(ctx), "up"))
+	case 0:
+		return s.make(ctx)
 	}
-	_, err = m.Up(ctx, 0, "")
+	return s.refuseOlder(ctx)
+}
+
+// make makes the schema, or says who may.
+func (s *Store) make(ctx context.Context) error {
+	_, err := s.schema.Up(ctx, 0, "")
 	if nixie.CodeOf(err) == nixie.CodeDenied {
 		owner := s.owners(ctx)
 		return nixie.Errorf(nixie.CodeDenied, "store %s has no schema %s, and role %q may not make it: as %q, or another that may, run %s",
 			s.address, s.opts.Schema, s.user(), owner, s.command(owner, "up --grant "+s.user()))
 	}
 	return err
+}
+
+// refuseOlder says what to do about a schema that lacks migrations: nothing, if a process that was
+// just making it has made it whole.
+func (s *Store) refuseOlder(ctx context.Context) error {
+	return s.schema.alone(ctx, func(c *pgx.Conn) error {
+		list, err := s.schema.identified(ctx, c)
+		if nixie.CodeOf(err) == nixie.CodeDenied {
+			list, err = s.schema.applied(ctx, c) // the role that migrates may compare
+		}
+		have := countApplied(list)
+		if err != nil || have == len(list) {
+			return err
+		}
+		return nixie.Errorf(nixie.CodeConflict, "store %s has schema version %d, this program needs %d: run %s", s.address, have, len(list),
+			s.command(s.owners(ctx), "up"))
+	})
 }
 
 // owners returns the role that owns the schema, or else the database, or else the role of this

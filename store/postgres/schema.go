@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,39 +111,75 @@ type querier interface {
 	QueryRow(context.Context, string, ...any) pgx.Row
 }
 
-// applied returns the migrations with those that were applied, and refuses schemas that are newer
-// or of another program.
-func (m *Schema) applied(ctx context.Context, on querier) ([]store.Migration, error) {
-	list := append([]store.Migration(nil), m.list...)
+// read returns the migrations with those that were applied, and the hashes that the schema keeps of
+// them. It refuses schemas of another program, and those with more migrations than ours.
+func (m *Schema) read(ctx context.Context, on querier) (list []store.Migration, hashes map[int]string, err error) {
+	list, hashes = slices.Clone(m.list), map[int]string{}
 	var made, ours bool
 	if err := on.QueryRow(ctx, m.named("find_migrations.sql"), m.opts.Schema).Scan(&made, &ours); err != nil || !made {
-		return list, err
+		return list, nil, err
 	}
 	if !ours {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "schema %s of %s is another program's: name another one by nixie_schema in the URL",
+		return nil, nil, nixie.Errorf(nixie.CodeInvalid, "schema %s of %s is another program's: name another one by nixie_schema in the URL",
 			m.opts.Schema, m.address)
 	}
-	rows, err := on.Query(ctx, m.named("select version, applied from @.migration order by version"))
+	rows, err := on.Query(ctx, m.named("migrations.sql"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var version int
 	var at time.Time
-	_, err = pgx.ForEachRow(rows, []any{&version, &at}, func() error {
+	var hash string
+	_, err = pgx.ForEachRow(rows, []any{&version, &at, &hash}, func() error {
 		if version < 1 || version > len(list) {
-			return nixie.Errorf(nixie.CodeInvalid, "store %s has schema version %d, this program knows up to %d: use a newer nixie",
-				m.address, version, len(list))
+			return store.AnotherBuild(m.address, "it has schema version %d, ours is %d", version, len(list))
 		}
-		list[version-1].Applied, list[version-1].At = true, at.UTC()
+		list[version-1].Applied, list[version-1].At, hashes[version] = true, at.UTC(), hash
 		return nil
 	})
+	return list, hashes, err
+}
+
+// applied is read, and refuses hashes of another build. It compares no schema without hashes.
+func (m *Schema) applied(ctx context.Context, on querier) ([]store.Migration, error) {
+	list, hashes, err := m.read(ctx, on)
+	if err == nil && countApplied(list) >= store.HashesSince {
+		err = store.CompareHashes(m.address, list, hashes)
+	}
 	return list, err
+}
+
+// countApplied returns the number of migrations that were applied.
+func countApplied(list []store.Migration) (n int) {
+	for _, step := range list {
+		if step.Applied {
+			n++
+		}
+	}
+	return n
+}
+
+// identified is applied, and refuses a schema without hashes that our migrations would have made
+// differently.
+func (m *Schema) identified(ctx context.Context, c *pgx.Conn) ([]store.Migration, error) {
+	list, err := m.applied(ctx, c)
+	if n := countApplied(list); err != nil || n == 0 || n >= store.HashesSince {
+		return list, err
+	}
+	differences, err := m.compare(ctx, c, list, nil)
+	if err != nil {
+		return nil, err
+	}
+	return list, store.CompareSchemas(m.address, differences)
 }
 
 // Migrations implements store.Schema.
 func (m *Schema) Migrations(ctx context.Context) (list []store.Migration, err error) {
 	err = m.on(ctx, func(c *pgx.Conn) error {
-		list, err = m.applied(ctx, c)
+		list, err = m.identified(ctx, c)
+		if nixie.CodeOf(err) == nixie.CodeDenied {
+			list, err = m.applied(ctx, c) // a role that may not compare can still be shown the list
+		}
 		return err
 	})
 	return list, err
@@ -151,7 +188,7 @@ func (m *Schema) Migrations(ctx context.Context) (list []store.Migration, err er
 // Up implements store.Schema.
 func (m *Schema) Up(ctx context.Context, version int, grant string) (done []store.Migration, err error) {
 	err = m.alone(ctx, func(c *pgx.Conn) error {
-		list, err := m.applied(ctx, c)
+		list, err := m.identified(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -191,14 +228,19 @@ func (m *Schema) begin(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// noted returns the statement that notes a migration.
+// noted returns the statements that note a migration, and the hashes once there is a column for them.
 func (m *Schema) noted(step store.Migration) string {
-	return fmt.Sprintf("insert into @.migration (version, name) values (%d, '%s');", step.Version, step.Name)
+	noted := fmt.Sprintf("insert into @.migration (version, name) values (%d, '%s');\n", step.Version, step.Name)
+	if step.Version >= store.HashesSince {
+		noted += "update @.migration m set hash = h.hash from (values " + store.HashRows(m.list, step.Version) +
+			") h (version, hash) where h.version = m.version;\n"
+	}
+	return noted
 }
 
-// run runs a script with the statement that notes it, after look has checked what is there.
+// run runs a script with the statements that note it, after look has checked what is there.
 func (m *Schema) run(ctx context.Context, c *pgx.Conn, script, noted string, look func(pgx.Tx) error) (err error) {
-	list := append(statements(m.named(script)), m.named(noted))
+	list := statements(m.named(script + "\n" + noted))
 	if strings.HasPrefix(script, onlineMark) {
 		for _, statement := range list {
 			if _, err := c.Exec(ctx, statement); err != nil {
@@ -288,7 +330,7 @@ func (m *Schema) granting(role string) string {
 // Down implements store.Schema.
 func (m *Schema) Down(ctx context.Context, version int, lose bool) (done []store.Migration, err error) {
 	err = m.alone(ctx, func(c *pgx.Conn) error {
-		list, err := m.applied(ctx, c)
+		list, err := m.identified(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -315,9 +357,9 @@ func (m *Schema) Down(ctx context.Context, version int, lose bool) (done []store
 // struck returns the statement that removes the note of a migration. With the first the table goes.
 func struck(step store.Migration) string {
 	if step.Version == 1 {
-		return "drop table @.migration;"
+		return "drop table @.migration;\n"
 	}
-	return fmt.Sprintf("delete from @.migration where version = %d;", step.Version)
+	return fmt.Sprintf("delete from @.migration where version = %d;\n", step.Version)
 }
 
 // spared locks all tables and refuses to go on where they have rows.
@@ -365,10 +407,10 @@ func (m *Schema) Script(down bool, grant string) (string, error) {
 	var b strings.Builder
 	part := func(script, noted string) {
 		if strings.HasPrefix(script, onlineMark) {
-			fmt.Fprintf(&b, "%s\n%s\n\n", m.named(script), m.named(noted))
+			fmt.Fprintf(&b, "%s\n%s\n", m.named(script), m.named(noted))
 			return
 		}
-		fmt.Fprintf(&b, "begin;\n%s\n%s\ncommit;\n\n", m.named(script), m.named(noted))
+		fmt.Fprintf(&b, "begin;\n%s\n%scommit;\n\n", m.named(script), m.named(noted))
 	}
 	if !down {
 		fmt.Fprintf(&b, "create schema if not exists %s;\n%s\n\n", m.opts.Schema, m.named("make_migrations.sql"))

@@ -46,12 +46,12 @@ func freshSchema(t testing.TB) string {
 func growing(t testing.TB) fs.FS {
 	t.Helper()
 	folder := fstest.MapFS{
-		"m/0002_note.up.sql": {Data: []byte("alter table @.meta add column note text;\ncomment on column @.meta.note is 'why; -- or " +
+		"m/0003_note.up.sql": {Data: []byte("alter table @.meta add column note text;\ncomment on column @.meta.note is 'why; -- or " +
 			"who';\n")},
-		"m/0002_note.down.sql": {Data: []byte("alter table @.meta drop column note;\n")},
-		"m/0003_index.up.sql": {Data: []byte("-- online\n-- What is left of an interrupted one is not valid, and made again.\ndrop " +
+		"m/0003_note.down.sql": {Data: []byte("alter table @.meta drop column note;\n")},
+		"m/0004_index.up.sql": {Data: []byte("-- online\n-- What is left of an interrupted one is not valid, and made again.\ndrop " +
 			"index concurrently if exists @.message_type;\ncreate index concurrently message_type on @.message (type);\n")},
-		"m/0003_index.down.sql": {Data: []byte("drop index @.message_type;\n")},
+		"m/0004_index.down.sql": {Data: []byte("drop index @.message_type;\n")},
 	}
 	names, err := fs.Glob(postgres.Migrations(), "*/*.sql")
 	must(t, err)
@@ -171,7 +171,7 @@ func TestMigrationWaitsForLocks(t *testing.T) {
 	schema := freshSchema(t)
 	m, err := postgres.SchemaOf(server.URL, postgres.Options{Schema: schema}, growing(t))
 	must(t, err)
-	_, err = m.Up(t.Context(), 1, "")
+	_, err = m.Up(t.Context(), 2, "")
 	must(t, err)
 	reader, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
@@ -182,7 +182,7 @@ func TestMigrationWaitsForLocks(t *testing.T) {
 	must(t, err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := m.Up(t.Context(), 2, "")
+		_, err := m.Up(t.Context(), 3, "")
 		done <- err
 	}()
 	// It has given up waiting once when the server has counted a transaction undone.
@@ -220,7 +220,7 @@ func TestDownSparesData(t *testing.T) {
 	valid(t, m)
 	done, err := m.Down(t.Context(), 0, true)
 	must(t, err)
-	if len(done) != 1 || done[0].Version != 1 {
+	if len(done) != 2 || done[1].Version != 1 {
 		t.Errorf("undone: %v", done)
 	}
 	_, err = m.Validate(t.Context())
@@ -283,7 +283,7 @@ func TestOtherVersions(t *testing.T) {
 	must(t, s.Close())
 	_, err = postgres.OpenOf(t.Context(), server.URL, opts, growing(t))
 	if nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(),
-		"has schema version 1, this program needs 3: run nixie migrate up --store '") {
+		"has schema version 2, this program needs 4: run nixie migrate up --store '") {
 		t.Errorf("an older schema: %v", err)
 	}
 	m, err := postgres.SchemaOf(server.URL, opts, growing(t))
@@ -295,7 +295,7 @@ func TestOtherVersions(t *testing.T) {
 	}
 	_, err = postgres.Open(t.Context(), server.URL, opts)
 	if nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(),
-		"has schema version 2, this program knows up to 1: use a newer nixie") {
+		"was made by another build (it has schema version 3, ours is 2): export it with that one (nixie dlq export) and import it") {
 		t.Errorf("a newer schema: %v", err)
 	}
 	s, err = postgres.OpenOf(t.Context(), server.URL, opts, growing(t))

@@ -49,6 +49,12 @@ func fileURI(path string, options url.Values, vfs string) string {
 // openConn opens the file in WAL mode. The connection waits for locks of other connections for
 // wait.
 func openConn(path, vfs string, create bool, wait time.Duration) (conn, error) {
+	return openLooking(path, vfs, create, wait, func(conn) error { return nil })
+}
+
+// openLooking is openConn that looks at the file before it changes anything: WAL mode is written to
+// the file.
+func openLooking(path, vfs string, create bool, wait time.Duration, look func(conn) error) (conn, error) {
 	flags := sqlite.OpenReadWrite | sqlite.OpenURI
 	if create {
 		flags |= sqlite.OpenCreate
@@ -58,15 +64,19 @@ func openConn(path, vfs string, create bool, wait time.Duration) (conn, error) {
 		return conn{}, explain(path, err)
 	}
 	c := conn{raw}
-	if err := c.CreateFunction("contains",
-		&sqlite.FunctionImpl{NArgs: 2, Deterministic: true, AllowIndirect: false, Scalar: containsFold}); err != nil {
-		return conn{}, errors.Join(err, c.Close())
-	}
 	c.SetBusyTimeout(wait)
+	err = c.CreateFunction("contains",
+		&sqlite.FunctionImpl{NArgs: 2, Deterministic: true, AllowIndirect: false, Scalar: containsFold})
+	if err == nil {
+		err = patiently(wait, func() error { return look(c) })
+	}
 	for _, p := range settings() {
-		if err := c.patiently(p, wait); err != nil {
-			return conn{}, errors.Join(explain(path, err), c.Close())
+		if err == nil {
+			err = patiently(wait, func() error { return c.run(p) })
 		}
+	}
+	if err != nil {
+		return conn{}, errors.Join(explain(path, err), c.Close())
 	}
 	return c, nil
 }
@@ -81,16 +91,16 @@ func containsFold(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
 	return sqlite.IntegerValue(found), nil
 }
 
-// patiently runs a statement again for wait while another process locks the file. SQLite refuses
-// one of two processes that switch a new file to WAL at the same moment. It does so without its
-// busy timeout, because both hold the read lock that the other needs.
-func (c conn) patiently(query string, wait time.Duration) error {
+// patiently calls f again for wait while another process locks the file. SQLite refuses one of two
+// processes that switch a new file to WAL at the same moment. It does so without its busy timeout,
+// because both hold the read lock that the other needs.
+func patiently(wait time.Duration, f func() error) error {
 	patience, stop := context.WithTimeout(context.Background(), wait)
 	defer stop()
 	again := time.NewTicker(gatePause)
 	defer again.Stop()
 	for {
-		err := c.run(query)
+		err := f()
 		if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy || patience.Err() != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"slices"
+	"sync"
 
 	"zombiezen.com/go/sqlite/sqlitex"
 
@@ -18,7 +19,7 @@ import (
 var migrations embed.FS
 
 // schemaVersion is the schema that this program reads and writes.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // applicationID marks a SQLite file as a Nixie store ("Nixi").
 const applicationID = 0x4e697869
@@ -51,24 +52,74 @@ func versionNumber(version string) int {
 	return major*1_000_000 + minor*1_000 + patch
 }
 
-// migrate brings the schema up to schemaVersion. It refuses a newer or foreign schema without a
-// change.
+// ours reads the migrations of this program once, for all stores of a process.
+var ours = sync.OnceValues(func() ([]store.Migration, error) { return store.ReadMigrations(migrations) })
+
+// migrate brings the schema up to schemaVersion. It refuses a foreign schema, and that of another
+// build, without a change.
 func migrate(c conn, path string) error {
-	have, err := schemaOf(c, path)
-	if err != nil || have == schemaVersion {
+	list, err := ours()
+	if err != nil {
 		return err
 	}
-	list, err := store.ReadMigrations(migrations)
-	if err != nil {
+	known, err := identify(c, path, list)
+	if err != nil || known[len(known)-1].Applied {
 		return err
 	}
 	_, err = move(c, path, list, schemaVersion, false, nil)
 	return err
 }
 
+// recognise refuses an engine that cannot keep our promises, and a file that is not a store of ours.
+func recognise(c conn, path string) error {
+	if err := checkEngine(c); err != nil {
+		return err
+	}
+	list, err := ours()
+	if err == nil {
+		_, err = identify(c, path, list)
+	}
+	return err
+}
+
+// identify marks the migrations that made the file, and refuses a file of another build. A file
+// without hashes is compared as a whole.
+func identify(c conn, path string, list []store.Migration) ([]store.Migration, error) {
+	have, err := schemaOf(c, path)
+	if err != nil {
+		return nil, err
+	}
+	list = applied(list, have)
+	switch {
+	case have >= store.HashesSince:
+		hashes, err := hashesOf(c)
+		if err == nil {
+			err = store.CompareHashes(path, list, hashes)
+		}
+		return list, err
+	case have > 0:
+		differences, err := compare(c, path, list, have)
+		if err == nil {
+			err = store.CompareSchemas(path, differences)
+		}
+		return list, err
+	}
+	return list, nil
+}
+
+// hashesOf reads the hashes of the migrations that made the file.
+func hashesOf(c conn) (map[int]string, error) {
+	hashes := map[int]string{}
+	err := c.each("select version, hash from nixie_migration", func(row rows) error {
+		hashes[row.ColumnInt(0)] = row.ColumnText(1)
+		return nil
+	})
+	return hashes, err
+}
+
 // move applies or undoes migrations in one transaction and returns them. It calls check first, if
-// there is something to do. It reads the schema number under the write lock, since another process
-// may migrate at the same time.
+// there is something to do. It identifies the file under the write lock, since another process may
+// migrate at the same time.
 func move(c conn, path string, list []store.Migration, version int, down bool, check func() error) (steps []store.Migration, err error) {
 	if err := c.run("begin immediate"); err != nil {
 		return nil, err
@@ -81,11 +132,11 @@ func move(c conn, path string, list []store.Migration, version int, down bool, c
 }
 
 func moveNow(c conn, path string, list []store.Migration, version int, down bool, check func() error) ([]store.Migration, error) {
-	have, err := schemaOf(c, path)
+	known, err := identify(c, path, list)
 	if err != nil {
 		return nil, err
 	}
-	steps, err := store.Steps(applied(list, have), version, down)
+	steps, err := store.Steps(known, version, down)
 	if err != nil || len(steps) == 0 {
 		return nil, err
 	}
@@ -104,21 +155,26 @@ func moveNow(c conn, path string, list []store.Migration, version int, down bool
 		if err := sqlitex.ExecuteScript(c.Conn, script, nil); err != nil {
 			return nil, fmt.Errorf("migration %d: %w", m.Version, err)
 		}
-		if err := sqlitex.ExecuteScript(c.Conn, numbered(to), nil); err != nil {
+		if err := sqlitex.ExecuteScript(c.Conn, noted(list, to), nil); err != nil {
 			return nil, err
 		}
 	}
 	return steps, nil
 }
 
-// numbered returns the script that writes the schema number. Number 0 also removes the application
-// ID.
-func numbered(version int) string {
+// noted returns the script that writes the schema number and the hashes of its migrations. Number 0
+// also removes the application ID.
+func noted(list []store.Migration, version int) string {
 	owner := applicationID
 	if version == 0 {
 		owner = 0
 	}
-	return fmt.Sprintf("pragma application_id = %d;\npragma user_version = %d;\n", owner, version)
+	script := fmt.Sprintf("pragma application_id = %d;\npragma user_version = %d;\n", owner, version)
+	if version >= store.HashesSince {
+		script += "delete from nixie_migration;\ninsert into nixie_migration (version, hash) values " +
+			store.HashRows(list, version) + ";\n"
+	}
+	return script
 }
 
 // applied marks the migrations that a file with a schema number has.
@@ -144,8 +200,7 @@ func schemaOf(c conn, path string) (int, error) {
 	case app != applicationID && (app != 0 || tables > 0 || version != 0):
 		return 0, nixie.Errorf(nixie.CodeInvalid, "%s is another program's SQLite file: name another file", path)
 	case version > schemaVersion:
-		return 0, nixie.Errorf(nixie.CodeInvalid,
-			"store %s has schema %d, this program knows up to %d: use a newer nixie", path, version, schemaVersion)
+		return 0, store.AnotherBuild(path, "it has schema %d, ours is %d", version, schemaVersion)
 	}
 	return int(version), nil
 }

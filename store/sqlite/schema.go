@@ -25,7 +25,7 @@ func NewSchema(path string) (*Schema, error) {
 	if err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "store path: %w", err)
 	}
-	list, err := store.ReadMigrations(migrations)
+	list, err := ours()
 	return &Schema{path, list}, err
 }
 
@@ -34,22 +34,24 @@ func (m *Schema) on(mustExist bool, f func(conn) error) error {
 	if err := checkFile(m.path, mustExist); err != nil {
 		return err
 	}
-	c, err := openConn(m.path, "", !mustExist, defaultLockWait)
+	c, err := openLooking(m.path, "", !mustExist, defaultLockWait, func(c conn) error {
+		if err := checkEngine(c); err != nil {
+			return err
+		}
+		_, err := schemaOf(c, m.path)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	defer c.Close() //nolint:errcheck // f has committed its changes
-	if err := checkEngine(c); err != nil {
-		return explain(m.path, err)
-	}
 	return explain(m.path, f(c))
 }
 
 // Migrations implements store.Schema. A file stores no times.
 func (m *Schema) Migrations(context.Context) (list []store.Migration, err error) {
 	err = m.on(true, func(c conn) error {
-		have, err := schemaOf(c, m.path)
-		list = applied(m.list, have)
+		list, err = identify(c, m.path, m.list)
 		return err
 	})
 	return list, err
@@ -89,7 +91,7 @@ func (m *Schema) Down(_ context.Context, version int, lose bool) (done []store.M
 	return done, err
 }
 
-// refuseData returns an error if tables have rows. The table meta counts as no data.
+// refuseData returns an error if tables have rows. Those about the store itself count as no data.
 func (m *Schema) refuseData(c conn) error {
 	var tables, full []string
 	if err := c.each(sqlText("schema_tables"), func(row rows) error {
@@ -120,7 +122,7 @@ func (m *Schema) Script(down bool, grant string) (string, error) {
 		return "", noRoles()
 	}
 	var b strings.Builder
-	part := func(script string, to int) { fmt.Fprintf(&b, "begin;\n%s\n%scommit;\n\n", script, numbered(to)) }
+	part := func(script string, to int) { fmt.Fprintf(&b, "begin;\n%s\n%scommit;\n\n", script, noted(m.list, to)) }
 	if !down {
 		for _, step := range m.list {
 			part(step.Up, step.Version)
@@ -149,34 +151,44 @@ func (m *Schema) compare(c conn) ([]store.Violation, error) {
 	if err != nil {
 		return nil, err
 	}
+	return compare(c, m.path, m.list, have)
+}
+
+// compare returns the differences from the schema that the first migrations make.
+func compare(c conn, path string, list []store.Migration, have int) ([]store.Violation, error) {
 	other, err := openConn("", "", true, 0) // a database without a name is in memory
 	if err != nil {
 		return nil, err
 	}
 	defer other.Close() //nolint:errcheck // the database is temporary
 	if have > 0 {
-		if _, err := move(other, m.path, m.list, have, false, nil); err != nil {
+		if _, err := move(other, path, list, have, false, nil); err != nil {
 			return nil, err
 		}
 	}
-	is, err := describe(c)
+	is, err := describe(c, have)
 	if err != nil {
 		return nil, err
 	}
-	made, err := describe(other)
+	made, err := describe(other, have)
 	return store.Compare(made, is), err
 }
 
-// describe returns tables, indexes, views and columns with their definitions.
-func describe(c conn) (map[string]string, error) {
+// describe returns tables, indexes, views and columns with their definitions, and the hashes of the
+// migrations.
+func describe(c conn, have int) (map[string]string, error) {
 	found := map[string]string{}
-	add := func(row rows) error {
-		found[row.ColumnText(0)] = strings.Join(strings.Fields(row.ColumnText(1)), " ")
-		return nil
+	queries := []string{sqlText("schema_objects"), sqlText("schema_columns")}
+	if have >= store.HashesSince {
+		queries = append(queries, "select 'migration ' || version, hash from nixie_migration")
 	}
-	err := c.each(sqlText("schema_objects"), add)
-	if err == nil {
-		err = c.each(sqlText("schema_columns"), add)
+	for _, query := range queries {
+		if err := c.each(query, func(row rows) error {
+			found[row.ColumnText(0)] = strings.Join(strings.Fields(row.ColumnText(1)), " ")
+			return nil
+		}); err != nil {
+			return nil, err
+		}
 	}
-	return found, err
+	return found, nil
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/nixie-go/nixie/internal/sqlfile"
-	"github.com/nixie-go/nixie/store"
 )
 
 // TestStatements prepares each file of the folder sql on the migrated schema, and compares what
@@ -19,7 +18,7 @@ func TestStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	list, err := store.ReadMigrations(migrations)
+	list, err := ours()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,7 +151,7 @@ func checkFile(path string, mustExist bool) error {
 
 // connect opens the writing connection and the readers' pool.
 func (s *Store) connect() (conn, error) {
-	w, err := openConn(s.path, s.opts.VFS, true, s.opts.LockWait)
+	w, err := openLooking(s.path, s.opts.VFS, true, s.opts.LockWait, func(c conn) error { return recognise(c, s.path) })
 	if err != nil {
 		return conn{}, err
 	}
@@ -161,9 +161,6 @@ func (s *Store) connect() (conn, error) {
 			err = errors.Join(err, c.Close())
 		}
 		return conn{}, explain(s.path, err)
-	}
-	if err := checkEngine(w); err != nil {
-		return fail(err)
 	}
 	if err := migrate(w, s.path); err != nil {
 		return fail(err)

@@ -2,5 +2,5 @@
 -- out: name
 select name
 from sqlite_schema
-where type = 'table' and name not like 'sqlite_%' and name <> 'meta'
+where type = 'table' and name not like 'sqlite_%' and name not in ('meta', 'nixie_migration')
 order by name

@@ -1,0 +1,1 @@
+alter table @.migration drop column hash;
