@@ -1,5 +1,6 @@
 -- Describes everything in a schema: what it is called, and how it is. What people may tune without
--- harm, such as fill factors, is left out.
+-- harm, such as fill factors, is left out, and so are the names that PostgreSQL gives to columns of
+-- views without one: they are written out in a dump, and so in the store that is restored from it.
 -- in: schema — its name
 -- locks: none
 -- out: thing, how
@@ -7,7 +8,9 @@ select 'table ' || c.relname, case c.relpersistence when 'p' then 'logged' else 
 from pg_class c
 where c.relnamespace = :schema::regnamespace and c.relkind in ('r', 'p')
 union all
-select 'view ' || c.relname, pg_get_viewdef(c.oid)
+select
+  'view ' || c.relname,
+  regexp_replace(pg_get_viewdef(c.oid), '(::(text|bigint)) AS (text|int8)\M', '\1', 'g')
 from pg_class c
 where c.relnamespace = :schema::regnamespace and c.relkind in ('v', 'm')
 union all

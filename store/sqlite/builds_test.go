@@ -1,0 +1,65 @@
+package sqlite_test
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/sqlite"
+	"github.com/nixie-go/nixie/store/storetest"
+)
+
+// unpacked returns the store that a build made, in a folder of its own.
+func unpacked(t *testing.T, build string) string {
+	t.Helper()
+	packed, err := os.Open(filepath.Join("testdata", "builds", build+".db.gz"))
+	must(t, err)
+	defer func() { must(t, packed.Close()) }()
+	unzipped, err := gzip.NewReader(packed)
+	must(t, err)
+	data, err := io.ReadAll(unzipped)
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "store.db")
+	must(t, os.WriteFile(path, data, 0o600))
+	return path
+}
+
+// TestBuilds tries each verb on the stores that other builds made. A file that is refused stays as
+// it was.
+func TestBuilds(t *testing.T) {
+	for _, build := range storetest.Builds {
+		t.Run(build.Name, func(t *testing.T) {
+			path := unpacked(t, build.Name)
+			before, err := os.ReadFile(path)
+			must(t, err)
+			schema, err := sqlite.NewSchema(path)
+			must(t, err)
+			open := func(context.Context) (store.Store, error) {
+				return sqlite.Open(path, sqlite.Options{MustExist: true, Reserve: -1})
+			}
+			build.Run(t, open, schema)
+			after, err := os.ReadFile(path)
+			must(t, err)
+			if build.Refused && string(after) != string(before) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+// TestFrozenMigrations holds migrations that stores were made by. A change of them refuses all
+// those stores: write a new migration instead, and add its hash here.
+func TestFrozenMigrations(t *testing.T) {
+	schema, err := sqlite.NewSchema(filepath.Join(t.TempDir(), "store.db"))
+	must(t, err)
+	list, err := schema.Up(t.Context(), 0, "")
+	must(t, err)
+	storetest.Frozen(t, list,
+		"c0fba018fe3fc6f42d4edfead4490c05d3fb5e15554050ef41e24a70ab0edfad",
+		"ecd8c7d544392ae8905f13e6427bfc71405189923715d712a07d1906fea28ddb",
+	)
+}
