@@ -51,8 +51,8 @@ func (b *bench) all(ctx context.Context, mutants []mutant) error {
 	return nil
 }
 
-// baseline runs each finder once without a mutant. Those of one package that follow each other share
-// what is built.
+// baseline runs each finder once without a mutant. Those of one package that follow each other
+// share what is built.
 func (b *bench) baseline(ctx context.Context, mutants []mutant) error {
 	known, built, program := map[finder]bool{}, "", ""
 	for i := range mutants {
