@@ -40,7 +40,8 @@ func TestOrderOfWhatNeedsAttention(t *testing.T) {
 		Now: noon, Latest: noon.Add(time.Hour), Free: 1 << 20, Reserve: 64 << 20,
 		Durability: []store.Setting{{Name: "synchronous", Value: "OFF", Want: "FULL"}},
 		Owners: []store.Owner{{Name: "host:1", Alive: true, Breakers: []store.Breaker{
-			{Queue: "mail", Type: "send", Reason: nixie.ReasonDependency, State: "open", Until: noon.Add(30 * time.Second), Since: noon.Add(-time.Hour)},
+			{Queue: "mail", Type: "send", Reason: nixie.ReasonDependency, State: "open", Until: noon.Add(30 * time.Second),
+				Since: noon.Add(-time.Hour)},
 		}}},
 	}}
 	var list []nixie.Letter
@@ -56,7 +57,8 @@ func TestOrderOfWhatNeedsAttention(t *testing.T) {
 	s.order("ordered")
 	first := nixie.Message{Queue: "ordered", Type: "ship", Key: "first", Stream: "customer"}
 	behind := nixie.Message{Queue: "ordered", Type: "ship", Key: "second", Stream: "customer"}
-	if _, err := s.store.Enqueue(t.Context(), first, behind, nixie.Message{Queue: "exports"}, nixie.Message{Queue: "mail", Type: "send"}); err != nil {
+	others := []nixie.Message{{Queue: "exports"}, {Queue: "mail", Type: "send"}}
+	if _, err := s.store.Enqueue(t.Context(), append(others, first, behind)...); err != nil {
 		t.Fatal(err)
 	}
 	s.work("ordered", nixie.Permanent(fmt.Errorf("refused")))

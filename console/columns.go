@@ -63,6 +63,15 @@ func column(name string, l nixie.Letter) string {
 	return ""
 }
 
+// columnName returns what a value is called where no head of a column is near, as on a phone; "" is
+// nothing, because the value says it.
+func columnName(name string) string {
+	if slices.Contains([]string{"status", "queue", "cause", "last error", "reason"}, name) {
+		return ""
+	}
+	return name
+}
+
 // columnClass returns the class of a column, "" for none.
 func columnClass(name string) string {
 	switch name {

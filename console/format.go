@@ -28,7 +28,7 @@ func (c *console) functions() template.FuncMap {
 		},
 		"zone":  c.zone,
 		"spark": spark, "icon": icon, "tone": tone, "plural": plural, "took": took,
-		"column": column, "columnClass": columnClass,
+		"column": column, "columnClass": columnClass, "columnName": columnName,
 		"due": c.due, "bytes": size, "rule": office.RuleMeaning,
 		"filter": func(pairs ...any) string {
 			texts := make([]string, len(pairs))

@@ -10,8 +10,9 @@ import (
 
 // Bounds of one page of the audit.
 const (
-	auditShown = 100   // rows
-	auditRead  = 1_000 // entries that they stand for
+	auditShown = 100    // rows
+	auditRead  = 10_000 // entries that they stand for
+	alikeRead  = 1_000  // entries that are read at once where many are alike
 )
 
 func auditPage() page {
@@ -67,8 +68,12 @@ func (c *console) showAudit(r *http.Request) (answer, error) {
 		if err != nil {
 			return answer{}, err
 		}
+		before := len(d.Rows)
 		for i := range list {
 			d.add(office.ViewAudit(&list[i]))
+		}
+		if page.Limit = auditShown; len(d.Rows)-before <= 1 {
+			page.Limit = alikeRead
 		}
 		read, d.Next, page.Cursor = read+len(list), next, next
 		if next == "" {

@@ -69,6 +69,38 @@ const (
 	maxFirst    = 60 << 10 // bytes of a first page with its assets, as they are sent
 )
 
+// behindTheEdge lists the lists of a page that are wider than the screen, and a header that takes
+// much of it.
+const behindTheEdge = `(() => {
+	const found = [];
+	for (const e of document.querySelectorAll("main .scroll, main .spreads, main form"))
+		if (e.scrollWidth > e.clientWidth + 1 && !e.querySelector(".compared"))
+			found.push(e.scrollWidth - e.clientWidth + " px of " + e.innerText.slice(0, 60));
+	const height = document.querySelector("header").offsetHeight;
+	if (height > 110) found.push("much behind a header of " + height + " px");
+	return found;
+})()`
+
+// The bar for the selected letters is there when some are.
+func TestBarOfTheSelected(t *testing.T) {
+	t.Parallel()
+	b, s := browser.For(t), open(t, console.Options{}, healthy()...)
+	for _, look := range []browser.Look{{}, {Width: 390, Height: 844, NoScripts: true}} {
+		tab := b.Open(s.server.URL, look)
+		tab.Go("/letters", http.StatusOK)
+		const shown = `document.querySelector("form > .bulk").checkVisibility()`
+		if browser.Ask[bool](tab, shown) {
+			t.Error("nothing is selected, and it is there")
+		}
+		tab.Click(`document.querySelector("input[name=id]")`)
+		tab.Wait(shown)
+		tab.Click(`document.querySelector("input[name=id]")`)
+		tab.Wait("!" + shown)
+		clean(t, tab)
+		tab.Close()
+	}
+}
+
 func TestPagesWorkWithoutScriptsOnAPhone(t *testing.T) {
 	t.Parallel()
 	b, s := browser.For(t), furnished(t)
@@ -87,6 +119,9 @@ func TestPagesWorkWithoutScriptsOnAPhone(t *testing.T) {
 		inspect(t, tab, path)
 		if text := browser.Ask[string](tab, `document.querySelector("main").innerText`); len(text) < 40 {
 			t.Errorf("%s says only %q", path, text)
+		}
+		for _, hidden := range browser.Ask[[]string](tab, behindTheEdge) {
+			t.Errorf("%s hides %s", path, hidden)
 		}
 	}
 	// What a form asks for is done without scripts too.

@@ -18,6 +18,9 @@ function redrive() {
   else document.querySelector("a.button")?.click();
 }
 
+// The entry of this page is in sight, also where the menu is wider than a phone.
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+
 const keys = {
   "/": () => document.querySelector("main input[type=search], input[type=search]").focus(),
   j: () => move(1),
