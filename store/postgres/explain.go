@@ -2,7 +2,10 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"strings"
 
@@ -105,9 +108,25 @@ func (s *endpoint) unreached(err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return nixie.Errorf(nixie.CodeUnavailable, "store %s did not answer in time: see that the server runs and is not overloaded: %w",
 			s.address, err)
+	case isDial(err):
+		return nixie.Errorf(nixie.CodeUnavailable, "store %s cannot be reached: check host and port, and that the server runs: %w",
+			s.address, err)
+	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.UnknownAuthorityError)):
+		return nixie.Errorf(nixie.CodeDenied,
+			"store %s: its certificate is not trusted: give that of its authority as sslrootcert=FILE in the URL: %w", s.address, err)
+	case errors.As(err, new(*pgconn.ConnectError)):
+		return nixie.Errorf(nixie.CodeUnavailable, "store %s answers, and no connection was made: check sslmode in the URL, and that a "+
+			"PostgreSQL listens there: %w", s.address, err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.As(err, new(*net.OpError)):
+		return nixie.Errorf(nixie.CodeUnavailable, "store %s: the connection was lost: see that the server runs: %w", s.address, err)
 	}
-	return nixie.Errorf(nixie.CodeUnavailable, "store %s cannot be reached: check host and port, and that the server runs: %w", s.address,
-		err)
+	return nixie.Errorf(nixie.CodeUnavailable, "store %s: %w", s.address, err)
+}
+
+// isDial reports whether no server could be connected to.
+func isDial(err error) bool {
+	var op *net.OpError
+	return errors.As(err, new(*net.DNSError)) || errors.As(err, &op) && op.Op == "dial"
 }
 
 // cause returns what kept a connection from being made, without the attempts at each address that
