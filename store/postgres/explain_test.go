@@ -77,7 +77,8 @@ func TestExplainConnecting(t *testing.T) {
 		cancel()
 		_ = l.Close()
 		s := &endpoint{address: "postgres://h/d"}
-		if got := s.explain(err); err == nil || strings.Contains(got.Error(), "cannot be reached") || nixie.CodeOf(got) != nixie.CodeUnavailable {
+		got := s.explain(err)
+		if err == nil || strings.Contains(got.Error(), "cannot be reached") || nixie.CodeOf(got) != nixie.CodeUnavailable {
 			t.Errorf("%s: %v", name, got)
 		} else {
 			t.Logf("%s: %v", name, got)

@@ -55,8 +55,8 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Reader,
 // maxPageBytes bounds the bodies of one call of Next, unless a single command brings more.
 const maxPageBytes = 8 << 20
 
-// Next implements [broker.Reader]. It inflates 64 MiB at most: a job that would need more begins the
-// next page. One job cannot: each of its few texts is left out beyond 4 MiB.
+// Next implements [broker.Reader]. It inflates 64 MiB at most: a job that would need more begins
+// the next page. One job cannot: each of its few texts is left out beyond 4 MiB.
 func (r *Reader) Next(ctx context.Context, most int) ([]broker.Record, error) {
 	for len(r.ready) == 0 && len(r.sets) > 0 {
 		if err := r.fetch(ctx); err != nil {

@@ -101,7 +101,7 @@ const (
 	rqExceeded = "5" // the job asked for one more retry
 )
 
-// rqResult reads one result. Its ID begins with the time in milliseconds. The stack is still packed.
+// rqResult reads one result. Its ID begins with the time in milliseconds. The stack is packed.
 func rqResult(m redis.XMessage) (f nixie.Failure, failed bool) {
 	if kind := m.Values["type"]; kind != rqFailed && kind != rqExceeded {
 		return f, false
