@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/storetest"
@@ -38,6 +39,48 @@ func TestBuilds(t *testing.T) {
 			must(t, err)
 			open := func(ctx context.Context) (store.Store, error) { return postgres.Open(ctx, server.URL, opts) }
 			build.Run(t, open, schema)
+		})
+	}
+}
+
+// TestOpenBadStores says what opening tells of stores that something has happened to.
+func TestOpenBadStores(t *testing.T) {
+	schema := freshSchema(t)
+	opts := postgres.Options{Schema: schema}
+	for _, c := range []struct {
+		name, happens string
+		code          nixie.Code // empty: it opens
+		text          string
+	}{
+		{"empty", "drop schema @ cascade; create schema @", "", ""},
+		{"future build", "insert into @.migration (version, name) values (3, 'later')", nixie.CodeInvalid,
+			"was made by another build (it has schema version 3, ours is 2)"},
+		{"other hash", "update @.migration set hash = 'f00d' where version = 2", nixie.CodeInvalid,
+			"was made by another build (its migration 2 is f00d, ours "},
+		{"hash gone", "update @.migration set hash = null where version = 1", nixie.CodeInvalid,
+			"was made by another build (its migration 1 is unknown, ours "},
+		{"no hashes, and a column less", "delete from @.migration where version = 2; alter table @.migration drop column hash; " +
+			"alter table @.queue drop column lease", nixie.CodeInvalid,
+			"was made by another build (its schema differs: column-missing queue.lease)"},
+		{"no hashes, and an index more", "delete from @.migration where version = 2; alter table @.migration drop column hash; " +
+			"create index own_ids on @.message (id)", nixie.CodeConflict, "has schema version 1, this program needs 2: run nixie migrate up"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run(t, server.URL, "drop schema if exists "+schema+" cascade")
+			s, err := postgres.Open(t.Context(), server.URL, opts)
+			must(t, err)
+			must(t, s.Close())
+			run(t, server.URL, strings.ReplaceAll(c.happens, "@", schema))
+			s, err = postgres.Open(t.Context(), server.URL, opts)
+			if c.code == "" {
+				must(t, err)
+				must(t, s.Close())
+				return
+			}
+			if err == nil || nixie.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("told %v (%s), want %s with %q", err, nixie.CodeOf(err), c.code, c.text)
+			}
+			t.Logf("%-30s %v", c.name, err)
 		})
 	}
 }

@@ -44,7 +44,11 @@ func TestOpenRefuses(t *testing.T) {
 				path = filepath.Join(filepath.Dir(path), "missing", "store.db")
 			}
 			c.make(t, path)
+			before, _ := os.ReadFile(path) // some rows have no file
 			_, err := sqlite.Open(path, c.opts)
+			if after, _ := os.ReadFile(path); string(after) != string(before) {
+				t.Error("the file was changed")
+			}
 			if nixie.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v (%s), want %s with %q", err, nixie.CodeOf(err), c.code, c.text)
 			}

@@ -135,6 +135,8 @@ func checkFile(path string, mustExist bool) error {
 	switch {
 	case err == nil && info.IsDir():
 		return nixie.Errorf(nixie.CodeInvalid, "store %s is a folder: name a file in it", path)
+	case err == nil && info.Size() == 0:
+		return checkEmpty(path, mustExist)
 	case errors.Is(err, os.ErrNotExist) && mustExist:
 		return nixie.Errorf(nixie.CodeNotFound, "no store at %s: nixie run, enqueue and queue set make one, --store names another", path)
 	case errors.Is(err, os.ErrNotExist):
@@ -145,6 +147,23 @@ func checkFile(path string, mustExist bool) error {
 		return f.Close()
 	case err != nil:
 		return nixie.Errorf(nixie.CodeUnavailable, "store cannot be opened: %w", err)
+	}
+	return nil
+}
+
+// checkEmpty refuses an empty file that was a store. SQLite would delete its log of writes. A store
+// that is being made has no log before its file has a size.
+func checkEmpty(path string, mustExist bool) error {
+	if mustExist {
+		return nixie.Errorf(nixie.CodeNotFound, "no store at %s: the file is empty: nixie run, enqueue and queue set make one in it", path)
+	}
+	log, err := os.Stat(path + "-wal")
+	if err != nil || log.Size() == 0 {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+		return nixie.Errorf(nixie.CodeInternal,
+			"store %s is damaged: it was cut to 0 bytes, beside its log of writes: restore a copy of the store", path)
 	}
 	return nil
 }
