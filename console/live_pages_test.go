@@ -13,7 +13,16 @@ func TestWatchedPagesAreOfTheirAddress(t *testing.T) {
 	t.Parallel()
 	s := open(t, console.Options{}, healthy()...)
 	for _, queue := range []string{"orders", "mail"} {
-		answer, body := s.ask(http.MethodGet, "/queue?name="+queue, header("Nixie-Live", "none"), nil)
+		watch := func() (*http.Response, string) {
+			return s.ask(http.MethodGet, "/queue?name="+queue, header("Nixie-Live", "none"), nil)
+		}
+		answer, body := watch()
+		for range 50 { // a page that takes long is there the next time
+			if answer.StatusCode != http.StatusNoContent {
+				break
+			}
+			answer, body = watch()
+		}
 		if answer.StatusCode != http.StatusOK || !strings.Contains(body, "<title>"+queue+" ·") {
 			t.Errorf("status %d, and it is not the page of %s:\n%s", answer.StatusCode, queue, body)
 		}
