@@ -12,7 +12,7 @@ func TestNothingOfALinkedWorktreeRuns(t *testing.T) {
 	include := func(condition string) func(*bench, *Tree) {
 		return func(b *bench, _ *Tree) { b.git(b.repo, "config", condition+".path", b.repo+"-evil") }
 	}
-	for name, tc := range map[string]struct{ before, during func(*bench, *Tree) }{
+	for name, tc := range map[string]struct{ before, during doing }{
 		"by its folder": {before: include("includeIf.gitdir:**/worktrees/**")},
 		"by its branch": {
 			before: include("includeIf.onbranch:mine"),
@@ -56,17 +56,12 @@ func TestNothingOfALinkedWorktreeRuns(t *testing.T) {
 				b.write(b.repo+"-hooks", hook, "#!/bin/sh\ntouch "+b.repo+"-ran\n")
 				b.must(os.Chmod(filepath.Join(b.repo+"-hooks", hook), 0o755))
 			}
-			run := func(do func(*bench, *Tree), a *Tree) {
-				if do != nil {
-					do(b, a)
-				}
-			}
-			run(tc.before, nil)
+			tc.before.run(b, nil)
 			j := b.open(nil)
 			first, second := b.attempt(j, "first", 1), b.attempt(j, "second", 1)
 			b.plain(first, "readme", "one\n2\n3\n4\n5\n")
 			b.plain(second, "readme", "1\n2\n3\n4\nfive\n")
-			run(tc.during, first)
+			tc.during.run(b, first)
 			b.merge(first)
 			b.merge(second)
 			b.write(first.Path, "readme", "changed\n")
@@ -87,6 +82,15 @@ func TestNothingOfALinkedWorktreeRuns(t *testing.T) {
 				t.Error("something ran")
 			}
 		})
+	}
+}
+
+// doing is something that is done to a worktree; nil does nothing.
+type doing func(*bench, *Tree)
+
+func (do doing) run(b *bench, a *Tree) {
+	if do != nil {
+		do(b, a)
 	}
 }
 
