@@ -288,9 +288,9 @@ func (r *Reader) next() (Item, error) {
 		r.failed = bad
 		return Item{}, bad
 	}
-	item.Body, item.Bad = f.raw, bad
+	item.Body, item.Bad = f.raw[:min(len(f.raw), nixie.MaxBody)], bad
 	if !r.opts.Objects {
-		item.ID = r.ids.contentID(f.raw)
+		item.ID = r.ids.contentID(item.Body)
 		item.Name = item.displayName()
 	}
 	return item, nil

@@ -37,7 +37,8 @@ func (l *lineReader) next() (text []byte, size int64, err error) {
 		case err != nil && err != io.EOF && !errors.Is(err, bufio.ErrBufferFull):
 			return nil, 0, unreadable(l.list, err)
 		}
-		l.buf = append(l.buf, part[:min(len(part), l.limit+len("\r\n")-len(l.buf))]...)
+		most := l.limit + len("\r\n")
+		l.buf = append(withRoom(l.buf, len(part), most), part[:min(len(part), most-len(l.buf))]...)
 		if err == io.EOF && size == 0 {
 			return nil, 0, io.EOF
 		}
@@ -47,6 +48,23 @@ func (l *lineReader) next() (text []byte, size int64, err error) {
 		}
 	}
 }
+
+// withRoom returns a buffer that has room for n more bytes, or for most bytes in all. One that
+// becomes large takes all its room at once: memory that is never written costs nothing, and a buffer
+// that doubles is there twice while it is copied.
+func withRoom(buf []byte, n, most int) []byte {
+	if cap(buf)-len(buf) >= n || cap(buf) >= most {
+		return buf
+	}
+	room := most
+	if need := max(2*cap(buf), len(buf)+n); need <= largeBuffer {
+		room = need
+	}
+	return append(make([]byte, 0, room), buf...)
+}
+
+// largeBuffer is the size in bytes beyond which a buffer takes all its room at once.
+const largeBuffer = 4 << 20
 
 // trim removes the line end.
 func (l *lineReader) trim(text []byte) []byte {

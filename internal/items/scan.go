@@ -46,20 +46,19 @@ func (s *scanner) more() bool {
 		return false
 	}
 	low := max(0, s.pos-excerptBytes) // for an excerpt
-	if s.keeping {
-		if s.pos-s.kept > s.limit {
-			s.keeping, s.cut = false, bytes.Clone(s.buf[s.kept:s.kept+s.limit])
-		} else {
-			low = min(low, s.kept)
-		}
+	window := s.buf[:0]
+	if s.keeping && s.pos-s.kept > s.limit {
+		s.keeping, s.cut = false, s.buf[s.kept:s.kept+s.limit]
+		window = make([]byte, 0, scanBuffer) // the old one is that of cut
+	} else if s.keeping {
+		low = min(low, s.kept)
 	}
 	if low > 0 {
-		n := copy(s.buf, s.buf[low:])
-		s.buf, s.pos, s.base = s.buf[:n], s.pos-low, s.base+int64(low)
-		s.kept -= low
+		s.buf = append(window, s.buf[low:]...)
+		s.pos, s.base, s.kept = s.pos-low, s.base+int64(low), s.kept-low
 	}
 	if len(s.buf) == cap(s.buf) {
-		s.buf = append(make([]byte, 0, max(scanBuffer, 2*cap(s.buf))), s.buf...)
+		s.buf = withRoom(s.buf, scanBuffer, max(s.limit+2*scanBuffer, 2*cap(s.buf)))
 	}
 	for {
 		n, err := s.from.Read(s.buf[len(s.buf):cap(s.buf)])
