@@ -32,7 +32,7 @@ func restored(t *testing.T, build string) string {
 
 // TestBuilds tries each verb on the stores that other builds made.
 func TestBuilds(t *testing.T) {
-	for _, build := range storetest.Builds {
+	for _, build := range storetest.Builds() {
 		t.Run(build.Name, func(t *testing.T) {
 			opts := postgres.Options{Schema: restored(t, build.Name)}
 			schema, err := postgres.NewSchema(server.URL, opts)
@@ -63,7 +63,8 @@ func TestOpenBadStores(t *testing.T) {
 			"alter table @.queue drop column lease", nixie.CodeInvalid,
 			"was made by another build (its schema differs: column-missing queue.lease)"},
 		{"no hashes, and an index more", "delete from @.migration where version = 2; alter table @.migration drop column hash; " +
-			"create index own_ids on @.message (id)", nixie.CodeConflict, "has schema version 1, this program needs 2: run nixie migrate up"},
+			"create index own_ids on @.message (id)", nixie.CodeConflict,
+			"has schema version 1, this program needs 2: run nixie migrate up"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run(t, server.URL, "drop schema if exists "+schema+" cascade")

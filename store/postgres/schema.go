@@ -120,8 +120,8 @@ func (m *Schema) read(ctx context.Context, on querier) (list []store.Migration, 
 		return list, nil, err
 	}
 	if !ours {
-		return nil, nil, nixie.Errorf(nixie.CodeInvalid, "schema %s of %s is another program's: name another one by nixie_schema in the URL",
-			m.opts.Schema, m.address)
+		return nil, nil, nixie.Errorf(nixie.CodeInvalid,
+			"schema %s of %s is another program's: name another one by nixie_schema in the URL", m.opts.Schema, m.address)
 	}
 	rows, err := on.Query(ctx, m.named("migrations.sql"))
 	if err != nil {
@@ -228,7 +228,7 @@ func (m *Schema) begin(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// noted returns the statements that note a migration, and the hashes once there is a column for them.
+// noted returns the statements that note a migration, and the hashes when there is a column.
 func (m *Schema) noted(step store.Migration) string {
 	noted := fmt.Sprintf("insert into @.migration (version, name) values (%d, '%s');\n", step.Version, step.Name)
 	if step.Version >= store.HashesSince {

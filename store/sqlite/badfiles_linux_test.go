@@ -27,16 +27,17 @@ func TestOpenBadStores(t *testing.T) {
 		code      nixie.Code // empty: it opens
 		text      string
 	}{
-		{"cut to half", cut(1 << 17), true, nixie.CodeInternal, "is damaged: stop all writers, copy the file and run nixie verify on the copy"},
+		{"cut to half", cut(1 << 17), true, nixie.CodeInternal, "is damaged: stop all writers, copy the file"},
 		{"cut to a page", cut(4096), true, nixie.CodeInternal, "is damaged: stop all writers, copy the file"},
 		{"cut in its header", cut(50), true, nixie.CodeInternal, "is damaged: stop all writers, copy the file"},
 		{"empty", cut(0), true, nixie.CodeNotFound, "no store at "},
 		{"empty, and may be made", cut(0), false, "", ""},
-		{"cut to 0 beside its log", func(t *testing.T, path string) {
+		{"cut to 0, with its log", func(t *testing.T, path string) {
 			must(t, os.WriteFile(path+"-wal", []byte("what was written last"), 0o600))
 			cut(0)(t, path)
-		}, false, nixie.CodeInternal, "is damaged: it was cut to 0 bytes, beside its log of writes: restore a copy of the store"},
-		{"future build", sql("pragma user_version = 99"), true, nixie.CodeInvalid, "was made by another build (it has schema 99, ours is 2)"},
+		}, false, nixie.CodeInternal, "is damaged: it was cut to 0 bytes, and its log of writes is there: restore a copy of the store"},
+		{"future build", sql("pragma user_version = 99"), true, nixie.CodeInvalid,
+			"was made by another build (it has schema 99, ours is 2)"},
 		{"other hash", sql("update nixie_migration set hash = 'f00d' where version = 2"), true, nixie.CodeInvalid,
 			"was made by another build (its migration 2 is f00d, ours "},
 		{"hash gone", sql("delete from nixie_migration where version = 1"), true, nixie.CodeInvalid,

@@ -31,7 +31,7 @@ func unpacked(t *testing.T, build string) string {
 // TestBuilds tries each verb on the stores that other builds made. A file that is refused stays as
 // it was.
 func TestBuilds(t *testing.T) {
-	for _, build := range storetest.Builds {
+	for _, build := range storetest.Builds() {
 		t.Run(build.Name, func(t *testing.T) {
 			path := unpacked(t, build.Name)
 			before, err := os.ReadFile(path)

@@ -70,7 +70,7 @@ func migrate(c conn, path string) error {
 	return err
 }
 
-// recognise refuses an engine that cannot keep our promises, and a file that is not a store of ours.
+// recognise refuses an engine that cannot keep our promises, and a file that is no store of ours.
 func recognise(c conn, path string) error {
 	if err := checkEngine(c); err != nil {
 		return err

@@ -163,7 +163,7 @@ func checkEmpty(path string, mustExist bool) error {
 	}
 	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
 		return nixie.Errorf(nixie.CodeInternal,
-			"store %s is damaged: it was cut to 0 bytes, beside its log of writes: restore a copy of the store", path)
+			"store %s is damaged: it was cut to 0 bytes, and its log of writes is there: restore a copy of the store", path)
 	}
 	return nil
 }

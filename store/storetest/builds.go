@@ -18,14 +18,16 @@ type Build struct {
 	Refused bool   // this program does not open its stores
 }
 
-// Builds are those whose stores are in the folders testdata/builds. Each release adds its own.
-var Builds = []Build{
-	{"b579487b", true}, {"b611378a", true}, {"d7cfff43", true}, {"537b58e9", true},
-	{"frozen", false}, // the one that froze the first migrations
+// Builds returns those whose stores are in the folders testdata/builds. Each release adds its own.
+func Builds() []Build {
+	return []Build{
+		{"b579487b", true}, {"b611378a", true}, {"d7cfff43", true}, {"537b58e9", true},
+		{"frozen", false}, // the one that froze the first migrations
+	}
 }
 
-// Run tries each verb on a store that the build made. It works, or it is refused: the text says that
-// another build made the store, and what to do.
+// Run tries each verb on a store that the build made. It works, or it is refused: the text says
+// that another build made the store, and what to do.
 func (b Build) Run(t *testing.T, open func(context.Context) (store.Store, error), schema store.Schema) {
 	for _, v := range buildVerbs {
 		b.try(t, v.name, func(ctx context.Context) (err error) {

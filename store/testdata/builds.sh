@@ -20,7 +20,7 @@ for store in sqlite://store.db "$url&nixie_schema=a_build"; do
   "$nixie" enqueue orders --store "$store" --body 'order 1'
   "$nixie" enqueue orders --store "$store" --body 'order 2' --delay 1h
   letter=$("$nixie" dlq list --store "$store" -o jsonl | sed -n '1s/.*"id": *"\([^"]*\)".*/\1/p')
-  "$nixie" dlq redrive "$letter" --store "$store" --reason 'the cause is mended' --yes
+  "$nixie" dlq redrive "$letter" --store "$store" --reason 'the cause has gone' --yes
 done
 mkdir -p "$stores/sqlite/testdata/builds" "$stores/postgres/testdata/builds"
 gzip -9n <store.db >"$stores/sqlite/testdata/builds/$name.db.gz"

@@ -23,5 +23,5 @@ var bannedNames = []string{
 var constructors = []string{
 	"errors.New", "fmt.Errorf", "nixie.Errorf", "Errorf",
 	"regexp.MustCompile", "template.Must", "strings.NewReplacer",
-	"nixie.NewType", "sqlfile.Texts", "sync.OnceValue",
+	"nixie.NewType", "sqlfile.Texts", "sync.OnceValue", "sync.OnceValues",
 }
