@@ -44,7 +44,7 @@ var problemLooks = map[office.Problem]struct {
 	office.ProblemClock: {others, "wait"},
 }
 
-// noticed returns since when the console knows of problems, whose beginning nobody wrote down.
+// noticed returns since when the console knows of problems, whose beginning is not recorded.
 func (c *console) noticed(problems []office.HealthProblem) map[office.Problem]time.Time {
 	c.noted.mu.Lock()
 	defer c.noted.mu.Unlock()
@@ -89,8 +89,8 @@ const (
 	titleGrowing = "growing"
 )
 
-// addStops adds what is wrong with the store, and what makes no progress: leases, queues, streams and
-// operations.
+// addStops adds what is wrong with the store, and what makes no progress: leases, queues, streams
+// and operations.
 func (c *console) addStops(ctx context.Context, queues []office.QueueInfo, d *officeData) error {
 	stalls, problems, err := c.office.Attention(ctx, queues)
 	if err != nil {
@@ -100,7 +100,8 @@ func (c *console) addStops(ctx context.Context, queues []office.QueueInfo, d *of
 	for _, p := range problems {
 		look := problemLooks[p.Kind]
 		d.Attention = append(d.Attention, alert{
-			Rank: look.rank, Tone: look.tone, Title: string(p.Kind), Text: p.What + ": " + p.Fix, To: c.link("settings"), Since: since[p.Kind],
+			Rank: look.rank, Tone: look.tone, Title: string(p.Kind), Text: p.What + ": " + p.Fix, To: c.link("settings"),
+			Since: since[p.Kind],
 		})
 	}
 	for _, s := range stalls {
@@ -141,7 +142,8 @@ func (c *console) addUnfinished(ctx context.Context, d *officeData) error {
 		}
 		d.Attention = append(d.Attention, alert{
 			Rank: others, Tone: "wait", Title: "unfinished", Since: op.CreatedAt, To: c.link("operation/" + op.ID.String()),
-			Text: fmt.Sprintf("%s of %s to go: %s by %s, %s", number(op.Pending), plural(op.Selected, "letter"), op.Event, op.Actor, op.Reason),
+			Text: fmt.Sprintf("%s of %s to go: %s by %s, %s", number(op.Pending), plural(op.Selected, "letter"), op.Event, op.Actor,
+				op.Reason),
 		})
 	}
 	return nil

@@ -79,7 +79,8 @@ func TestOrderOfWhatNeedsAttention(t *testing.T) {
 	want := []string{
 		"durability | store has synchronous OFF instead of FULL: commits may be lost with the power: open it with nixie only | now",
 		"disk full | disk has 1 MiB free, less than the reserve of 64 MiB: new messages are refused: free some space | now",
-		"breaker | mail: host:1 holds back messages of type send after failures of dependency: its breaker is open for 30s more | 1 h 00 min",
+		"breaker | mail: host:1 holds back messages of type send after failures of dependency: its breaker is open for " +
+			"30s more | 1 h 00 min",
 		"blocked | ordered: 1 stream blocked by a dead message, 1 message waiting, one of them by refused | now",
 		"new | 1\u202f200 letters: validation: of many | 1 min",
 		"new | 2 letters: timeout: order &lt;n&gt;: no answer | 20 min",

@@ -13,8 +13,8 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// audited is a console over an audit: people adopted three letters and paused a queue, a rule buried
-// a message.
+// audited is a console over an audit: people adopted three letters and paused a queue, a rule
+// buried a message.
 func audited(t *testing.T) *shop {
 	t.Helper()
 	s := open(t, console.Options{Run: here}, healthy()...)
@@ -68,10 +68,7 @@ func TestAuditByWhoWhatAndWhen(t *testing.T) {
 // An operation that has ended says when and how long it took, and offers nothing that is done.
 func TestOperationThatEndedOffersNothingThatIsDone(t *testing.T) {
 	t.Parallel()
-	w := watch(t)
-	w.die(2)
-	w.server.Config.Handler = console.Handler(w.office, console.Options{Run: here, Zone: time.UTC,
-		Clock: func() time.Time { return noon.Add(time.Duration(w.now.Load())) }})
+	w := open(t, console.Options{Run: here}, letter(1, "orders", "timeout: slow", "slow", 0), letter(2, "orders", "timeout: slow", "slow", 0))
 	w.now.Store(int64(time.Second))
 	operation := w.post("/redrive/run?filter=queue:orders", url.Values{"reason": {"it is up"}})
 	if page := w.page(http.StatusOK, operation); strings.Contains(page, "<dt>Ended") || strings.Contains(page, "redrive what is left") {

@@ -75,7 +75,8 @@ func (c *console) addCauses(ctx context.Context, causes []office.Count, lately *
 	}
 	groups, err := c.described(ctx, waiting(nixie.Filter{}), shown)
 	for _, g := range groups {
-		a := alert{Rank: others, Tone: "wait", Title: titleGrowing, Since: g.FirstAt.Time, To: c.link("group", "fingerprint", g.Fingerprint)}
+		to := c.link("group", "fingerprint", g.Fingerprint)
+		a := alert{Rank: others, Tone: "wait", Title: titleGrowing, Since: g.FirstAt.Time, To: to}
 		a.Text = number(lately.hour[g.Fingerprint]) + " of " + plural(g.Count, "letter") + " died in the last hour: " + g.Signature
 		if lately.hour[g.Fingerprint] >= g.Count {
 			a.Rank, a.Tone, a.Title, a.Text = fresh, "bad", titleNew, plural(g.Count, "letter")+": "+g.Signature

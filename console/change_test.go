@@ -124,18 +124,18 @@ func TestQueueIsDrained(t *testing.T) {
 
 func TestFlowIsMeasured(t *testing.T) {
 	watch(t, func(t *testing.T, w *watching) {
-		w.has("/queues", `<td class="n">–</td>`)
+		w.has("/queues", `data-name="New / ended, 1 min">–</td>`)
 		for range 30 {
 			if _, err := w.store.Enqueue(t.Context(), nixie.Message{Queue: "orders"}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		w.pass(30 * time.Second)
-		w.has("/queues", `<td class="n">60 / 0</td>`)
+		w.has("/queues", `data-name="New / ended, 1 min">60 / 0</td>`)
 		w.has("/", "<dd title=\"over the last 30s\">60 / 0</dd>")
 		w.has("/queue?name=orders", "<dd>60 / 0</dd>")
 		w.pass(time.Hour)
-		w.has("/queues", `<td class="n">–</td>`)
+		w.has("/queues", `data-name="New / ended, 1 min">–</td>`)
 	})
 }
 

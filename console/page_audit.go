@@ -30,10 +30,10 @@ type auditData struct {
 	First   bool
 }
 
-// auditForm is what an operator asks of the audit.
+// auditForm has the values of the form that filters the audit.
 type auditForm struct{ By, Event, Since, Until, Queue, Actor string }
 
-// Who did what the audit has.
+// Values of By.
 const (
 	byPeople = "people"
 	byRules  = "rules"
@@ -43,7 +43,7 @@ const (
 // Choices are the values of By.
 func (f auditForm) Choices() []string { return []string{byPeople, byRules, byAll} }
 
-// auditRow is what somebody did, once or several times in a row.
+// auditRow stands for entries that differ only in their letters, newest first.
 type auditRow struct {
 	office.AuditView
 	Times int64
@@ -86,7 +86,7 @@ func (c *console) showAudit(r *http.Request) (answer, error) {
 // filter reads the form.
 func (f *auditForm) filter(c *console) (a office.AuditFilter, err error) {
 	switch a.Actor = f.Actor; {
-	case f.Actor != "": // whoever that is
+	case f.Actor != "": // a rule or not
 	case f.By == byPeople:
 		a.People = true
 	case f.By == byRules:

@@ -54,6 +54,9 @@ type operationData struct {
 	Ended  string // why it ended before its end
 }
 
+// Kept reports whether a dry run kept the selection and nothing has moved yet.
+func (d *operationData) Kept() bool { return d.Guarded && d.Pending == d.Selected }
+
 // Took returns how long it took.
 func (d *operationData) Took() string { return tookText(&d.OperationView) }
 

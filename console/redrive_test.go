@@ -112,8 +112,7 @@ func TestPreviewOfManyLetters(t *testing.T) {
 // A selection that a dry run keeps needs no attention before it begins.
 func TestKeptSelectionNeedsNoAttention(t *testing.T) {
 	t.Parallel()
-	s := watch(t)
-	s.die(2)
+	s := open(t, console.Options{Run: here}, letter(1, "orders", "timeout: slow", "slow", 0), letter(2, "orders", "timeout: slow", "slow", 0))
 	plan, err := s.office.Keep(t.Context(), &office.OperationRequest{Event: office.OnRedrive, Reason: "a dry run"})
 	if err != nil || plan.Selected == 0 || plan.Token == nil {
 		t.Fatal(plan, err)
@@ -122,6 +121,7 @@ func TestKeptSelectionNeedsNoAttention(t *testing.T) {
 		t.Errorf("it asks for attention:\n%s", page)
 	}
 	s.has("/operations", "a dry run")
+	s.has("/operation/"+plan.Token.String(), "nothing has moved yet", "Begin: 2 letters to go")
 	ctx, stop := context.WithCancel(t.Context())
 	begun := office.OperationRequest{Event: office.OnRedrive, Batch: 1, Progress: func(office.OperationResult) { stop() }}
 	if v, err := s.office.Run(ctx, *plan.Token, &begun); !errors.Is(err, context.Canceled) || v.Pending == 0 || v.Pending == v.Selected {
@@ -167,7 +167,7 @@ func TestRedriveThatStopsIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.has(operation, `<div class="soft"><dt>gone</dt><dd>2</dd></div>`)
-	s.has("/operations", `<td class="n">2</td><td class="n">0</td><td class="n">0</td>`)
+	s.has("/operations", `data-name="Done">2</td><td class="n" data-name="Succeeded">0</td><td class="n" data-name="Died again">0</td>`)
 }
 
 // The console does not know the brokers of other programs: a redrive to one of them does not go on

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,12 +53,14 @@ type shop struct {
 	store  *memory.Store
 	office *office.Office
 	server *httptest.Server
+	now    atomic.Int64 // nanoseconds after noon
 }
 
 func open(t *testing.T, opts console.Options, letters ...nixie.Letter) *shop {
 	t.Helper()
-	clock := func() time.Time { return noon }
-	s := &shop{t: t, store: memory.New(memory.Options{Clock: clock})}
+	s := &shop{t: t}
+	clock := func() time.Time { return noon.Add(time.Duration(s.now.Load())) }
+	s.store = memory.New(memory.Options{Clock: clock})
 	var err error
 	if s.office, err = office.New(office.Config{Store: s.store, Actor: "ann", Clock: clock}); err != nil {
 		t.Fatal(err)

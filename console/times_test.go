@@ -28,8 +28,10 @@ const strayTimes = `(() => {
 		for (const name of ["title", "aria-label"])
 			if (time.test(e.getAttribute(name) ?? "")) found.push(name + " " + e.getAttribute(name));
 	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-	while (texts.nextNode())
-		if (time.test(texts.currentNode.data) && !texts.currentNode.parentElement.closest("time")) found.push("text " + texts.currentNode.data);
+	while (texts.nextNode()) {
+		const text = texts.currentNode;
+		if (time.test(text.data) && !text.parentElement.closest("time")) found.push("text " + text.data);
+	}
 	if (!document.getElementById("zone").textContent.startsWith("` + away + `")) found.push("the zone is not named");
 	return found;
 })()`

@@ -47,7 +47,7 @@ type treeReader struct {
 	left int    // nodes that may follow
 }
 
-// next takes so many bytes.
+// next takes n bytes.
 func (t *treeReader) next(n int) string {
 	token := string(t.text[:n])
 	t.text = t.text[n:]

@@ -17,22 +17,22 @@ import (
 
 // sayings are bodies that a tree is tempted to say otherwise.
 var sayings = map[string]string{
-	"markup":                `{"to": "Rüdiger & Söhne <b>", "quotes": "\"'` + "`" + `"}`,
-	"escapes":               `{"a": "R\u00fcdiger \u0026 \/ \t\n\u0001 \u2028"}`,
-	"separators":            "{\"a\": \"line\u2028separator\u2029paragraph\"}",
-	"half a pair":           `{"a": "\ud83d", "b": "\ude00\ud83d\ude00"}`,
-	"names":                 `{"": 1, "a\nb": 2, "a\"b": {"<i>": 3}, "A&B": [4]}`,
-	"twice the same name":   `{"a": 1, "a": {"b": 2, "b": 3}, "a": 1}`,
-	"numbers":               `[-0, 1.0, 1E400, 12345678901234567890.10, 1e-7, 0.10]`,
-	"words and nothing":     `{"a": null, "b": true, "c": {}, "d": [], "e": "", "f": [[], {}, [{}]]}`,
-	"spaces":                `{"a": "two  spaces, and one at the end "}`,
-	"brackets in texts":     `{"a": "}],:{[\\", "b": ["\\\"", "]"]}`,
-	"signs without a place": "{\"a\": \"\u0085\u007f\", \"b\": \"\u202egnp.exe\u2066\"}",
+	"markup":                   `{"to": "Rüdiger & Söhne <b>", "quotes": "\"'` + "`" + `"}`,
+	"escapes":                  `{"a": "R\u00fcdiger \u0026 \/ \t\n\u0001 \u2028"}`,
+	"separators":               "{\"a\": \"line\u2028separator\u2029paragraph\"}",
+	"half a pair":              `{"a": "\ud83d", "b": "\ude00\ud83d\ude00"}`,
+	"names":                    `{"": 1, "a\nb": 2, "a\"b": {"<i>": 3}, "A&B": [4]}`,
+	"twice the same name":      `{"a": 1, "a": {"b": 2, "b": 3}, "a": 1}`,
+	"numbers":                  `[-0, 1.0, 1E400, 12345678901234567890.10, 1e-7, 0.10]`,
+	"words and nothing":        `{"a": null, "b": true, "c": {}, "d": [], "e": "", "f": [[], {}, [{}]]}`,
+	"spaces":                   `{"a": "two  spaces, and one at the end "}`,
+	"brackets in texts":        `{"a": "}],:{[\\", "b": ["\\\"", "]"]}`,
+	"signs that are invisible": "{\"a\": \"\u0085\u007f\", \"b\": \"\u202egnp.exe\u2066\"}",
 }
 
 var tags = regexp.MustCompile(`<[^>]*>`)
 
-// treeText is what the tree of a page says, without its markup.
+// treeText returns the text of the tree of a page.
 func treeText(t *testing.T, page string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(page, `<div class="tree">`)
@@ -61,7 +61,7 @@ func TestTreeSaysWhatTheBodySays(t *testing.T) {
 			t.Errorf("%s: the tree is no JSON: %v\n%s", name, err, says)
 			continue
 		}
-		if name == "signs without a place" { // they are shown as what they are
+		if name == "signs that are invisible" { // they are shown as what they are
 			var a, b any
 			if json.Unmarshal([]byte(body), &a) != nil || json.Unmarshal(got.Bytes(), &b) != nil || !reflect.DeepEqual(a, b) {
 				t.Errorf("%s: %s became %s", name, body, &got)
@@ -77,8 +77,8 @@ func TestTreeSaysWhatTheBodySays(t *testing.T) {
 	}
 }
 
-// A body that is not UTF-8 is no JSON, and no form but that of its bytes shows it as it is. One that
-// is too long is cut between two characters.
+// A body that is not UTF-8 is no JSON, and no form but that of its bytes shows it as it is. One
+// that is too long is cut between two characters.
 func TestBodyThatIsNoText(t *testing.T) {
 	t.Parallel()
 	invalid, binary, long := letter(1, "orders", "a", "a", 0), letter(2, "orders", "b", "b", 0), letter(3, "orders", "c", "c", 0)

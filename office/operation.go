@@ -160,6 +160,12 @@ func (w *OperationRequest) selects(s nixie.Status) bool {
 	return why == ""
 }
 
+// NoRedrive says why a letter cannot be redriven, not even with force; "" means that it can.
+func (o *Office) NoRedrive(l *nixie.Letter) string {
+	_, why := lifecycle.Why(lifecycle.Of(l, o.clock()), &store.Resolution{Letter: l.ID, Event: store.OnRedrive, Force: true})
+	return why
+}
+
 func orPointer(p *bool, otherwise bool) *bool {
 	if p == nil {
 		return &otherwise

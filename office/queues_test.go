@@ -156,18 +156,18 @@ func TestStalled(t *testing.T) {
 	}
 	list, err := d.Worded(office.ForPages).Stalled(t.Context(), []string{"b"}, 100)
 	d.ok(err)
-	paused, storm := &list[0], &list[1]
+	paused, retried := &list[0], &list[1]
 	if paused.Text != "1 message waiting: look, ann@desk" || !paused.Since.Equal(d.now) {
 		t.Errorf("the pause is %+v", paused)
 	}
-	if storm.Text != "100 retries in the last hour, 1 message in retry now" || storm.Since.IsZero() || storm.Since.After(d.now) {
-		t.Errorf("the storm is %+v", storm)
+	if retried.Text != "100 retries in the last hour, 1 message in retry now" || retried.Since.IsZero() || retried.Since.After(d.now) {
+		t.Errorf("the retry storm is %+v", retried)
 	}
 	_, err = d.Resume(d.Context(), []string{"b"}, "it is over")
 	d.ok(err)
 	d.settle(d.claim("b", 1)[0], nixie.Complete)
 	if got := d.stalls(100); len(got) > 0 {
-		t.Fatalf("a storm whose messages have ended: %q", got)
+		t.Fatalf("a retry storm whose messages have ended: %q", got)
 	}
 }
 

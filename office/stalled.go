@@ -93,7 +93,8 @@ func (o *Office) stalled(
 			}
 			list = append(list, StallView{
 				What: "paused", Queue: q.Name, Count: waiting, Since: Timestamp{paused},
-				Text: o.wording.count(waiting, "message") + " waiting: " + q.Settings.PausedNote, Fix: o.wording.say("see why, then {resume}"),
+				Text: o.wording.count(waiting, "message") + " waiting: " + q.Settings.PausedNote,
+				Fix:  o.wording.say("see why, then {resume}"),
 			})
 		}
 		b, err := o.blocked(ctx, q)
@@ -107,11 +108,11 @@ func (o *Office) stalled(
 			})
 		}
 		if n := again[q.Name]; n > 0 && q.Retried >= stormAtLeast && q.Retried >= stormEach*n {
-			storm, err := o.storm(ctx, q, n)
+			row, err := o.retryStorm(ctx, q, n)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, storm)
+			list = append(list, row)
 		}
 	}
 	return list, nil
@@ -120,8 +121,8 @@ func (o *Office) stalled(
 // changesRead limits the newest changes of a queue among which its pause is searched.
 const changesRead = 20
 
-// pausedSince returns when a queue was paused: the time of the entry that wrote its note, else since
-// when its oldest message is due.
+// pausedSince returns when a queue was paused: the time of the entry that wrote its note, else when
+// its oldest message became due.
 func (o *Office) pausedSince(ctx context.Context, q *store.QueueInfo) (time.Time, error) {
 	entries, _, err := o.store.Audit(ctx, store.AuditFilter{Queues: []string{q.Name}, Events: []store.Event{store.OnConfigure}},
 		store.Page{Limit: changesRead})
@@ -133,9 +134,10 @@ func (o *Office) pausedSince(ctx context.Context, q *store.QueueInfo) (time.Time
 	return q.OldestAt, err
 }
 
-// storm makes the row of a queue with a retry storm, in which n messages still retry. It has lasted
-// since the first attempt of the oldest of these that are read: a storm whose messages have all ended is over.
-func (o *Office) storm(ctx context.Context, q *store.QueueInfo, n int64) (StallView, error) {
+// retryStorm makes the row of a queue with a retry storm, in which n messages still retry: one
+// whose messages have all ended is over. It has lasted since the first attempt of the oldest of
+// those that are read.
+func (o *Office) retryStorm(ctx context.Context, q *store.QueueInfo, n int64) (StallView, error) {
 	once := int64(1)
 	f := nixie.Filter{Queues: []string{q.Name}, States: unfinishedStates(), Attempts: nixie.Range{Min: &once}}
 	retrying, _, err := o.firstMessages(ctx, f, stormRead)

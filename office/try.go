@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Dead narrows a filter to letters whose message is dead and was not given up, unless the filter
@@ -25,12 +23,6 @@ func NoCopy(l *nixie.Letter) string {
 		return fmt.Sprintf("its body is elsewhere, at %s of %s, and was not fetched", from.BodyAt, from.System)
 	}
 	return ""
-}
-
-// NoRedrive says why a letter cannot be redriven, not even with force; "" means that it can.
-func (o *Office) NoRedrive(l *nixie.Letter) string {
-	_, why := lifecycle.Why(lifecycle.Of(l, o.clock()), &store.Resolution{Letter: l.ID, Event: store.OnRedrive, Force: true})
-	return why
 }
 
 // OfJob reports whether queues are jobs of a list: they keep the key of each item for ever.

@@ -64,8 +64,8 @@ func outcomeText(v *office.OperationView) string {
 }
 
 func (g *globals) printOperation(w io.Writer, v *office.OperationView) {
-	printFacts(w, "operation", v.Operation.String(), "event", string(v.Event), "created", clock(v.CreatedAt), "ended", endedText(v), "actor", v.Actor,
-		"reason", v.Reason, "filter", v.Filter, "to", v.Destination,
+	printFacts(w, "operation", v.Operation.String(), "event", string(v.Event), "created", clock(v.CreatedAt), "ended", endedText(v),
+		"actor", v.Actor, "reason", v.Reason, "filter", v.Filter, "to", v.Destination,
 		"force", yesNo(v.Force)+", what changed since it was planned: "+either(v.Guarded, "skipped", "moved as well"),
 		"letters", fmt.Sprintf("%d selected: %d done, %d skipped, %d failed, %d to go", v.Selected, v.Done, v.Skipped, v.Failed, v.Pending),
 		"outcome", outcomeText(v))

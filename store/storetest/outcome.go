@@ -126,7 +126,8 @@ func outcomeOfEachEnd(b *fixture) {
 		ended, _ := b.operation(op, 0)
 		same(b, "outcome of what is "+end.what, ended.Outcome, end.want)
 		if moved.ChangedAt.Before(moved.CreatedAt) || ended.ChangedAt.Sub(moved.ChangedAt) < time.Second {
-			b.Errorf("what is %s was planned at %s, moved at %s and ended at %s", end.what, moved.CreatedAt, moved.ChangedAt, ended.ChangedAt)
+			b.Errorf("what is %s was planned at %s, moved at %s and ended at %s", end.what, moved.CreatedAt, moved.ChangedAt,
+				ended.ChangedAt)
 		}
 	}
 }
