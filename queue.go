@@ -12,6 +12,7 @@ import (
 type QueueSettings struct {
 	Paused      bool          `json:"paused"`
 	PausedNote  string        `json:"paused_note,omitempty"`  // why and by whom
+	PausedAt    time.Time     `json:"paused_at,omitzero"`     // since when, if an operator paused it
 	Lease       time.Duration `json:"lease,omitempty"`        // 0 is [DefaultLease]
 	DedupeScope DedupeScope   `json:"dedupe_scope,omitempty"` // empty is [DedupeActive]
 	Closed      bool          `json:"closed,omitempty"`       // accepts no new messages; its messages go on

@@ -249,7 +249,7 @@ func (o *Office) Set(ctx context.Context, queue string, e SettingsEdit, reason s
 func (o *Office) Pause(ctx context.Context, queues []string, reason string) ([]SettingsChange, error) {
 	return o.adjustAll(ctx, queues, "pause: "+reason, reason, func(q *nixie.QueueSettings) error {
 		if !q.Paused {
-			q.Paused, q.PausedNote = true, o.note(reason)
+			q.Paused, q.PausedNote, q.PausedAt = true, o.note(reason), o.clock().UTC().Round(0)
 		}
 		return nil
 	})
@@ -258,7 +258,8 @@ func (o *Office) Pause(ctx context.Context, queues []string, reason string) ([]S
 // Resume ends the pause, the halt and the closing of queues.
 func (o *Office) Resume(ctx context.Context, queues []string, reason string) ([]SettingsChange, error) {
 	return o.adjustAll(ctx, queues, "resume: "+reason, reason, func(q *nixie.QueueSettings) error {
-		q.Paused, q.PausedNote, q.Closed, q.ClosedNote = false, "", false, ""
+		q.Paused, q.PausedNote, q.PausedAt = false, "", time.Time{}
+		q.Closed, q.ClosedNote = false, ""
 		return nil
 	})
 }

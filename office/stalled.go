@@ -3,7 +3,6 @@ package office
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -87,12 +86,12 @@ func (o *Office) stalled(
 	for i := range infos {
 		q := &infos[i]
 		if waiting := q.Unfinished() - q.Leased; q.Settings.Paused && waiting > 0 {
-			paused, err := o.pausedSince(ctx, q)
-			if err != nil {
-				return nil, err
+			since := q.Settings.PausedAt
+			if since.IsZero() {
+				since = q.OldestAt
 			}
 			list = append(list, StallView{
-				What: "paused", Queue: q.Name, Count: waiting, Since: Timestamp{paused},
+				What: "paused", Queue: q.Name, Count: waiting, Since: Timestamp{since},
 				Text: o.wording.count(waiting, "message") + " waiting: " + q.Settings.PausedNote,
 				Fix:  o.wording.say("see why, then {resume}"),
 			})
@@ -116,22 +115,6 @@ func (o *Office) stalled(
 		}
 	}
 	return list, nil
-}
-
-// changesRead limits the newest changes of a queue among which its pause is searched.
-const changesRead = 20
-
-// pausedSince returns when a queue was paused: the time of the entry that wrote its note, else when
-// its oldest message became due.
-func (o *Office) pausedSince(ctx context.Context, q *store.QueueInfo) (time.Time, error) {
-	entries, _, err := o.store.Audit(ctx, store.AuditFilter{Queues: []string{q.Name}, Events: []store.Event{store.OnConfigure}},
-		store.Page{Limit: changesRead})
-	for i := range entries {
-		if e := &entries[i]; strings.HasSuffix(e.Reason+", "+e.Actor, ": "+q.Settings.PausedNote) {
-			return e.At, nil
-		}
-	}
-	return q.OldestAt, err
 }
 
 // retryStorm makes the row of a queue with a retry storm, in which n messages still retry: one

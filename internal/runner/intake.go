@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/command"
@@ -118,7 +119,7 @@ func (r *Runner) prepareQueue(ctx context.Context) (isNew bool, err error) {
 	if settings.Paused && !r.halted(settings) {
 		return false, nixie.Errorf(nixie.CodeConflict, "job %s is paused (%s): resume it first", r.c.Job, settings.PausedNote)
 	}
-	settings.Paused, settings.PausedNote = false, ""
+	settings.Paused, settings.PausedNote, settings.PausedAt = false, "", time.Time{}
 	settings.DedupeScope = nixie.DedupeEver
 	if settings.Retention == 0 { // an item that was forgotten would run again
 		settings.Retention = nixie.Forever
