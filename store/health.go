@@ -14,8 +14,13 @@ type Health struct {
 	Reserve     int64     // free bytes kept for work under way; −1: none
 	Owners      []Owner   // holders of leases
 	OldestLease time.Time // earliest end of a lease; zero without one
-	Now         time.Time // the store's time
+	Now         time.Time // by the clock of the store's machine
 	Latest      time.Time // newest moment written to it
+
+	// Ahead counts how far the store's own clock is ahead of that of its machine, which was set
+	// back. Until Caught it goes slower: what waits takes up to a ninth longer. 0 is not ahead.
+	Ahead  time.Duration
+	Caught time.Time
 }
 
 // Setting is one setting of the database with the value that it should have.

@@ -148,7 +148,7 @@ func (t *tx) purgeable(q *queueRow, f *nixie.Filter, most int) ([]nixie.ID, erro
 	} {
 		w := &where{}
 		w.add(part.where, part.from, last)
-		w.and(messageWhere(f, lifecycle.Moment(t.now)))
+		w.and(messageWhere(f, t.at))
 		if err := t.each("select c.pos, c.id from current c where "+w.String()+" order by c.pos limit ?", func(row rows) error {
 			found = append(found, queued{row.ColumnInt64(0), columnID(row, 1)})
 			return nil

@@ -159,7 +159,7 @@ func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, chang
 	was := *p
 	p.ID = id
 	own := *change
-	own.At = lifecycle.Moment(t.at.due(lifecycle.Nanos(change.At)))
+	own.At = t.at.dueAt(change.At)
 	if err := p.Amend(&own, &q.settings, t.now); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func bootName() string {
 }
 
 // systemUptime returns the time since the boot, with the time in which the machine slept, and the
-// name of the boot. Containers may count from different moments: the name tells them apart.
+// name of the boot. Containers may count from different moments, and then have different names.
 func systemUptime() (uptime func() time.Duration, boot string) {
 	boot = strings.TrimSpace(bootName())
 	space, err := os.Readlink("/proc/self/ns/time")

@@ -28,7 +28,8 @@ func newMachine(t *testing.T) *machine {
 }
 
 func (m *machine) open() *sqlite.Store {
-	return open(m.T, m.path, sqlite.Options{Clock: m.wall.Now, Reserve: -1, Uptime: func() time.Duration { return m.uptime.Now().Sub(m.started) }})
+	uptime := func() time.Duration { return m.uptime.Now().Sub(m.started) }
+	return open(m.T, m.path, sqlite.Options{Clock: m.wall.Now, Uptime: uptime, Reserve: -1})
 }
 
 func (m *machine) pass(d time.Duration) {
@@ -135,5 +136,82 @@ func TestClockAhead(t *testing.T) {
 			must(t, m.holder.Close())
 			must(t, m.other.Close())
 		}
+	}
+}
+
+// TestClockAheadIsNotShown: what workers and people compare with the machine's clock is told by it,
+// however far the store's clock is ahead.
+func TestClockAheadIsNotShown(t *testing.T) {
+	m := newMachine(t)
+	m.glitch()
+	near := func(what string, got time.Time, least, most time.Duration) {
+		t.Helper()
+		if in := got.Sub(m.wall.Now()); in < least-time.Microsecond || in > most+time.Microsecond {
+			t.Errorf("%s is in %s, want %s…%s", what, in, least, most)
+		}
+	}
+	_, err := m.holder.Enqueue(t.Context(), nixie.Message{Queue: "q", ExpiresAt: m.wall.Now().Add(time.Hour)})
+	must(t, err)
+	m.pass(10 * time.Minute)
+	ds, err := m.other.Claim(t.Context(), "q", nixie.Want{Max: 1, Lease: 9 * time.Minute})
+	must(t, err)
+	near("enqueue", ds[0].EnqueuedAt, -10*time.Minute, -10*time.Minute)
+	near("first delivery", ds[0].FirstReceivedAt, 0, 0)
+	near("end of the lease", ds[0].Lease.ExpiresAt, 10*time.Minute, 10*time.Minute)
+	near("expiry", ds[0].ExpiresAt, 50*time.Minute, 50*time.Minute)
+	seen, _, err := m.holder.Messages(t.Context(), nixie.Filter{IDs: []nixie.ID{ds[0].ID}}, store.Page{Limit: 1})
+	must(t, err)
+	near("end of the lease that is shown", seen[0].LeaseExpiresAt, 10*time.Minute, 10*time.Minute)
+
+	die := func(d *nixie.Delivery) store.Resolution {
+		t.Helper()
+		must(t, m.other.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Bury, Failure: &nixie.Failure{Text: "boom"},
+			Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Redrivable: true}}})[0])
+		letters, _, err := m.other.Letters(t.Context(), nixie.Filter{}, store.Page{Limit: 1})
+		must(t, err)
+		return store.Resolution{Letter: letters[0].ID, Event: store.OnRedrive, Actor: "ann"}
+	}
+	again := die(ds[0])
+	must(t, m.other.Resolve(t.Context(), []store.Resolution{again})[0]) // it has not expired
+	ds, err = m.other.Claim(t.Context(), "q", nixie.Want{Max: 1})
+	must(t, err)
+	near("redrive", ds[0].RedrivenAt, 0, 0)
+	again = die(ds[0])
+	m.pass(time.Hour)
+	if err := m.other.Resolve(t.Context(), []store.Resolution{again})[0]; nixie.CodeOf(err) != nixie.CodeConflict {
+		t.Errorf("redrive of what has expired: %v", err)
+	}
+	again.ExpiresIn = time.Hour
+	must(t, m.other.Resolve(t.Context(), []store.Resolution{again})[0])
+	ds, err = m.other.Claim(t.Context(), "q", nixie.Want{Max: 1})
+	must(t, err)
+	near("new expiry", ds[0].ExpiresAt, time.Hour, time.Hour)
+}
+
+// TestClockAheadMovesLeasesOnce sets the clock ahead by less than a process waits before it keeps
+// the time again.
+func TestClockAheadMovesLeasesOnce(t *testing.T) {
+	m := newMachine(t)
+	_, err := m.holder.Enqueue(t.Context(), nixie.Message{Queue: "q"}, nixie.Message{Queue: "q", Priority: 1}) // a range, and a row
+	must(t, err)
+	ds, err := m.holder.Claim(t.Context(), "q", nixie.Want{Max: 2, Lease: time.Minute})
+	must(t, err)
+	if len(ds) != 2 {
+		t.Fatalf("%d of 2 messages are held", len(ds))
+	}
+	for range 100 {
+		m.set(5 * time.Millisecond)
+	}
+	m.set(300 * time.Millisecond)
+	for range 100 {
+		m.set(0)
+	}
+	m.pass(59*time.Second + 500*time.Millisecond)
+	if m.take() != 0 {
+		t.Error("a lease ended early")
+	}
+	m.pass(500 * time.Millisecond)
+	if n := m.take(); n != 2 { // all to be judged
+		t.Errorf("of 2 leases %d are over", n)
 	}
 }

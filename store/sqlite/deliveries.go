@@ -33,7 +33,7 @@ func (s *Store) deliveries(ctx context.Context, queue string, got *claimed) ([]*
 	return out, err
 }
 
-// byMachine tells the moments of deliveries by the machine's clock, with which workers compare them.
+// byMachine tells the moments of deliveries by the machine's clock: workers compare them with that.
 func (s *Store) byMachine(ds []*nixie.Delivery) {
 	now := s.look()
 	if now.lead() == 0 {

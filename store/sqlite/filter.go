@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"strings"
-	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store/lifecycle"
@@ -70,18 +69,18 @@ func (w *where) times(column string, b nixie.Times) {
 }
 
 // age adds bounds of the time since a moment.
-func (w *where) age(column string, s nixie.Durations, now time.Time) {
+func (w *where) age(column string, s nixie.Durations, now moment) {
 	if s.Min != 0 {
-		w.add(column+" <= ?", lifecycle.Nanos(now.Add(-s.Min)))
+		w.add(column+" <= ?", now.before(s.Min))
 	}
 	if s.Max != 0 {
-		w.add(column+" >= ?", lifecycle.Nanos(now.Add(-s.Max)))
+		w.add(column+" >= ?", now.before(s.Max))
 	}
 }
 
 // common adds the conditions that letters and messages share. c is the view current; ages count
 // from the column began.
-func (w *where) common(f *nixie.Filter, began string, now time.Time) {
+func (w *where) common(f *nixie.Filter, began string, now moment) {
 	oneOf(w, "c.key", f.Keys)
 	oneOf(w, "c.stream", f.Streams)
 	if len(f.States) > 0 {
@@ -97,8 +96,8 @@ func (w *where) common(f *nixie.Filter, began string, now time.Time) {
 	w.bounds("c.deliveries", f.Deliveries)
 	w.bounds("c.crashes", f.Crashes)
 	if f.Due != (nixie.Times{}) {
-		w.add("c.state = 0 and c.due > ?", now)
-		w.times("c.due", f.Due)
+		w.add("c.state = 0 and c.due > ?", now.store)
+		w.times("c.due", nixie.Times{After: now.dueAt(f.Due.After), Before: now.dueAt(f.Due.Before)})
 	}
 }
 
@@ -131,7 +130,7 @@ func facetWhere(f *nixie.Filter) *where {
 
 // restWhere returns the conditions of a filter on letter l and current c that are neither about
 // facets nor about the time of death.
-func restWhere(f *nixie.Filter, now time.Time) *where {
+func restWhere(f *nixie.Filter, now moment) *where {
 	w := &where{}
 	if len(f.IDs) > 0 {
 		w.add("l."+hasID(len(f.IDs)), append(idArgs(f.IDs), idArgs(f.IDs)...)...)
@@ -149,7 +148,7 @@ func restWhere(f *nixie.Filter, now time.Time) *where {
 }
 
 // letterWhere returns all conditions of a filter on letter l and current c.
-func letterWhere(f *nixie.Filter, now time.Time) *where {
+func letterWhere(f *nixie.Filter, now moment) *where {
 	w := restWhere(f, now)
 	w.age("l.died", f.Age, now)
 	w.times("l.died", f.Died)
@@ -166,7 +165,7 @@ func (w *where) ofFacets(facets *where) {
 
 // messageWhere returns the conditions of a filter on current c. A property that only letters have
 // matches no message, as in filter.MatchMessage.
-func messageWhere(f *nixie.Filter, now time.Time) *where {
+func messageWhere(f *nixie.Filter, now moment) *where {
 	w := &where{}
 	if len(f.Statuses)+len(f.Classes)+len(f.Causes)+len(f.Fingerprints) > 0 || f.Signature != "" ||
 		f.Redrivable != nil || f.NeedsReview != nil || !f.Operation.IsZero() ||

@@ -35,15 +35,15 @@ func (s *Store) Count(
 	}
 	err = s.read(ctx, func(c conn) (err error) {
 		if !of.Retrying && !of.Described {
-			lists, covered, err = sizesOf(plan(c, &filter, s.Now()), of)
+			lists, covered, err = sizesOf(plan(c, &filter, s.look()), of)
 			return err
 		}
 		for _, by := range of.By {
 			var list []store.Group
 			if of.Retrying {
-				list, err = countRetrying(c, &filter, s.Now(), by)
+				list, err = countRetrying(c, &filter, s.look(), by)
 			} else {
-				list, covered, err = described(plan(c, &filter, s.Now()), of.Scan, by)
+				list, covered, err = described(plan(c, &filter, s.look()), of.Scan, by)
 			}
 			if err != nil {
 				return err

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"os"
+	"time"
 
 	lib "modernc.org/sqlite/lib"
 
@@ -25,7 +26,12 @@ func (s *Store) Ping(ctx context.Context) (schema, known int, err error) {
 
 // Inspect implements Inspect of store.Features.
 func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
-	h := store.Health{Endpoint: s.Name(), KnownSchema: schemaVersion, Reserve: s.opts.Reserve, Now: s.opts.Clock().UTC()}
+	h := store.Health{Endpoint: s.Name(), KnownSchema: schemaVersion, Reserve: s.opts.Reserve}
+	now := s.look()
+	h.Now, h.Ahead = lifecycle.Moment(now.wall), time.Duration(now.lead())
+	if h.Ahead > 0 {
+		h.Caught = lifecycle.Moment(now.caught())
+	}
 	if err := s.files.check(); err != nil {
 		return h, err
 	}
@@ -46,12 +52,12 @@ func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 		if err != nil {
 			return err
 		}
-		h.Latest = lifecycle.Moment(latest)
+		h.Latest = now.shown(latest)
 		end, err := c.number(sqlText("first_lease_end"))
 		if err != nil {
 			return err
 		}
-		h.OldestLease = lifecycle.Moment(end)
+		h.OldestLease = now.shown(end)
 		return s.inspectOwners(c, &h)
 	})
 	return h, err

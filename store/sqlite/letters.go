@@ -80,7 +80,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 	var list []nixie.Letter
 	var next, full deathPos
 	err := s.read(ctx, func(c conn) error {
-		p := plan(c, &filter, s.Now())
+		p := plan(c, &filter, s.look())
 		if err := p.begin(); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 			return err
 		}
 		n := t.LastInsertRowID()
-		w := letterWhere(&filter, lifecycle.Moment(t.now))
+		w := letterWhere(&filter, t.at)
 		selected, err := t.change(sqlText("plan_items")+" "+w.String()+" order by l.died, l.pos limit ?))",
 			append(append([]any{n}, w.args...), limit)...)
 		planned.Selected, planned.Pending = int64(selected), int64(selected)

@@ -9,7 +9,7 @@ import (
 
 // Messages implements store.Overview.
 func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Page) ([]store.Record, string, error) {
-	w := messageWhere(&filter, s.Now())
+	w := messageWhere(&filter, s.look())
 	if page.Cursor != "" {
 		before, err := nixie.ParseID(page.Cursor)
 		if err != nil {

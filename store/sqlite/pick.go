@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -62,7 +61,7 @@ func allTime() interval {
 }
 
 // plan sorts the conditions of a filter by what can answer them.
-func plan(c conn, f *nixie.Filter, now time.Time) *picker {
+func plan(c conn, f *nixie.Filter, now moment) *picker {
 	rest := *f
 	rest.IDs = nil // named has them
 	p := &picker{c: c, facets: facetWhere(f), named: namedBy(f), rest: restWhere(&rest, now), interval: allTime()}
@@ -90,7 +89,7 @@ func (p *picker) begin() error {
 func everyLetter() []source { return []source{{term: "true", sorted: true}} }
 
 // bound narrows an interval to the times of death in a filter.
-func (s *interval) bound(f *nixie.Filter, now time.Time) {
+func (s *interval) bound(f *nixie.Filter, now moment) {
 	if t := f.Died.After; !t.IsZero() {
 		s.from(lifecycle.Nanos(t))
 	}
@@ -98,10 +97,10 @@ func (s *interval) bound(f *nixie.Filter, now time.Time) {
 		s.till(lifecycle.Nanos(t))
 	}
 	if f.Age.Max != 0 {
-		s.from(lifecycle.Nanos(now.Add(-f.Age.Max)))
+		s.from(now.before(f.Age.Max))
 	}
 	if f.Age.Min != 0 {
-		s.till(lifecycle.Nanos(now.Add(-f.Age.Min)) + 1)
+		s.till(now.before(f.Age.Min) + 1)
 	}
 }
 

@@ -41,7 +41,9 @@ func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]store.Que
 	})
 	for i := range list {
 		q := &list[i]
-		q.NextAt, q.LastAt = now.shown(lifecycle.Nanos(q.NextAt)), now.shown(lifecycle.Nanos(q.LastAt))
+		for _, at := range [...]*time.Time{&q.NextAt, &q.LastAt, &q.OldestAt, &q.BlockedAt} {
+			*at = now.shown(lifecycle.Nanos(*at))
+		}
 	}
 	return list, err
 }

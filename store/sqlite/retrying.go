@@ -3,7 +3,6 @@ package sqlite
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -20,7 +19,7 @@ var retryings = map[store.GroupBy]struct{ counted, each string }{
 
 // countRetrying counts messages that failed before. Where the counters can answer, its cost does
 // not depend on the number of messages.
-func countRetrying(c conn, filter *nixie.Filter, now time.Time, by store.GroupBy) ([]store.Group, error) {
+func countRetrying(c conn, filter *nixie.Filter, now moment, by store.GroupBy) ([]store.Group, error) {
 	key := retryings[by]
 	var query string
 	w := retryingWhere(filter)

@@ -31,7 +31,7 @@ type Options struct {
 	// Clock judges delays and ages; default time.Now. The store's own clock never
 	// goes back: while Clock is behind it goes at nine tenths of the pace.
 	Clock func() time.Time
-	// Uptime is the time since the machine was started, which nobody sets: leases
+	// Uptime is the time since the machine was started, which cannot be set: leases
 	// and the pace count by it. Default: that of the system, or of a Clock whose
 	// times have no monotonic reading.
 	Uptime func() time.Duration

@@ -14,7 +14,7 @@ import (
 type moment struct {
 	store  int64 // the store's time since 1970; never before wall
 	wall   int64 // the machine's clock since 1970, which people and programs set
-	uptime int64 // since the machine was started, which nobody sets
+	uptime int64 // since the machine was started, which cannot be set
 }
 
 // slowed returns how far the store's clock goes in a time while it is ahead of the machine's.
@@ -23,6 +23,9 @@ func slowed(d int64) int64 { return d - d/10 }
 // lead returns how far the store's clock is ahead of the machine's.
 func (m moment) lead() int64 { return m.store - m.wall }
 
+// caught returns when the machine's clock will have caught up.
+func (m moment) caught() int64 { return m.wall + min(m.lead(), (math.MaxInt64-m.wall)/10)*10 }
+
 // due returns the store's time at which the machine's clock will show a moment from outside. So
 // "in six hours" means six hours, however far the store's clock is ahead.
 func (m moment) due(wall int64) int64 {
@@ -30,6 +33,16 @@ func (m moment) due(wall int64) int64 {
 		return wall
 	}
 	return wall + min(max(m.lead()-(wall-m.wall)/10, 0), math.MaxInt64-wall)
+}
+
+// dueAt is due for a time, of which the zero one stays.
+func (m moment) dueAt(wall time.Time) time.Time {
+	return lifecycle.Moment(m.due(lifecycle.Nanos(wall)))
+}
+
+// before returns the store's time before a duration.
+func (m moment) before(d time.Duration) int64 {
+	return lifecycle.Nanos(lifecycle.Moment(m.store).Add(-d))
 }
 
 // shown returns when the machine's clock shows a moment of the store's clock, to the microsecond if
@@ -43,8 +56,8 @@ func (m moment) shown(store int64) time.Time {
 	return lifecycle.Moment(store)
 }
 
-// mark is a moment that the file keeps, so that the store's time does not go back over a restart
-// and goes on at its pace meanwhile. Its text begins with the store's time.
+// mark is a moment that the file keeps, so that the store's time does not go back over a restart,
+// and has gone on at its pace. Its text begins with the store's time.
 type mark struct {
 	moment
 	boot string // in which the uptime counts
@@ -62,8 +75,8 @@ func parseMark(text string) (m mark) {
 }
 
 // storeTime is the store's clock. It is the machine's clock, but never goes back. While it is ahead
-// of a machine's clock that was set back it goes at nine tenths of the pace: leases and delays still
-// end, and the machine's clock catches up. The pace is that of the uptime, so a clock that is set
+// of a machine's clock that was set back it goes at nine tenths of the pace: leases and delays end
+// nevertheless, and the machine's clock catches up. The pace is that of the uptime, so a clock that is set
 // ahead and back again and again moves the store's clock no further than once.
 type storeTime struct {
 	clock  func() time.Time
@@ -72,7 +85,8 @@ type storeTime struct {
 
 	mu   sync.Mutex
 	last moment // from which the pace counts
-	seen string // newest mark of the file
+	seen string // text of the newest mark of the file
+	kept mark   // and the mark
 }
 
 // newStoreTime makes the clock of a store. The times of a test's clock have no monotonic reading:
@@ -89,24 +103,23 @@ func newStoreTime(clock func() time.Time, uptime func() time.Duration) *storeTim
 	return st
 }
 
-// read looks at the clocks. It also follows the mark that the file keeps; "" is none. It looks
-// under the lock: a look that came late, for example because the machine slept, would seem to be a
-// clock that was set back.
-func (st *storeTime) read(kept string) moment {
+// read looks at the clocks. It also follows the mark that the file keeps, and returns the newest
+// one; "" is none. It looks under the lock: a look that came late, for example because the machine
+// slept, would seem to be a clock that was set back.
+func (st *storeTime) read(kept string) (moment, mark) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	now := moment{wall: st.clock().UnixNano(), uptime: int64(st.uptime())}
 	line := st.last.store + slowed(max(now.uptime-st.last.uptime, 0))
 	now.store = max(line, now.wall)
 	if kept != "" && kept != st.seen {
-		st.seen = kept
-		m := parseMark(kept)
-		now.store = max(now.store, m.store+slowed(st.since(&m, now)))
+		st.seen, st.kept = kept, parseMark(kept)
+		now.store = max(now.store, st.kept.store+slowed(st.since(&st.kept, now)))
 	}
 	if now.store > line || now.uptime < st.last.uptime {
 		st.last = now
 	}
-	return now
+	return now, st.kept
 }
 
 // since returns how much time has passed since a mark. Across a start of the machine only its clock
@@ -130,7 +143,10 @@ func (st *storeTime) jump(m *mark, now moment) int64 {
 }
 
 // look looks at the clocks.
-func (s *Store) look() moment { return s.time.read("") }
+func (s *Store) look() moment {
+	now, _ := s.time.read("")
+	return now
+}
 
 // now returns the store's time. Processes agree on it in transactions only, see [tx.readTime].
 func (s *Store) now() int64 { return s.look().store }
@@ -142,18 +158,21 @@ func (s *Store) Now() time.Time { return lifecycle.Moment(s.now()) }
 // so processes agree on which leases are over.
 func (s *Store) sharedMoment(on queries) (now moment, kept mark, err error) {
 	var text string
-	err = on.each("select value from meta where name = 'clock'", func(row rows) error {
+	if err := on.each("select value from meta where name = 'clock'", func(row rows) error {
 		text = row.ColumnText(0)
 		return nil
-	})
-	return s.time.read(text), parseMark(text), err
+	}); err != nil {
+		return now, kept, err
+	}
+	now, kept = s.time.read(text)
+	return now, kept, nil
 }
 
 const (
 	// clockMark limits how far the stored clock lags behind.
 	clockMark = int64(time.Second)
-	// leastJump is what counts as a clock that was set ahead. Programs that keep clocks right do
-	// not set them for less.
+	// By leastJump and more a clock was set ahead. Programs that keep clocks right do not set them
+	// for less.
 	leastJump = int64(100 * time.Millisecond)
 )
 

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine has the clocks of a test: what people set, and what nobody sets.
+// machine has the clocks of a test: one that people set, and one that cannot be set.
 type machine struct {
 	wall, uptime int64
 	boot         string
@@ -17,6 +17,11 @@ func (m *machine) process() *storeTime {
 	st := newStoreTime(func() time.Time { return time.Unix(0, m.wall) }, func() time.Duration { return time.Duration(m.uptime) })
 	st.boot = m.boot
 	return st
+}
+
+func (st *storeTime) see(kept string) moment {
+	now, _ := st.read(kept)
+	return now
 }
 
 func (m *machine) pass(d int64) { m.wall, m.uptime = m.wall+d, m.uptime+d }
@@ -56,7 +61,7 @@ func TestStoreTime(t *testing.T) {
 	} {
 		m.pass(c.passes)
 		m.wall += c.jump
-		if got := st.read(c.kept).store - start; got != c.want {
+		if got := st.see(c.kept).store - start; got != c.want {
 			t.Fatalf("%s: %s, want %s", c.name, time.Duration(got), time.Duration(c.want))
 		}
 	}
@@ -73,7 +78,7 @@ func TestStoreTimeIsReadUnderTheLock(t *testing.T) {
 		}
 		return time.Unix(1, 0)
 	}, func() time.Duration { return 0 })
-	st.read("")
+	st.see("")
 }
 
 // TestStoreTimeOverRestarts compares processes that come and go, starts of the machine, and a clock
@@ -81,11 +86,11 @@ func TestStoreTimeIsReadUnderTheLock(t *testing.T) {
 func TestStoreTimeOverRestarts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{1000 * day, day, "boot 0"}
-		right := m.wall // what a clock would show that nobody set
+		right := m.wall // what a clock would show that was never set
 		top := int64(0) // how far the machine's clock was ever ahead of that
 		st, kept := m.process(), ""
 		look := func() moment {
-			now := st.read(kept)
+			now := st.see(kept)
 			top = max(top, m.wall-right)
 			return now
 		}
@@ -128,7 +133,7 @@ func TestStoreTimeOverRestarts(t *testing.T) {
 	})
 }
 
-// TestMomentsFromOutside are handed out when the machine's clock shows them, and shown as they came.
+// TestMomentsFromOutside waits until the machine's clock shows a moment that was given.
 func TestMomentsFromOutside(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := moment{wall: 1000 * day, uptime: hour}
@@ -136,17 +141,17 @@ func TestMomentsFromOutside(t *testing.T) {
 		in := rapid.Int64Range(1, 4000*day).Draw(t, "in")
 		m := &machine{now.wall, now.uptime, "a"}
 		st := m.process()
-		st.read(mark{now, "a"}.String())
+		st.see(mark{now, "a"}.String())
 		due, shown := now.due(m.wall+in), m.wall+in
 		m.pass(in - 10)
-		if st.read("").store >= due {
+		if st.see("").store >= due {
 			t.Fatalf("in %s comes early", time.Duration(in))
 		}
-		if seen := st.read("").shown(due).UnixNano(); seen < shown-1000 || seen > shown+1000 {
+		if seen := st.see("").shown(due).UnixNano(); seen < shown-1000 || seen > shown+1000 {
 			t.Fatalf("it is shown %s late", time.Duration(seen-shown))
 		}
 		m.pass(20)
-		if st.read("").store < due {
+		if st.see("").store < due {
 			t.Fatalf("in %s comes late", time.Duration(in))
 		}
 		if past := now.due(now.wall - in); past != now.wall-in {
