@@ -23,6 +23,8 @@ type HealthView struct {
 	OldestLease Timestamp       `json:"oldest_lease_ends_at"`
 	Now         Timestamp       `json:"now"`
 	LastWrite   Timestamp       `json:"last_write_at"`
+	AheadS      int64           `json:"clock_ahead_s"` // of the store's own clock before the machine's
+	Caught      Timestamp       `json:"clock_caught_up_at"`
 	Queues      int             `json:"queues"`
 	Problems    []HealthProblem `json:"findings"`
 }
@@ -74,7 +76,8 @@ func (o *Office) Inspect(ctx context.Context) (HealthView, error) {
 		Store: h.Endpoint, Engine: h.Engine, Schema: h.Schema, KnownSchema: h.KnownSchema, Durability: h.Durability,
 		SizeBytes: h.Size, FreeBytes: nilIfNegative(h.Free), Reserve: nilIfNegative(h.Reserve), Owners: []OwnerView{},
 		OldestLease: Timestamp{h.OldestLease},
-		Now:         Timestamp{h.Now}, LastWrite: Timestamp{h.Latest}, Queues: len(queues), Problems: []HealthProblem{},
+		Now:         Timestamp{h.Now}, LastWrite: Timestamp{h.Latest}, AheadS: int64(h.Ahead / time.Second), Caught: Timestamp{h.Caught},
+		Queues: len(queues), Problems: []HealthProblem{},
 	}
 	for _, w := range h.Owners {
 		e.Owners = append(e.Owners, OwnerView{w.Name, Timestamp{w.StartedAt}, w.Alive, w.Leases})
@@ -109,7 +112,12 @@ func problemsOf(h *store.Health) (list []HealthProblem) {
 	} else if h.Reserve > 0 && h.Free < 4*h.Reserve {
 		add(ProblemFilling, "free some space", "disk has %d MiB free, close to the reserve of %d MiB", h.Free>>20, h.Reserve>>20)
 	}
-	if ahead := h.Latest.Sub(h.Now); ahead > clockSlack {
+	switch ahead := h.Latest.Sub(h.Now); {
+	case h.Ahead > clockSlack:
+		add(ProblemClock, "set this machine's clock right if it is behind; else wait, it ends by itself",
+			"the store's clock is %s ahead of this machine's, which was set back: until %s what waits takes up to a ninth longer, "+
+				"and letters and the audit are dated ahead", h.Ahead.Round(time.Second), h.Caught.Format(time.RFC3339))
+	case ahead > clockSlack:
 		add(ProblemClock, "set the clock of this machine right", "the newest record is %s ahead of the clock", ahead.Round(time.Second))
 	}
 	return list
