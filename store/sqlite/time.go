@@ -95,7 +95,7 @@ func newStoreTime(clock func() time.Time, uptime func() time.Duration) *storeTim
 	st := &storeTime{clock: clock, uptime: uptime, boot: "test"}
 	switch now := clock(); {
 	case uptime != nil:
-	case now == now.Round(0): // which removes a monotonic reading
+	case now == now.Round(0): //nolint:staticcheck // Round removes a monotonic reading, and Equal does not look at it
 		st.uptime = func() time.Duration { return time.Duration(clock().UnixNano()) }
 	default:
 		st.uptime, st.boot = systemUptime()
