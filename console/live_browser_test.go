@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -61,6 +62,45 @@ func TestWatchedPageStaysStill(t *testing.T) {
 	})
 }
 
+// Between two looks at the store a page tells its age, and when the console is away. Where nothing
+// changed it is as new as one that is not shown yet.
+func TestAnOldPageSaysHowOldItIs(t *testing.T) {
+	t.Parallel()
+	c := watched(t)
+	tab := browser.For(t).Open(c.server.URL, browser.Look{Width: 390, Height: 800})
+	defer tab.Close()
+	tab.Go("/letters", http.StatusOK)
+	tab.Wait(browser.Text("#live", "Live, p pauses · as of "))
+	tab.Point("document.querySelector('main .scroll tbody tr')")
+	tab.Wait("document.querySelector('#live').innerText === 'Live, p pauses'")
+	clean(t, tab)
+	c.server.CloseClientConnections()
+	c.server.Close()
+	tab.Wait(browser.Text("#live", "The console does not answer; this asks again · as of "))
+}
+
+func TestAPageOfWhatIsGoneSaysSo(t *testing.T) {
+	t.Parallel()
+	c := watched(t)
+	tab := browser.For(t).Open(c.server.URL, browser.Look{})
+	defer tab.Close()
+	const cause = "v2-timeout: step 3"
+	tab.Go("/group?fingerprint="+url.QueryEscape(cause), http.StatusOK)
+	tab.Expect(http.StatusNotFound)
+	work := &office.OperationRequest{
+		Event: "purge", Filter: nixie.Filter{Fingerprints: []string{cause}, Statuses: []nixie.Status{nixie.StatusOpen}}, Reason: "asked",
+	}
+	op, err := c.office.Begin(t.Context(), work)
+	if err == nil {
+		_, err = c.office.Run(t.Context(), op.Operation, work)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab.Wait(browser.Text("#live", "What this shows is gone"))
+	clean(t, tab)
+}
+
 // watched is a console over a store in a file, with the real clock.
 func watched(t *testing.T) *crowd {
 	t.Helper()
@@ -70,12 +110,11 @@ func watched(t *testing.T) *crowd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closed(t, c.store.Close()) })
-	clerk, err := office.New(office.Config{Store: c.store, Actor: "ann"})
-	if err != nil {
+	if c.office, err = office.New(office.Config{Store: c.store, Actor: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	c.die(t, 100)
-	c.server = httptest.NewServer(console.Handler(clerk, console.Options{}))
+	c.server = httptest.NewServer(console.Handler(c.office, console.Options{}))
 	t.Cleanup(c.server.Close)
 	return c
 }
@@ -83,6 +122,7 @@ func watched(t *testing.T) *crowd {
 // crowd is a store in which many letters die.
 type crowd struct {
 	store  *sqlite.Store
+	office *office.Office
 	server *httptest.Server
 	next   atomic.Int32
 }

@@ -22,7 +22,7 @@ function held() {
     !getSelection().isCollapsed;
 }
 
-// text returns what a row says, without its ages.
+// text returns what a row or a page says, without its ages.
 function text(row) {
   const copy = row.cloneNode(true);
   for (const time of copy.querySelectorAll("time")) time.remove();
@@ -57,7 +57,7 @@ function load() {
 
 // age says how long ago the page was as it shows, if that is long ago.
 function age() {
-  const s = Math.floor((Date.now() - shown.at) / 1000);
+  const s = Math.floor((Date.now() - (newer?.same ? newer : shown).at) / 1000);
   if (s * 1000 <= old) return "";
   return " · as of " + (s < 60 ? `${s} s` : s < 3600 ? `${Math.floor(s / 60)} min` : `${Math.floor(s / 3600)} h`) + " ago";
 }
@@ -82,6 +82,7 @@ async function take(answer) {
   }
   newer = { version, at, page: new DOMParser().parseFromString(await answer.text(), "text/html") };
   newer.changes = changes(newer.page);
+  newer.same = text(main()) === text(newer.page.getElementById("main"));
 }
 
 async function ask() {
