@@ -234,8 +234,9 @@ func (j *job) during(ctx context.Context, st store.Store, do func(context.Contex
 	}
 }
 
-// watch asks for a page every three seconds, as the script of the console does.
+// watch asks for a page again and again, as the script of the console does.
 func watch(ctx context.Context, address string, after time.Duration) {
+	const most = 3 * time.Second // between two questions
 	version := "none"
 	wait := time.NewTimer(after)
 	defer wait.Stop()
@@ -259,6 +260,10 @@ func watch(ctx context.Context, address string, after time.Duration) {
 		}
 		_, _ = io.Copy(io.Discard, answer.Body) // likewise
 		_ = answer.Body.Close()
-		wait.Reset(3 * time.Second)
+		next, err := time.ParseDuration(answer.Header.Get("Nixie-Next") + "ms")
+		if err != nil {
+			next = most
+		}
+		wait.Reset(min(max(next, most/12), most))
 	}
 }
