@@ -18,8 +18,9 @@ const main = () => document.getElementById("main");
 // held reports whether a change would move what a person points at, selected or writes.
 function held() {
   const written = main().contains(document.activeElement) && document.activeElement.matches("input, select, textarea, button, summary");
-  return paused || written || main().matches(":has(:is(table, ul, form, pre, details, a):hover, input:checked, tr.at, li.at)") ||
-    !getSelection().isCollapsed;
+  const filled = [...main().querySelectorAll("input")].some((i) => i.checked !== i.defaultChecked || i.value !== i.defaultValue);
+  return paused || written || filled || !getSelection().isCollapsed ||
+    main().matches(":has(:is(table, ul, form, pre, details, a):hover, input[name=id]:checked, tr.at, li.at)");
 }
 
 // text returns what a row or a page says, without its ages.
