@@ -68,7 +68,7 @@ func TestAuditByWhoWhatAndWhen(t *testing.T) {
 // An operation that has ended says when and how long it took, and offers nothing that is done.
 func TestOperationThatEndedOffersNothingThatIsDone(t *testing.T) {
 	t.Parallel()
-	w := open(t, console.Options{Run: here}, letter(1, "orders", "timeout: slow", "slow", 0), letter(2, "orders", "timeout: slow", "slow", 0))
+	w := open(t, console.Options{Run: here}, lateOne(1), lateOne(2))
 	w.now.Store(int64(time.Second))
 	operation := w.post("/redrive/run?filter=queue:orders", url.Values{"reason": {"it is up"}})
 	if page := w.page(http.StatusOK, operation); strings.Contains(page, "<dt>Ended") || strings.Contains(page, "redrive what is left") {

@@ -112,7 +112,7 @@ func TestPreviewOfManyLetters(t *testing.T) {
 // A selection that a dry run keeps needs no attention before it begins.
 func TestKeptSelectionNeedsNoAttention(t *testing.T) {
 	t.Parallel()
-	s := open(t, console.Options{Run: here}, letter(1, "orders", "timeout: slow", "slow", 0), letter(2, "orders", "timeout: slow", "slow", 0))
+	s := open(t, console.Options{Run: here}, lateOne(1), lateOne(2))
 	plan, err := s.office.Keep(t.Context(), &office.OperationRequest{Event: office.OnRedrive, Reason: "a dry run"})
 	if err != nil || plan.Selected == 0 || plan.Token == nil {
 		t.Fatal(plan, err)

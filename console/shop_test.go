@@ -47,6 +47,9 @@ func letter(n int, queue, signature, text string, ago time.Duration) nixie.Lette
 	}
 }
 
+// lateOne makes a letter that died at noon.
+func lateOne(n int) nixie.Letter { return letter(n, "orders", "timeout: slow", "slow", 0) }
+
 // shop is a console over a store in memory.
 type shop struct {
 	t      *testing.T

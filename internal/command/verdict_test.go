@@ -210,7 +210,8 @@ func TestRetryAfter(t *testing.T) {
 	for value, want := range map[string]time.Duration{
 		`0`: 0, `-0`: 0, `-5`: 0, `-1e400`: 0, `1e-400`: 0, `0.3`: 300 * time.Millisecond,
 		`1.10`:             1100 * time.Millisecond,
-		`9007199254740993`: longest, strings.Repeat("12", 5_000): longest, `1.5`: 1500 * time.Millisecond, `1e300`: longest, `1e400`: longest,
+		`9007199254740993`: longest, strings.Repeat("12", 5_000): longest,
+		`1.5`: 1500 * time.Millisecond, `1e300`: longest, `1e400`: longest,
 		`"30s"`: 30 * time.Second, `"2d"`: 48 * time.Hour, `"-5s"`: 0, `"900000h"`: longest,
 		`"120"`: 2 * time.Minute, `"-7"`: 0, `"99999999999999999999"`: longest,
 		`"Thu, 26 Nov 2026 12:00:30 GMT"`: 30 * time.Second, `"Thursday, 26-Nov-26 12:01:00 GMT"`: time.Minute,

@@ -50,8 +50,8 @@ func (l *lineReader) next() (text []byte, size int64, err error) {
 }
 
 // withRoom returns a buffer that has room for n more bytes, or for most bytes in all. One that
-// becomes large takes all its room at once: memory that is never written costs nothing, and a buffer
-// that doubles is there twice while it is copied.
+// becomes large takes all its room at once: memory that is never written costs nothing, and a
+// buffer that doubles is there twice while it is copied.
 func withRoom(buf []byte, n, most int) []byte {
 	if cap(buf)-len(buf) >= n || cap(buf) >= most {
 		return buf

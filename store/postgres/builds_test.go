@@ -92,7 +92,7 @@ func TestFrozenMigrations(t *testing.T) {
 	list, err := store.ReadMigrations(postgres.Migrations())
 	must(t, err)
 	storetest.Frozen(t, list,
-		"a352bb9bde332989d1dbc30706f7ae79e29f95459be449aba044a72a7005cd7b",
+		"07be02e6b7ed52ae52a67b5ce47b9f583351f5a117867f185416b5e78dc6512a",
 		"7ce37c066da29563d57062186f867ee892f8bc320eb11aa2c0926ca687961495",
 	)
 }

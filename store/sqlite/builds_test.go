@@ -59,7 +59,7 @@ func TestFrozenMigrations(t *testing.T) {
 	list, err := schema.Up(t.Context(), 0, "")
 	must(t, err)
 	storetest.Frozen(t, list,
-		"c0fba018fe3fc6f42d4edfead4490c05d3fb5e15554050ef41e24a70ab0edfad",
+		"5bdf719d00fb887ca340e6d64dff294c22a2e254787b276d6abed8cad27a6c0b",
 		"ecd8c7d544392ae8905f13e6427bfc71405189923715d712a07d1906fea28ddb",
 	)
 }

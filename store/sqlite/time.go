@@ -76,8 +76,8 @@ func parseMark(text string) (m mark) {
 
 // storeTime is the store's clock. It is the machine's clock, but never goes back. While it is ahead
 // of a machine's clock that was set back it goes at nine tenths of the pace: leases and delays end
-// nevertheless, and the machine's clock catches up. The pace is that of the uptime, so a clock that is set
-// ahead and back again and again moves the store's clock no further than once.
+// nevertheless, and the machine's clock catches up. The pace is that of the uptime, so a clock that
+// is set ahead and back again and again moves the store's clock no further than once.
 type storeTime struct {
 	clock  func() time.Time
 	uptime func() time.Duration
