@@ -78,7 +78,7 @@ func Example() {
 	done, err := clerk.Run(ctx, operation.Operation, work) // may be stopped, and called again
 	fmt.Println("went:", done.Done(), "stayed:", done.Skipped, err)
 	// Output:
-	// 2 × dependency: host <n> is down: see that what it depends on is up again, then redrive
+	// 2 × dependency: host <host> is down: see that what it depends on is up again, then redrive
 	// 1 × validation: amount is negative: fix the producer or the handler; the same bytes fail again, so discard or redrive with --force after a fix
 	// would go: 2 would stay: 1 [{needs review: look at it, then use force 1}]
 	// went: 2 stayed: 1 <nil>

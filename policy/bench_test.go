@@ -40,3 +40,24 @@ func BenchmarkDeath(b *testing.B) {
 }
 
 var errSame = errors.New("connection to 10.0.0.7:5432 was refused")
+
+// BenchmarkSignature measures naming the group of a failure without the memory of earlier ones.
+func BenchmarkSignature(b *testing.B) {
+	const stack = "goroutine 7 [running]:\nruntime/debug.Stack()\n\ta/stack.go:26 +0x5e\n" +
+		"panic({0x1, 0x2})\n\truntime/panic.go:860 +0x13a\n" +
+		"main.(*Shop).Pay(0xc1, {0x2})\n\tshop/main.go:18 +0x41\nmain.work()\n\tshop/main.go:9 +0x2\nmain.main()\n\tshop/main.go:3 +0x2\n"
+	for _, c := range []struct{ name, text, stack string }{
+		{"words", "the card was declined by the bank: insufficient funds", ""},
+		{"numbers", "order 4711 of user 17: dial tcp 10.0.0.7:5432: connect: connection refused", ""},
+		{"quotes", `open "/data/a b.json" for 'bob': https://pay.example.com/v1 said 503 after 1m30s`, ""},
+		{"stack", "runtime error: index out of range [5] with length 3", stack},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			f := &nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonHandler, Text: c.text, Stack: c.stack}
+			b.ReportAllocs()
+			for b.Loop() {
+				policy.Signature(f)
+			}
+		})
+	}
+}

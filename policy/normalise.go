@@ -11,10 +11,10 @@ import (
 const (
 	aString   = "<str>"
 	aPath     = "<path>"
-	aURL      = "<url>"
+	aHost     = "<host>" // also its address
 	anEmail   = "<email>"
 	anID      = "<id>"
-	anAddress = "<addr>"
+	anAddress = "<addr>" // of hardware
 	aTime     = "<time>"
 	aDuration = "<dur>"
 	aSize     = "<size>"
@@ -31,6 +31,10 @@ func normalise(text string) string { return string(appendNormal(nil, text)) }
 // appendNormal appends a normalised text to an empty slice, whose memory it uses.
 func appendNormal(empty []byte, text string) []byte {
 	n := normaliser{text: text, out: empty}
+	return n.all()
+}
+
+func (n *normaliser) all() []byte {
 	for n.at < len(n.text) && !n.full {
 		if !n.word() {
 			n.next()
@@ -50,7 +54,7 @@ func (n *normaliser) word() bool {
 	for end < len(n.text) && (n.text[end] == '.' || n.text[end] == ':' || n.text[end] == '-') {
 		end++
 	}
-	if letters == n.at || end < len(n.text) && n.text[end] > ' ' {
+	if letters == n.at || end < len(n.text) && n.text[end] > ' ' || letters-n.at >= letterID && isRandom(n.text[n.at:letters]) {
 		return false
 	}
 	n.literal(n.text[n.at:letters])
@@ -62,9 +66,10 @@ func (n *normaliser) word() bool {
 }
 
 type normaliser struct {
-	text string
-	at   int  // next byte to read
-	prev rune // the one before it
+	text    string
+	at      int    // next byte to read
+	prev    rune   // the one before it
+	without uint32 // masks that a measurement leaves out, a bit each
 
 	out   []byte
 	gap   bool // there were blanks since the last token
@@ -76,7 +81,11 @@ type normaliser struct {
 	heldLen  int    // length of out up to it
 	heldWord int    // words up to it
 
-	unclosed []rune // quotes that nothing closes in the rest of the text
+	unclosed    []rune // quotes that nothing closes in the rest of the text
+	wordRoom    [32]byte
+	reasonEnd   int  // where the quote closes of a text that is the error itself
+	braces      int  // open ones
+	unreachable int8 // whether the text is about a connection that failed: 1 yes, −1 no, 0 unknown
 }
 
 // next reads one rune, quoted string or chunk.
@@ -85,18 +94,14 @@ func (n *normaliser) next() {
 	switch {
 	case isBlank(r):
 		n.gap = true
-	case closing(r) != 0 && !isWordRune(n.prev):
+	case closing(r) != 0 && !isWordRune(n.prev) && (n.at != n.reasonEnd || n.at == 0):
 		if end := n.quoted(r, size); end > 0 {
-			if n.isConstant(n.text[n.at+size : end-utf8.RuneLen(closing(r))]) {
-				n.literal(n.text[n.at:end])
-			} else {
-				n.placeholder(aString)
-			}
-			n.at, n.prev = end, r
+			n.quotation(r, n.at+size, end-utf8.RuneLen(closing(r)), end)
 			return
 		}
 		n.literal(n.text[n.at : n.at+size])
 	case isDelimiter(r) || closing(r) != 0:
+		n.brace(r)
 		n.literal(n.text[n.at : n.at+size])
 	default:
 		end := n.chunkEnd()
@@ -108,17 +113,48 @@ func (n *normaliser) next() {
 	n.at, n.prev = n.at+size, r
 }
 
+func (n *normaliser) brace(r rune) {
+	switch r {
+	case '{':
+		n.braces++
+	case '}':
+		n.braces--
+	}
+}
+
+// quotation writes a quoted text, which lies from begin to shut, and its quotes, which end at end.
+func (n *normaliser) quotation(open rune, begin, shut, end int) {
+	text := strings.TrimSuffix(n.text[begin:shut], `\`)
+	switch {
+	case n.isReason():
+		n.literal(n.text[n.at:begin])
+		n.at, n.prev, n.reasonEnd = begin, ' ', shut
+		return
+	case n.lacks(maskQuoted), n.isConstant(text, n.text[end:]):
+		n.literal(n.text[n.at:end])
+	case len(text) > maxChunk || strings.ContainsFunc(text, isBlank) || n.url(text) == 0 && n.server(text) == 0:
+		n.placeholder(aString)
+	}
+	n.at, n.prev = end, open
+}
+
 // quoted returns the end of the string that a quote opens here, or 0. It never searches twice for a
-// quote that it did not find: that would take quadratic time in a text of opening quotes.
+// quote that it did not find: that would take quadratic time in a text of opening quotes. An
+// escaped quote closes an escaped one.
 func (n *normaliser) quoted(open rune, size int) int {
-	if slices.Contains(n.unclosed, open) {
+	escaped := n.prev == '\\' // in a text that is quoted itself
+	kind := open
+	if escaped {
+		kind = -open
+	}
+	if slices.Contains(n.unclosed, kind) {
 		return 0
 	}
 	shut := closing(open)
 	var before rune
 	for i, r := range n.text[n.at+size:] {
 		end := n.at + size + i + utf8.RuneLen(shut)
-		if r == shut && before != '\\' {
+		if r == shut && (before == '\\') == escaped {
 			after, _ := utf8.DecodeRuneInString(n.text[end:])
 			if end == len(n.text) || !isWordRune(after) {
 				return end
@@ -126,7 +162,7 @@ func (n *normaliser) quoted(open rune, size int) int {
 		}
 		before = r
 	}
-	n.unclosed = append(n.unclosed, open)
+	n.unclosed = append(n.unclosed, kind)
 	return 0
 }
 
@@ -151,26 +187,43 @@ func (n *normaliser) chunkEnd() int {
 	return len(n.text)
 }
 
+// maxChunk limits the bytes of a chunk that count: more is data.
+const maxChunk = 1 << 10
+
 // chunk writes a chunk or its placeholder. The marks at the end of a sentence belong to neither; a
 // colon after a chunk stays.
 func (n *normaliser) chunk(c, after string) {
-	if core := strings.TrimLeft(c, ":"); core != c {
+	c = head(c, maxChunk)
+	if n.text[n.at] == ':' {
 		n.literal(":")
-		c = core
+		c = strings.TrimLeft(c, ":")
 	}
 	core := strings.TrimRight(c, ".:-…")
 	rest := c[len(core):]
-	if n.isCode(core, after) {
-		n.literal(core)
-	} else if whole := wholeChunk(core); whole != "" {
-		n.placeholder(whole)
+	whole := false
+	for core != "" {
+		if n.isCode(core, after) {
+			n.literal(core)
+			whole = false
+			break
+		}
+		masked := n.masked(core)
+		if whole = masked == len(core); masked == 0 {
+			n.runs(core)
+			break
+		}
+		core = core[masked:]
+		if colons := strings.TrimLeft(core, ":"); len(colons) < len(core) {
+			n.literal(":")
+			core = colons
+		}
+	}
+	if whole {
 		if strings.Contains(rest, ":") {
 			rest = ":"
 		} else {
 			rest = ""
 		}
-	} else {
-		n.runs(core)
 	}
 	if rest != "" {
 		n.literal(rest)
@@ -179,6 +232,7 @@ func (n *normaliser) chunk(c, after string) {
 
 // runs writes a chunk run by run: letters and digits, and the marks between them.
 func (n *normaliser) runs(c string) {
+	before := byte(' ')
 	for len(c) > 0 {
 		if len(c) >= 36 && isUUID(c[:36]) {
 			n.placeholder(anID)
@@ -188,14 +242,22 @@ func (n *normaliser) runs(c string) {
 		end := runEnd(c)
 		if end == 0 {
 			_, end = utf8.DecodeRuneInString(c)
-			n.literal(c[:end])
-		} else if whole := wholeRun(c[:end]); whole != "" {
+			if !isSign(before, c) {
+				n.literal(c[:end])
+			}
+		} else if whole := n.wholeRun(c[:end]); whole != "" {
 			n.placeholder(whole)
 		} else {
 			n.mixed(c[:end])
 		}
+		before = c[end-1]
 		c = c[end:]
 	}
+}
+
+// isSign reports whether the mark that c begins with is the sign of a number.
+func isSign(before byte, c string) bool {
+	return len(c) > 1 && (c[0] == '-' || c[0] == '+') && isDigit(rune(c[1])) && !isASCIIWord(before)
 }
 
 // mixed writes a run of letters and digits with its numbers replaced.
@@ -205,7 +267,7 @@ func (n *normaliser) mixed(run string) {
 		if end < 0 {
 			end = len(run)
 		}
-		if isDigit(rune(run[0])) {
+		if isDigit(rune(run[0])) && !n.lacks(maskDigits) {
 			n.placeholder(aNumber)
 		} else {
 			n.literal(run[:end])

@@ -6,41 +6,150 @@ import (
 	"unicode/utf8"
 )
 
-// Lengths from which something counts as an identifier.
-const (
-	shortHex = 7  // an abbreviated commit
-	longHex  = 16 // a hash; a shorter one may well be all digits
-	randomID = 12 // letters mixed with digits, with at least randomGroups numbers among them
+// maskKind is a kind of words that differ from message to message.
+type maskKind int
 
-	randomGroups = 3
+// The masks of chunks, in the order in which they are tried.
+const (
+	maskURL maskKind = iota
+	maskUUID
+	maskTime
+	maskHost
+	maskServer
+	maskNumber
+	maskPath
+	maskEmail
+	maskAddress
+	maskMaker
+	maskPod
+	maskRandom
+	chunkMasks
 )
 
-// wholeChunk returns the placeholder of a chunk, or "" if the caller has to write it run by run.
-func wholeChunk(c string) string {
-	switch {
-	case c == "":
-		return ""
-	case strings.Contains(c, "://"):
-		return aURL
-	case len(c) == 36 && isUUID(c): // before numbers: it may be all digits
-		return anID
-	case isTime(c):
-		return aTime
-	case isNumber(c):
-		return aNumber
-	case isPath(c):
-		return aPath
-	case isEmail(c):
-		return anEmail
-	case isAddress(c):
-		return anAddress
+// The other masks: of quoted strings, and of runs of letters and digits.
+const (
+	maskQuoted = chunkMasks + iota
+	maskHex
+	maskQuantity
+	maskWord
+	maskDigits
+	allMasks
+)
+
+// marks are the kinds of characters that a chunk has.
+type marks uint8
+
+const (
+	aDigit marks = 1 << iota
+	aDot
+	aSlash // or a backslash
+	aColon
+	aDash // or an underscore
+	anAt
+	aLongWord // of letterID characters or more
+)
+
+// needed says which of the marks a chunk has all to have for a mask.
+var needed = [chunkMasks]marks{
+	maskURL: aSlash | aColon, maskUUID: aDash, maskTime: aDigit, maskHost: aDot, maskServer: aColon | aDigit, maskNumber: aDigit,
+	maskPath: aSlash, maskEmail: anAt | aDot, maskAddress: aColon, maskMaker: aLongWord, maskPod: aDash, maskRandom: aDash | aLongWord,
+}
+
+func marksOfChunk(c string) (has marks) {
+	if len(c) >= letterID {
+		has = aLongWord
 	}
-	return ""
+	for i := range len(c) {
+		switch b := c[i]; {
+		case isLatin(b):
+		case isDigit(rune(b)):
+			has |= aDigit
+		case b == '.':
+			has |= aDot
+		case b == '/' || b == '\\':
+			has |= aSlash
+		case b == ':':
+			has |= aColon
+		case b == '-' || b == '_':
+			has |= aDash
+		case b == '@':
+			has |= anAt
+		}
+	}
+	return has
+}
+
+// masked writes the placeholder of the beginning of a chunk. It returns how much that is, or 0.
+func (n *normaliser) masked(c string) int {
+	has := marksOfChunk(c)
+	if has == 0 {
+		return 0
+	}
+	for kind := range chunkMasks {
+		if needed[kind]&^has != 0 || n.lacks(kind) {
+			continue
+		}
+		if used := n.mask(kind, c); used > 0 {
+			return used
+		}
+	}
+	return 0
+}
+
+// lacks reports whether a measurement leaves a mask out.
+func (n *normaliser) lacks(kind maskKind) bool { return n.without&(1<<kind) != 0 }
+
+// mask is masked for one kind.
+func (n *normaliser) mask(kind maskKind, c string) int {
+	placeholder, is := "", false
+	switch kind {
+	case maskURL:
+		return n.url(c)
+	case maskHost:
+		return n.host(c)
+	case maskServer:
+		return n.server(c)
+	case maskMaker:
+		return n.named(c, madeBy)
+	case maskPod:
+		return n.named(c, podOf)
+	case maskUUID:
+		placeholder, is = anID, len(c) == 36 && isUUID(c) // before numbers: it may be all digits
+	case maskTime:
+		placeholder, is = aTime, isTime(c)
+	case maskNumber:
+		placeholder, is = aNumber, isNumber(c)
+	case maskPath:
+		placeholder, is = aPath, isPath(c)
+	case maskEmail:
+		placeholder, is = anEmail, isEmail(c)
+	case maskAddress:
+		placeholder = address(c)
+		is = placeholder != ""
+	case maskRandom:
+		placeholder, is = anID, isRandomChunk(c)
+	}
+	if !is {
+		return 0
+	}
+	n.placeholder(placeholder)
+	return len(c)
+}
+
+// named writes a name and the placeholder of the identifier after it.
+func (n *normaliser) named(c string, find func(string) (int, bool)) int {
+	begin, is := find(c)
+	if !is {
+		return 0
+	}
+	n.runs(c[:begin])
+	n.placeholder(anID)
+	return len(c)
 }
 
 // wholeRun returns the placeholder of a run of letters and digits, or "".
-func wholeRun(run string) string {
-	digits, groups, hex := 0, 0, true
+func (n *normaliser) wholeRun(run string) string {
+	digits, groups, letters, hex := 0, 0, 0, true // groups of digits, and of letters
 	for i := range len(run) {
 		if b := run[i]; isDigit(rune(b)) {
 			digits++
@@ -49,22 +158,24 @@ func wholeRun(run string) string {
 			}
 		} else if b != '.' {
 			hex = hex && isHexDigit(b)
+			if i == 0 || isDigit(rune(run[i-1])) {
+				letters++
+			}
 		}
 	}
 	switch {
-	case digits == 0:
-		return ""
-	case isNumber(run):
+	case digits > 0 && isNumber(run) && !n.lacks(maskNumber):
 		return aNumber
-	case isHexNumber(run), hex && len(run) >= longHex:
+	case digits > 0 && !n.lacks(maskHex) && (isHexNumber(run) || hex && len(run) >= longHex):
 		return aHex
-	case hex && len(run) >= shortHex:
+	case digits > 0 && !n.lacks(maskHex) && hex && len(run) >= shortHex:
 		return aNumber
 	}
-	if kind := quantity(run); kind != "" {
+	if kind := quantity(run); kind != "" && !n.lacks(maskQuantity) {
 		return kind
 	}
-	if len(run) >= randomID && groups >= randomGroups {
+	mixed := len(run) >= mixedID && letters > 0 && groups > 0 && groups+letters >= mixedGroups
+	if (mixed || isRandom(run)) && !n.lacks(maskWord) {
 		return anID
 	}
 	return ""
@@ -97,15 +208,16 @@ func quantity(run string) string {
 }
 
 // runEnd returns the end of the run of letters and digits that c begins with. If the run begins
-// with a digit, a point before another digit belongs to it.
+// with a digit, a point before another digit belongs to it, and so does a dash within a number.
 func runEnd(c string) int {
-	number := isDigit(rune(c[0]))
+	begins, number := isDigit(rune(c[0])), true
 	for i := range len(c) {
 		b := c[i]
-		point := number && b == '.' && i+1 < len(c) && isDigit(rune(c[i+1]))
-		if !isDigit(rune(b)) && !isLetterByte(b) && !point {
+		inside := begins && (b == '.' || b == '-' && number) && i+1 < len(c) && isDigit(rune(c[i+1]))
+		if !isDigit(rune(b)) && !isLetterByte(b) && !inside {
 			return i
 		}
+		number = number && !isLetterByte(b)
 	}
 	return len(c)
 }
@@ -152,15 +264,20 @@ func isEmail(c string) bool {
 	return at > 0 && strings.IndexByte(c[at:], '.') > 1
 }
 
-// isAddress reports whether c is an IPv6 or a hardware address.
-func isAddress(c string) bool {
+// address returns the placeholder of an IPv6 or a hardware address, or "".
+func address(c string) string {
 	for i := range len(c) {
 		if b := c[i]; !isHexDigit(b) && b != ':' && b != '.' {
-			return false
+			return ""
 		}
 	}
-	colons := strings.Count(c, ":")
-	return colons >= 5 || colons >= 2 && strings.Contains(c, "::")
+	switch colons := strings.Count(c, ":"); {
+	case colons == 5 && len(c) == len("00:00:00:00:00:00"):
+		return anAddress
+	case colons >= 5, colons >= 2 && strings.Contains(c, "::"):
+		return aHost
+	}
+	return ""
 }
 
 // isNumber reports whether c is a number with its sign, point and groups. Percentages, fractions,
@@ -203,3 +320,5 @@ func isLatin(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 func isLetterByte(b byte) bool {
 	return isLatin(b) || b >= utf8.RuneSelf
 }
+
+func isLatinRune(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' }

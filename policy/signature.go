@@ -11,7 +11,7 @@ import (
 
 // fingerprintVersion names the algorithm. A change of the algorithm needs another version, so that
 // groups of two versions never mix.
-const fingerprintVersion = "v2-"
+const fingerprintVersion = "v3-"
 
 // Signature names the group of a failure: a label for people, such as
 //
@@ -24,7 +24,9 @@ const fingerprintVersion = "v2-"
 //	the other words of the text
 //	the functions at the top of the Go stack, without line numbers and addresses
 //
-// So the next build keeps the groups. The label of a panic names the function.
+// So the next build keeps the groups. The label of a panic names the function. Of words that differ
+// these stay: the server of a URL, a status or the code of an error, the port of a connection that
+// failed, a quoted name of a field, a method or a type.
 //
 // The label is one line of printable UTF-8, at most [MaxLabel] bytes. The time is linear in the
 // text and the stack.

@@ -1,11 +1,11 @@
-// Command grouping scores how well failures are grouped by their cause: Nixie beside three other
-// ways, over lines whose cause is known.
+// Command grouping scores how well failures are grouped by their cause: Nixie and other ways, over
+// lines whose cause is known.
 //
 //	go run ./grouping -loghub DIR [-lines all|made|kept]
 //
-// DIR has labelled files of the Loghub data sets. Precision and recall count pairs of lines; exact is
-// the share of lines whose group has all lines of their cause and no other. Each way is told the text
-// of a line and the component that wrote it.
+// DIR has labelled files of the Loghub data sets. Precision and recall count pairs of lines; exact
+// is the share of lines whose group has all lines of their cause and no other. Each way is told the
+// text of a line and the component that wrote it.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 
 func main() {
 	dir := flag.String("loghub", "", "the folder with the labelled files")
-	lines := flag.String("lines", "all", "which lines count: all, those that the rules were made with (made), or every fifth, which was kept out (kept)")
+	lines := flag.String("lines", "all", "which lines count: all, those that rules were made with (made), or every fifth (kept)")
 	flag.Parse()
 	if err := run(os.Stdout, *dir, *lines); err != nil {
 		fmt.Fprintln(os.Stderr, "grouping:", err)

@@ -26,7 +26,8 @@ func ours(l grouping.Line) string {
 	return fingerprint
 }
 
-// typeAndFrame groups as trackers of exceptions do. The component that wrote a line stands for both.
+// typeAndFrame groups as trackers of exceptions do. The component that wrote a line stands for
+// both.
 func typeAndFrame(l grouping.Line) string { return l.Origin }
 
 func hashOfText(l grouping.Line) string {

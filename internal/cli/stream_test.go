@@ -48,7 +48,7 @@ func makeStreams(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(errors.Join(st.Settle(ctx, []nixie.Settlement{
 		{Delivery: ds[0], Verb: nixie.Bury, Failure: failure(ds[0], nixie.Bury), Burial: &nixie.Burial{
 			Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: "handler: account is locked",
-			Fingerprint: "v2-0123456789abcdef", Redrivable: true, Rule: "max attempts",
+			Fingerprint: "v3-0123456789abcdef", Redrivable: true, Rule: "max attempts",
 		}},
 		{Delivery: ds[1], Verb: nixie.Retry, Delay: 2 * time.Hour, Failure: failure(ds[1], nixie.Retry)},
 		{Delivery: ds[2], Verb: nixie.Release},

@@ -45,7 +45,7 @@ func TestWatchRunsACommandForEachNewGroup(t *testing.T) {
 		t.Errorf("its input is %s", d.read("group.json"))
 	}
 	errs := d.read("err")
-	if !strings.Contains(errs, "--exec for group v2-") || !strings.Contains(errs, "no such team") || !strings.Contains(errs, "\ncursor ") {
+	if !strings.Contains(errs, "--exec for group v3-") || !strings.Contains(errs, "no such team") || !strings.Contains(errs, "\ncursor ") {
 		t.Errorf("stderr %q", errs)
 	}
 	if left := d.letters("status:open"); len(left) != 4 {
