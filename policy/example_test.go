@@ -39,7 +39,7 @@ func Example() {
 	// 1 retry 1s
 	// 2 retry 2s
 	// 3 bury 0s
-	// exhausted handler: invoice <n>: bank is closed v3-247addbadb81bb4a
+	// exhausted handler: invoice <n>: bank is closed v3-e145febd0626f80c
 	// permanent
 }
 

@@ -40,16 +40,17 @@ type groupKey struct {
 	class       nixie.Class
 	reason      nixie.Reason
 	step, stack string
+	kind        string // type of the error
 	exited      bool
 	exit        int
 }
 
 // of returns the same as [Signature], faster.
 func (g *groups) of(f *nixie.Failure) (label, fingerprint string) {
-	if len(f.Text)+len(f.Stack)+len(f.Step)+len(f.Reason)+len(f.Class) > maxGroupText {
+	if len(f.Text)+len(f.Stack)+len(f.Step)+len(f.Type)+len(f.Reason)+len(f.Class) > maxGroupText {
 		return Signature(f)
 	}
-	key := groupKey{class: f.Class, reason: f.Reason, step: f.Step, stack: f.Stack}
+	key := groupKey{class: f.Class, reason: f.Reason, step: f.Step, stack: f.Stack, kind: f.Type}
 	if f.ExitCode != nil {
 		key.exited, key.exit = true, *f.ExitCode
 	}

@@ -21,12 +21,14 @@ const fingerprintVersion = "v3-"
 // times and quoted strings in their texts differ. A difference in one of these makes another group:
 //
 //	class, reason, step, exit code
-//	the other words of the text
-//	the functions at the top of the Go stack, without line numbers and addresses
+//	the other words of the text, and those that say what to repair: see the list below
+//	the type of the error, or of the innermost one of the chain that its stack tells
+//	the functions at the top of a Go stack, without line numbers and addresses; of other languages
+//	the newest function that is no library's
 //
-// So the next build keeps the groups. The label of a panic names the function. Of words that differ
-// these stay: the server of a URL, a status or the code of an error, the port of a connection that
-// failed, a quoted name of a field, a method or a type.
+// So the next build keeps the groups. The label names the function of a panic, and that of another
+// language than Go. Of words that differ these stay: the server of a URL, a status or the code of
+// an error, the port of a connection that failed, a quoted name of a field, a method or a type.
 //
 // The label is one line of printable UTF-8, at most [MaxLabel] bytes. The time is linear in the
 // text and the stack.
@@ -55,9 +57,9 @@ func signature(f *nixie.Failure, shape string) (label, fingerprint string) {
 		exit = strconv.Itoa(*f.ExitCode)
 		marks = joined(marks, "exit "+exit)
 	}
-	names := frames(f.Stack)
-	if f.Reason == nixie.ReasonPanic && len(names) > 0 {
-		marks = joined(marks, "in "+oneLine(names[0][strings.LastIndexByte(names[0], '/')+1:]))
+	kind, names, where := stackOf(f)
+	if where != "" {
+		marks = joined(marks, "in "+oneLine(where))
 	}
 	label = oneLine(string(f.Reason))
 	said := strings.TrimPrefix(shape, label+": ")
@@ -71,12 +73,36 @@ func signature(f *nixie.Failure, shape string) (label, fingerprint string) {
 	for _, part := range [...]string{string(f.Class), string(f.Reason), step, exit} {
 		parts = append(append(parts, part...), 0)
 	}
-	parts = append(parts, shape...)
+	parts = append(append(append(parts, shape...), 0), kind...)
 	for _, name := range names {
 		parts = append(append(parts, 0), name...)
 	}
 	sum := sha256.Sum256(parts)
 	return shorten(label, MaxLabel), fingerprintVersion + hex.EncodeToString(sum[:8])
+}
+
+// stackOf returns what the stack of a failure adds to its fingerprint, and the function for its
+// label.
+func stackOf(f *nixie.Failure) (kind string, names []string, where string) {
+	kind = f.Type
+	if f.Stack == "" {
+		return kind, nil, ""
+	}
+	if isGo(f.Stack) {
+		names = frames(f.Stack)
+		if f.Reason == nixie.ReasonPanic && len(names) > 0 {
+			where = names[0][strings.LastIndexByte(names[0], '/')+1:]
+		}
+		return kind, names, where
+	}
+	at := siteOf(f.Stack)
+	if at.kind != "" {
+		kind = at.kind
+	}
+	if at.function == "" {
+		return kind, nil, ""
+	}
+	return kind, []string{at.function}, at.function
 }
 
 // joined adds a mark to others.

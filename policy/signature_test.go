@@ -96,9 +96,9 @@ func TestR22_SignaturesAreStableAcrossBuilds(t *testing.T) {
 		f                  *nixie.Failure
 		label, fingerprint string
 	}{
-		{commandFailed("open /a/b.go: no such file", 1), "command-failed[exit 1]: open <path>: no such file", "v3-e6c11354276b5301"},
-		{step, "command-failed[step build, exit 1]: open <path>: no such file", "v3-a8d0c09b3015c0de"},
-		{&nixie.Failure{Class: nixie.ClassTransient, Reason: nixie.ReasonTimeout}, "timeout", "v3-37797a3979b003ee"},
+		{commandFailed("open /a/b.go: no such file", 1), "command-failed[exit 1]: open <path>: no such file", "v3-8fca742f35a88081"},
+		{step, "command-failed[step build, exit 1]: open <path>: no such file", "v3-7a09e4652079792c"},
+		{&nixie.Failure{Class: nixie.ClassTransient, Reason: nixie.ReasonTimeout}, "timeout", "v3-3104203e3c928f62"},
 	} {
 		label, fingerprint := Signature(c.f)
 		if label != c.label || fingerprint != c.fingerprint {

@@ -37,6 +37,11 @@ func lineAt(lines []string, i int) string {
 	return ""
 }
 
+// isGo reports whether a stack is in the form of debug.Stack: a line of a file after a function.
+func isGo(stack string) bool {
+	return strings.HasPrefix(stack, "goroutine ") || strings.Contains(stack, ".go:")
+}
+
 // frames returns the names of the functions at the top of a Go stack, in the form of debug.Stack.
 // It leaves out the functions above a panic: they caught it.
 func frames(stack string) []string {
