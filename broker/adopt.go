@@ -80,7 +80,7 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 	f := d.failure(m.Generation)
 	l.Class, l.Reason = f.Class, f.Reason
 	l.Message.LastFailure, l.Message.LastReason = f.Text, f.Reason
-	l.Signature, l.Fingerprint = policy.Signature(&f)
+	l.Signature, l.Fingerprint = policy.SignatureOf(&f, &l.Message)
 	l.History, l.HistoryDropped = historyOf(r.Headers, f)
 	return l
 }

@@ -76,7 +76,7 @@ func (n *normaliser) isNumberCode(code, after string) bool {
 		return len(code) <= most && !isCount(after)
 	case most > 0:
 		return len(code) <= most
-	case string(before) == "port", bytes.HasSuffix(n.out, []byte("]:")):
+	case string(before) == "port", bytes.HasSuffix(n.out, []byte("]:")), bytes.HasSuffix(n.out, []byte(aField+":")):
 		return n.keepsPort(code)
 	case string(before) == "code" && n.endsAt(":=("):
 		return len(code) <= 5

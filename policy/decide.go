@@ -131,7 +131,7 @@ func (p *Policy) settle(q facts, a answer) nixie.Settlement {
 
 func (p *Policy) burial(q facts, f *nixie.Failure, a answer) *nixie.Burial {
 	b := nixie.Burial{Cause: a.cause, Status: nixie.StatusOpen}
-	b.Signature, b.Fingerprint = p.groups.of(f)
+	b.Signature, b.Fingerprint = p.groups.of(f, &q.d.Message)
 	b.Redrivable, b.NeedsReview, b.Rule = triage(a.verb, a.cause, f.Reason)
 	if !b.NeedsReview && AnyHolds(q.c.ReviewOn, q.f) {
 		b.NeedsReview, b.Rule = true, "option:review_on"

@@ -22,9 +22,10 @@ type groups struct {
 	shapes [groupsKept]atomic.Pointer[group]
 }
 
-// member is a text of a group.
+// member is a text of a group, for all messages whose body has none of the words.
 type member struct {
-	text string
+	text  string
+	words []string
 	*group
 }
 
@@ -40,38 +41,46 @@ type groupKey struct {
 	class       nixie.Class
 	reason      nixie.Reason
 	step, stack string
+	of          string // type of the message
 	kind        string // type of the error
 	exited      bool
 	exit        int
 }
 
-// of returns the same as [Signature], faster.
-func (g *groups) of(f *nixie.Failure) (label, fingerprint string) {
+// of returns the same as [SignatureOf], faster.
+func (g *groups) of(f *nixie.Failure, m *nixie.Message) (label, fingerprint string) {
 	if len(f.Text)+len(f.Stack)+len(f.Step)+len(f.Type)+len(f.Reason)+len(f.Class) > maxGroupText {
-		return Signature(f)
+		return SignatureOf(f, m)
 	}
-	key := groupKey{class: f.Class, reason: f.Reason, step: f.Step, stack: f.Stack, kind: f.Type}
+	body := newFields(m.Body)
+	key := groupKey{class: f.Class, reason: f.Reason, step: f.Step, stack: f.Stack, of: m.Type, kind: f.Type}
 	if f.ExitCode != nil {
 		key.exited, key.exit = true, *f.ExitCode
 	}
 	at := &g.texts[maphash.String(g.seed, f.Text)%groupsKept]
-	if m := at.Load(); m != nil && m.text == f.Text && m.groupKey == key {
-		return m.label, m.fingerprint
+	if known := at.Load(); known != nil && known.text == f.Text && known.groupKey == key &&
+		(body == nil || known.words != nil && !mayHave(body.body, known.words)) {
+		return known.label, known.fingerprint
 	}
-	has := g.byShape(f, key)
-	at.Store(&member{f.Text, has})
+	has := g.byShape(f, key, body)
+	switch {
+	case body == nil:
+		at.Store(&member{f.Text, nil, has})
+	case body.values == nil: // no word may be in the body
+		at.Store(&member{f.Text, append([]string{}, body.wanted...), has})
+	}
 	return has.label, has.fingerprint
 }
 
 // byShape returns the group of f by the shape of its text.
-func (g *groups) byShape(f *nixie.Failure, key groupKey) *group {
+func (g *groups) byShape(f *nixie.Failure, key groupKey, body *fields) *group {
 	var room [256]byte
-	shape := appendShape(room[:0], f)
+	shape := appendShape(room[:0], f, body)
 	at := &g.shapes[maphash.Bytes(g.seed, shape)%groupsKept]
 	has := at.Load()
 	if has == nil || has.groupKey != key || has.shape != string(shape) {
 		has = &group{groupKey: key, shape: string(shape)}
-		has.label, has.fingerprint = signature(f, has.shape)
+		has.label, has.fingerprint = signature(f, has.shape, key.of)
 		at.Store(has)
 	}
 	return has

@@ -32,17 +32,17 @@ var typeNames = []string{
 	"int", "str", "float", "bool", "list", "dict", "tuple", "set", "bytes", "string", "number", "object", "array", "null", "undefined",
 }
 
-// isConstant reports whether a quoted text is a constant, such as EUR, or a name, as the words
-// around it tell. Other names differ from message to message.
-func (n *normaliser) isConstant(quoted, after string) bool {
-	if len(quoted) < 2 || len(quoted) > maxName {
-		return false
-	}
-	if plain := !strings.ContainsFunc(quoted, func(r rune) bool { return !isLatinRune(r) && r != '_' }); plain &&
-		len(quoted) <= maxConstant && (quoted == strings.ToUpper(quoted) || slices.Contains(typeNames, quoted)) {
-		return true
-	}
-	if !isName(quoted) {
+// isConstant reports whether a quoted text is a constant, such as EUR, or a type.
+func isConstant(quoted string) bool {
+	return len(quoted) >= 2 && len(quoted) <= maxConstant &&
+		!strings.ContainsFunc(quoted, func(r rune) bool { return !isLatinRune(r) && r != '_' }) &&
+		(quoted == strings.ToUpper(quoted) || slices.Contains(typeNames, quoted))
+}
+
+// isNamed reports whether a quoted text is a name, as the words around it tell. Other names differ
+// from message to message.
+func (n *normaliser) isNamed(quoted, after string) bool {
+	if len(quoted) < 2 || len(quoted) > maxName || !isName(quoted) {
 		return false
 	}
 	if isIn(beforeName, n.lastWord()) || n.endsWith("return value of") {

@@ -26,11 +26,12 @@ const (
 // line: the first words, with placeholders for the parts that differ. A run of equal placeholders
 // becomes one, so that lists of any length give the same text. It reads each byte a bounded number
 // of times.
-func normalise(text string) string { return string(appendNormal(nil, text)) }
+func normalise(text string) string { return string(appendNormal(nil, text, nil)) }
 
-// appendNormal appends a normalised text to an empty slice, whose memory it uses.
-func appendNormal(empty []byte, text string) []byte {
-	n := normaliser{text: text, out: empty}
+// appendNormal appends a normalised text to an empty slice, whose memory it uses. Words that are
+// values of the body of the message get a placeholder; body may be nil.
+func appendNormal(empty []byte, text string, body *fields) []byte {
+	n := normaliser{text: text, out: empty, fields: body}
 	return n.all()
 }
 
@@ -57,7 +58,11 @@ func (n *normaliser) word() bool {
 	if letters == n.at || end < len(n.text) && n.text[end] > ' ' || letters-n.at >= letterID && isRandom(n.text[n.at:letters]) {
 		return false
 	}
-	n.literal(n.text[n.at:letters])
+	if _, is := n.isField(); is {
+		n.placeholder(aField)
+	} else {
+		n.literal(n.text[n.at:letters])
+	}
 	if end > letters {
 		n.literal(n.text[letters:end])
 	}
@@ -67,8 +72,9 @@ func (n *normaliser) word() bool {
 
 type normaliser struct {
 	text    string
-	at      int    // next byte to read
-	prev    rune   // the one before it
+	at      int  // next byte to read
+	prev    rune // the one before it
+	fields  *fields
 	without uint32 // masks that a measurement leaves out, a bit each
 
 	out   []byte
@@ -104,6 +110,11 @@ func (n *normaliser) next() {
 		n.brace(r)
 		n.literal(n.text[n.at : n.at+size])
 	default:
+		if end, is := n.isField(); is {
+			n.placeholder(aField)
+			n.at, n.prev = n.at+end, rune(n.text[n.at+end-1])
+			return
+		}
 		end := n.chunkEnd()
 		n.chunk(n.text[n.at:end], n.text[end:])
 		n.prev, _ = utf8.DecodeLastRuneInString(n.text[:end])
@@ -130,7 +141,11 @@ func (n *normaliser) quotation(open rune, begin, shut, end int) {
 		n.literal(n.text[n.at:begin])
 		n.at, n.prev, n.reasonEnd = begin, ' ', shut
 		return
-	case n.lacks(maskQuoted), n.isConstant(text, n.text[end:]):
+	case n.lacks(maskQuoted), n.isNamed(text, n.text[end:]):
+		n.literal(n.text[n.at:end])
+	case n.fields != nil && !strings.ContainsFunc(text, isBlank) && n.fields.has(text):
+		n.placeholder(aField)
+	case isConstant(text):
 		n.literal(n.text[n.at:end])
 	case len(text) > maxChunk || strings.ContainsFunc(text, isBlank) || n.url(text) == 0 && n.server(text) == 0:
 		n.placeholder(aString)

@@ -167,7 +167,7 @@ func FuzzShortcuts(f *testing.F) {
 		}
 		for _, failure.Text = range []string{text, step + ": " + text, text + " 7", text + " 8", text} {
 			wantLabel, wantPrint := Signature(&failure)
-			if label, print := p.groups.of(&failure); label != wantLabel || print != wantPrint {
+			if label, print := p.groups.of(&failure, &nixie.Message{}); label != wantLabel || print != wantPrint {
 				t.Fatalf("%+v is in group %s %q, want %s %q", failure, print, label, wantPrint, wantLabel)
 			}
 		}

@@ -32,22 +32,33 @@ const fingerprintVersion = "v3-"
 //
 // The label is one line of printable UTF-8, at most [MaxLabel] bytes. The time is linear in the
 // text and the stack.
-func Signature(f *nixie.Failure) (label, fingerprint string) {
-	return signature(f, string(appendShape(nil, f)))
+func Signature(f *nixie.Failure) (label, fingerprint string) { return SignatureOf(f, nil) }
+
+// SignatureOf is [Signature] for a failure of a message. Single words of the text that are whole
+// values of its body, if that is JSON of at most 64 KiB, do not make groups. A failure without
+// text, type and stack is grouped by the type of the message. For a nil message it is Signature.
+func SignatureOf(f *nixie.Failure, m *nixie.Message) (label, fingerprint string) {
+	if m == nil {
+		return signature(f, string(appendShape(nil, f, nil)), "")
+	}
+	return signature(f, string(appendShape(nil, f, newFields(m.Body))), m.Type)
 }
 
 // appendShape appends the normalised text of f, without its step, to an empty slice, whose memory
 // it uses.
-func appendShape(empty []byte, f *nixie.Failure) []byte {
+func appendShape(empty []byte, f *nixie.Failure, body *fields) []byte {
 	text := f.Text
 	if n := len(f.Step); n > 0 && strings.HasPrefix(text, f.Step) && strings.HasPrefix(text[n:], ": ") {
 		text = text[n+len(": "):]
 	}
-	return appendNormal(empty, text)
+	if !strings.ContainsFunc(strings.TrimSpace(text), isBlank) {
+		body = nil // a text of one word is all that there is of the error
+	}
+	return appendNormal(empty, text, body)
 }
 
-// signature is Signature for a failure whose text has the shape.
-func signature(f *nixie.Failure, shape string) (label, fingerprint string) {
+// signature is Signature for a failure whose text has the shape, of a message of a type.
+func signature(f *nixie.Failure, shape, of string) (label, fingerprint string) {
 	step := oneLine(f.Step)
 	var marks, exit string
 	if step != "" {
@@ -60,6 +71,11 @@ func signature(f *nixie.Failure, shape string) (label, fingerprint string) {
 	kind, names, where := stackOf(f)
 	if where != "" {
 		marks = joined(marks, "in "+oneLine(where))
+	}
+	if f.Text != "" || f.Type != "" || f.Stack != "" {
+		of = "" // the error says more
+	} else if of != "" {
+		marks = joined(marks, "of "+oneLine(of))
 	}
 	label = oneLine(string(f.Reason))
 	said := strings.TrimPrefix(shape, label+": ")
@@ -76,6 +92,9 @@ func signature(f *nixie.Failure, shape string) (label, fingerprint string) {
 	parts = append(append(append(parts, shape...), 0), kind...)
 	for _, name := range names {
 		parts = append(append(parts, 0), name...)
+	}
+	if of != "" {
+		parts = append(append(parts, 0, 0), of...)
 	}
 	sum := sha256.Sum256(parts)
 	return shorten(label, MaxLabel), fingerprintVersion + hex.EncodeToString(sum[:8])

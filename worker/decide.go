@@ -158,7 +158,7 @@ func (c *Config) undecided(d *nixie.Delivery, f *nixie.Failure, err error, now t
 	burial := nixie.Burial{
 		Cause: nixie.CausePermanent, Status: nixie.StatusReview, Redrivable: true, NeedsReview: true, Rule: ruleUndecided,
 	}
-	burial.Signature, burial.Fingerprint = policy.Signature(second)
+	burial.Signature, burial.Fingerprint = policy.SignatureOf(second, &d.Message)
 	return nixie.Settlement{Verb: nixie.Hold, Failure: &failure, Second: second, Burial: &burial}
 }
 

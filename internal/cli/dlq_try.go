@@ -225,7 +225,7 @@ func (r *tryReport) judge(t *runner.Trial) {
 	case f == nil:
 		r.add(&t.Letter, tryNew, "", "the command asked for "+string(t.Verb))
 	default:
-		_, fingerprint := policy.Signature(f)
+		_, fingerprint := policy.SignatureOf(f, &t.Letter.Message)
 		outcome := tryNew
 		if fingerprint == t.Letter.Fingerprint {
 			outcome = trySame

@@ -136,7 +136,7 @@ func read(raw []byte, queue, channel string, entry func(json.RawMessage) (nixie.
 	last.Decision = nixie.Bury
 	last.Attachments = append(last.Attachments, doc.Artifacts.attachments()...)
 	l.Class, l.Reason = last.Class, last.Reason
-	l.Signature, l.Fingerprint = policy.Signature(last)
+	l.Signature, l.Fingerprint = policy.SignatureOf(last, &l.Message)
 	return l, dropped, nil
 }
 
