@@ -30,7 +30,7 @@ func get(ts *testscript.TestScript, _ bool, args []string) {
 	status, body, err := 0, []byte(nil), error(nil)
 	within(10*time.Second, func() bool {
 		var answer *http.Response
-		request, wrong := http.NewRequest(http.MethodGet, args[1], nil) //nolint:noctx // the client has a limit
+		request, wrong := http.NewRequest(http.MethodGet, args[1], nil)
 		ts.Check(wrong)
 		if len(args) > 2 {
 			request.Host = args[2]

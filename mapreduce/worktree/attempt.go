@@ -209,7 +209,7 @@ func removeAll(folder string) error {
 	}
 	_ = filepath.WalkDir(folder, func(path string, e fs.DirEntry, _ error) error {
 		if e != nil && e.IsDir() {
-			_ = os.Chmod(path, 0o700) // removing it tells
+			_ = os.Chmod(path, 0o700) //nolint:gosec // a folder; removing it tells
 		}
 		return nil
 	})
