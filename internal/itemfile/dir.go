@@ -23,8 +23,9 @@ const (
 	suffix      = ".json"
 )
 
-// MaxItem limits the bytes of a file: the largest body in its longest form, with its history.
-const MaxItem = 128 << 20
+// MaxItem limits the bytes of a file: the largest body in its longest form, which has six bytes for
+// each, with 8 MiB for the rest. Who reads one holds all of it.
+const MaxItem = 6*nixie.MaxBody + 8<<20
 
 // Dir finds the items of jobs. Each item is a JSON file in a folder called items, next to an index.
 // Jobs use several paths, and some name the job twice, so Dir searches all folders below the given

@@ -62,7 +62,8 @@ type Item struct {
 	// Body has the bytes of the item; the caller may keep it. For JSONL and lines it is the line
 	// without its end, for JSON the element. For CSV it is a JSON object with the header's names in
 	// their order. Its values are strings without the enclosing quotes, and with line ends as they
-	// are. For a bad item it is the raw text, at most Options.MaxItem bytes.
+	// are. For a bad item it is the raw text, at most [nixie.MaxBody] bytes; for a bad record, of
+	// Options.Objects, it is nil.
 	Body []byte
 
 	Line   int   // of its first byte; the first is 1
@@ -289,7 +290,9 @@ func (r *Reader) next() (Item, error) {
 		return Item{}, bad
 	}
 	item.Body, item.Bad = f.raw[:min(len(f.raw), nixie.MaxBody)], bad
-	if !r.opts.Objects {
+	if r.opts.Objects {
+		item.Body = nil
+	} else {
 		item.ID = r.ids.contentID(item.Body)
 		item.Name = item.displayName()
 	}

@@ -198,3 +198,31 @@ func BenchmarkNext(b *testing.B) {
 		})
 	}
 }
+
+// An item that is far too large costs the memory of one that is not, once, in every format.
+func TestWhatIsTooLargeIsHeldOnce(t *testing.T) {
+	const limit = 32 << 20
+	for _, format := range []Format{JSONL, JSON, CSV} {
+		stream := io.MultiReader(strings.NewReader(`{"x":"`), &repeat{text: bytes.Repeat([]byte("x"), 1<<20), left: 3 * limit >> 20, end: `"}`})
+		list, err := Open(Options{Path: "-", Stdin: stream, Format: format, SkipBad: true, Objects: true, MaxItem: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		item, err := list.Next()
+		runtime.ReadMemStats(&after)
+		if err == nil {
+			err = item.Bad
+		}
+		if nixie.CodeOf(err) != nixie.CodeLimit {
+			t.Errorf("%s: %v", format, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > limit+12<<20 {
+			t.Errorf("%s: it took %d MiB to refuse an item beyond %d", format, took>>20, limit>>20)
+		}
+		if err := list.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
