@@ -115,7 +115,7 @@ func TestSimulateThrowsTheDiceOfAnID(t *testing.T) {
 	}
 	exact := true
 	for _, s := range steps[:4] {
-		if s.WaitMS < s.LeastMS || s.WaitMS > s.MostMS || s.Reason != "command-failed" {
+		if s.WaitMS < s.LeastMS || s.WaitMS > s.MostMS || s.Reason != "handler" {
 			t.Errorf("%+v", s)
 		}
 		exact = exact && s.WaitMS == s.MostMS

@@ -60,6 +60,7 @@ func scriptsOn(t *testing.T, names string, urlOf func(*testscript.Env) (string, 
 			env.Values["ids"] = &idNames{shown: map[string]string{}, real: map[string]string{}}
 			env.Setenv("NIXIE_ACTOR", "ann@desk")
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state")) // the clock, and so the owner, is that of others
 			url, err := urlOf(env)
 			env.Setenv("NIXIE_STORE", url)
 			return err

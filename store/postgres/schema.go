@@ -230,12 +230,12 @@ func (m *Schema) begin(ctx context.Context, c *pgx.Conn) error {
 
 // noted returns the statements that note a migration, and the hashes when there is a column.
 func (m *Schema) noted(step store.Migration) string {
-	noted := fmt.Sprintf("insert into @.migration (version, name) values (%d, '%s');\n", step.Version, step.Name)
+	noted := []string{fmt.Sprintf("insert into @.migration (version, name) values (%d, '%s');", step.Version, step.Name)}
 	if step.Version >= store.HashesSince {
-		noted += "update @.migration m set hash = h.hash from (values " + store.HashRows(m.list, step.Version) +
-			") h (version, hash) where h.version = m.version;\n"
+		const hashes = "update @.migration m set hash = h.hash from (values %s) h (version, hash) where h.version = m.version;"
+		noted = append(noted, fmt.Sprintf(hashes, store.HashRows(m.list, step.Version)))
 	}
-	return noted
+	return strings.Join(noted, "\n")
 }
 
 // run runs a script with the statements that note it, after look has checked what is there.

@@ -359,7 +359,7 @@ var table = []mutant{
 	{
 		number: 78, name: "worktree of the last failure forgotten with the earlier ones",
 		breaks: "a letter names a worktree that is not there",
-		edits:  []edit{{"mapreduce/worktree/kept.go", "k.Item == item && k.Lease < lease", "k.Item == item && k.Lease <= lease"}},
+		edits:  []edit{{"mapreduce/worktree/kept.go", "k.Item != item || k.Lease >= lease", "k.Item != item || k.Lease > lease"}},
 		tests:  mapping,
 	},
 	{
