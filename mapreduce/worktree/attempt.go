@@ -304,8 +304,13 @@ func (t *Tree) Head(ctx context.Context) (string, error) {
 	return t.call(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 }
 
-// Changes returns the uncommitted changes in the short format of git status.
+// Changes returns the uncommitted changes in the short format of git status. When git no longer
+// knows the folder as this worktree, the commands have committed elsewhere or not at all, and the
+// error has [nixie.ReasonWorktree].
 func (t *Tree) Changes(ctx context.Context) (string, error) {
+	if _, err := t.job.gitDir(t.slot); err != nil {
+		return "", worktreeError(fmt.Errorf("the worktree was broken by its item: %w", err))
+	}
 	return t.filter(ctx, "status", "--porcelain", "--untracked-files=all")
 }
 
