@@ -228,14 +228,18 @@ func (m *Schema) begin(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// noted returns the statements that note a migration, and the hashes when there is a column.
+// noted returns what notes a migration. An online one is noted by one statement, so that it is noted
+// whole wherever it is cut. The first that has a column for hashes notes those before it too.
 func (m *Schema) noted(step store.Migration) string {
-	noted := []string{fmt.Sprintf("insert into @.migration (version, name) values (%d, '%s');", step.Version, step.Name)}
-	if step.Version >= store.HashesSince {
-		const hashes = "update @.migration m set hash = h.hash from (values %s) h (version, hash) where h.version = m.version;"
-		noted = append(noted, fmt.Sprintf(hashes, store.HashRows(m.list, step.Version)))
+	if step.Version > store.HashesSince {
+		return fmt.Sprintf("insert into @.migration (version, name, hash) values (%d, '%s', '%s');", step.Version, step.Name, step.Hash)
 	}
-	return strings.Join(noted, "\n")
+	noted := fmt.Sprintf("insert into @.migration (version, name) values (%d, '%s');", step.Version, step.Name)
+	if step.Version < store.HashesSince {
+		return noted
+	}
+	const hashes = "update @.migration m set hash = h.hash from (values %s) h (version, hash) where h.version = m.version;"
+	return noted + "\n" + fmt.Sprintf(hashes, store.HashRows(m.list, step.Version))
 }
 
 // run runs a script with the statements that note it, after look has checked what is there.
