@@ -199,9 +199,9 @@ func addEvidence(f *nixie.Failure, err error, given *nixie.Failure, can ability)
 
 // dropBrokenLine leaves out the first line of an attachment whose beginning is gone, or its first
 // word if no line ends nearby. The mask could not hide a secret in that line if the name of the
-// secret is in the part that is gone.
+// secret is in the part that is gone. [JoinEnds] has left out the lines around a cut in the middle.
 func dropBrokenLine(a *nixie.Attachment) {
-	if a.Truncated == 0 {
+	if a.Truncated == 0 || bytes.Contains(a.Data, cutLine(a.Truncated)) {
 		return
 	}
 	near := a.Data[:min(len(a.Data), maxBrokenLine)]

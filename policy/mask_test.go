@@ -119,3 +119,28 @@ func TestDropBrokenLine(t *testing.T) {
 		}
 	}
 }
+
+// Of an output of which both ends are kept, the lines at the cut are left out, and no more.
+func TestJoinEnds(t *testing.T) {
+	for _, c := range []struct {
+		first, last string
+		between     int64
+		want        string
+		cut         int64
+	}{
+		{"a\nb", "c\nd", 0, "a\nbc\nd", 0},
+		{"a\npass", "word\nd", 9, "a\n…[18 bytes cut]…\nd", 18},
+		{"pass", "word\nd", 9, "word\nd", 13},
+		{"a\n", "word next", 1, "a\n…[6 bytes cut]…\nnext", 6},
+		{"a\n", "", 1, "a\n…[1 bytes cut]…\n", 1},
+	} {
+		data, cut := JoinEnds([]byte(c.first), []byte(c.last), c.between)
+		if string(data) != c.want || cut != c.cut {
+			t.Errorf("%q and %q: %q, %d cut", c.first, c.last, data, cut)
+		}
+		a := nixie.Attachment{Data: data, Truncated: cut}
+		if dropBrokenLine(&a); strings.Contains(c.want, "…") && string(a.Data) != c.want {
+			t.Errorf("%q lost more: %q", c.want, a.Data)
+		}
+	}
+}

@@ -1,30 +1,26 @@
 package command
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/policy"
 )
 
-const maxLine = 1 << 10 // bytes of the line of stderr in an error's text
+const maxLine = 1 << 10 // bytes of the line of the outputs in an error's text
 
-// ExitError reports a command that failed. Its text is the last non-empty line of stderr, or the
-// exit status or signal if there is none.
+// ExitError reports a command that failed. Its text is the line of its outputs that says why,
+// see [policy.WhyOf], or the exit status or signal if there is none.
 type ExitError struct {
 	Result  Result
-	Message string // of the command's verdict, which replaces the line; may be empty
+	Message string // of the command's verdict, or the line of its outputs that says why; may be empty
 }
 
 func (e *ExitError) Error() string {
 	line := e.Message
-	if line == "" {
-		line = lastLine(e.Result.Stderr.Data)
-	}
 	how := ""
 	switch r := e.Result; {
 	case r.TimedOut && r.Timeout > 0:
@@ -46,11 +42,12 @@ func (e *ExitError) Error() string {
 	return how + ": " + line
 }
 
-// lastLine returns the last line that is not blank, as valid UTF-8.
-func lastLine(data []byte) string {
-	data = bytes.TrimSpace(data)
-	data = data[bytes.LastIndexAny(data, "\n\r")+1:]
-	return clip(strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")), maxLine)
+// why returns the line of the outputs that says why the command failed, or "". It reads what the
+// failure keeps of them.
+func (r Result) why() string {
+	stderr, _ := r.Stderr.Kept(nixie.MaxAttachment)
+	stdout, _ := r.Stdout.Kept(nixie.MaxAttachment)
+	return clip(policy.WhyOf(stderr, stdout), maxLine)
 }
 
 // clip cuts s to at most n bytes between two characters and marks the cut. Bytes that
@@ -73,12 +70,13 @@ func clip(s string, n int) string {
 //	end of the context       transient  canceled
 //	a code in permanent      permanent  command-failed
 //	a signal                 as [policy.OfSignal] says
-//	any other code           as [policy.OfExit] says
+//	any other code           as [policy.OfCommand] says
 func (r Result) Err(permanent []int) error {
 	if r.ExitCode == 0 && !r.TimedOut && !r.Canceled {
 		return nil
 	}
-	class, reason := policy.OfExit(r.ExitCode)
+	why := r.why()
+	class, reason := policy.OfCommand(r.Program, r.ExitCode, why)
 	switch {
 	case r.TimedOut:
 		class, reason = nixie.ClassTransient, nixie.ReasonTimeout
@@ -89,7 +87,7 @@ func (r Result) Err(permanent []int) error {
 	case slices.Contains(permanent, r.ExitCode):
 		class, reason = nixie.ClassPermanent, nixie.ReasonCommandFailed
 	}
-	return &nixie.Outcome{Class: class, Reason: reason, Err: r.evidence(&ExitError{Result: r})}
+	return &nixie.Outcome{Class: class, Reason: reason, Err: r.evidence(&ExitError{Result: r, Message: why})}
 }
 
 // unknown gives err the class unknown.
@@ -107,10 +105,7 @@ func (r Result) attachments() []nixie.Attachment {
 		name string
 		tail Tail
 	}{{"stderr", r.Stderr}, {"stdout", r.Stdout}} {
-		data, dropped := output.tail.Data, output.tail.Dropped
-		if over := len(data) - nixie.MaxAttachment; over > 0 {
-			data, dropped = data[over:], dropped+int64(over)
-		}
+		data, dropped := output.tail.Kept(nixie.MaxAttachment)
 		if len(data) > 0 {
 			kept = append(kept, nixie.Attachment{Name: output.name, Data: data, Truncated: dropped})
 		}
@@ -128,9 +123,9 @@ func (r Result) Judge(verdict *Verdict, permanent []int) error {
 	if verdict.Outcome == nixie.Complete {
 		return nil
 	}
-	text := verdict.Message
+	text := cmp.Or(verdict.Message, verdict.Text)
 	if text == "" {
-		text = verdict.Text
+		text = r.why()
 	}
 	return verdict.mark(r.evidence(&ExitError{Result: r, Message: clip(text, maxLine)}))
 }

@@ -5,6 +5,7 @@ package command
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -47,7 +48,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	release()
 	runtime.UnlockOSThread()
 
-	result := Result{TimedOut: p.cause == causeTimeout, Canceled: p.cause == causeContext, Timeout: spec.Timeout}
+	result := Result{Program: filepath.Base(path), TimedOut: p.cause == causeTimeout, Canceled: p.cause == causeContext, Timeout: spec.Timeout}
 	if p.cause == causeContext && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		result.TimedOut, result.Canceled = true, false
 	}

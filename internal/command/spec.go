@@ -38,6 +38,7 @@ type Spec struct {
 
 // Result describes the exit of a command and its outputs.
 type Result struct {
+	Program  string         // the name of its file, without folders
 	ExitCode int            // 0…255; 128 + number when a signal ended it
 	Signal   syscall.Signal // that ended it; 0 means none
 	TimedOut bool           // Run ended it because Timeout had passed
@@ -48,10 +49,11 @@ type Result struct {
 	Stderr   Tail
 }
 
-// Tail holds the end of an output.
+// Tail holds the end of an output, and its beginning when that is not in the end.
 type Tail struct {
 	Data    []byte // the last bytes, as they came
 	Dropped int64  // the number of bytes before them
+	Head    []byte // the first bytes, at most 8 KiB; nil if Dropped is 0 or TailLimit is not above 8 KiB
 }
 
 func (s *Spec) check() error {

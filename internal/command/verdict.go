@@ -30,7 +30,7 @@ type Verdict struct {
 	Reason     nixie.Reason  // may be empty
 	Text       string        // the reason in the command's own words
 	Class      nixie.Class   // empty lets the policy classify
-	Message    string        // error text instead of the last line of stderr
+	Message    string        // error text instead of the line of the outputs that says why
 	RetryAfter time.Duration // least delay; 0 lets the policy choose
 	Steps      []string      // finished now or before
 }

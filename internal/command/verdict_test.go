@@ -75,7 +75,7 @@ func TestExitToError(t *testing.T) {
 
 func TestExitErrorEvidence(t *testing.T) {
 	long := strings.Repeat("é", 100<<10)
-	r := Result{ExitCode: 1, Stderr: Tail{[]byte(long), 5}, Stdout: Tail{[]byte("out"), 0}}
+	r := Result{ExitCode: 1, Stderr: Tail{Data: []byte(long), Dropped: 5}, Stdout: Tail{Data: []byte("out")}}
 	err := r.Err(nil)
 	if n := len(err.Error()); n > maxLine || !strings.HasSuffix(err.Error(), "é…") {
 		t.Errorf("text of %d bytes ends in %q", n, err.Error()[n-6:])

@@ -24,7 +24,7 @@ type group struct {
 var groups = []group{
 	{name: "root package", in: []string{"."}, lines: 1594, exports: 241},
 	{name: "check, filter, lease, policy, privacy", in: []string{"check", "filter", "lease", "policy", "privacy"},
-		lines: 8400, exports: 173},
+		lines: 8650, exports: 173},
 	{name: "telemetry, internal/serve", in: []string{"telemetry", "internal/serve"}, lines: 2849, exports: 36},
 	{name: "contracts: store, broker", in: []string{"store", "store/lifecycle", "broker"}, lines: 7913, exports: 410},
 	{name: "engines: worker, redrive", in: []string{"worker", "redrive"}, lines: 5301, exports: 60},
