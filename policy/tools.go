@@ -28,7 +28,8 @@ var tools = []tool{
 		cause: `\s*(?:[\w.$\\/@-]+(?:::\w+)*[.:\\])?[A-Z]\w*(?:Error|Exception|Interrupt)\b(?: \[\w+\]| \(\w[^)]*\))?(?:: |:?$)|` +
 			`[^"'{}]*\b(?i:error|fatal|fatal error|panic|critical)(?:\[\w+\])?: |(?i:error|fatal)[ \]\[]|\[(?i:error|fatal)\]`,
 		closing: `\s*(?:\S+: )?(?i:\w*warning)s?\b *[:\]\[]|\(node:\d+\) `,
-		noise: `[\s\pP\pS]*$|\s*(?:\S+: )?(?i:hint|note|help|tip|usage|info|debug|see also)\b *[:\]]|\s*(?i:usage: )| *\d+%|.*\d% ?(?:\[|\||$)|` +
+		noise: `[\s\pP\pS]*$|\s*(?:\S+: )?(?i:hint|note|help|tip|usage|info|debug|see also)\b *[:\]]|` +
+			`\s*(?i:usage: )| *\d+%|.*\d% ?(?:\[|\||$)|` +
 			`\s*(?i:try|run|see|use|specify) .*(?:--help| -h\b|for more|more information)|\s*\.{3}|\s*\d+ (?:errors?|warnings?)\b.*$|` +
 			`\s*…\[\d+ bytes cut\]…$`,
 	},
@@ -145,8 +146,8 @@ var tools = []tool{
 		closing: `npm (?:error|ERR!) (?:code|errno|syscall|path|command|workspace|location|signal) |npm (?:error|ERR!) Lifecycle script|` +
 			`npm (?:error|ERR!) (?:Failed at the|Exit status|\S+@\S+ \w+: \x60)`,
 		cause: `npm (?:error|ERR!) `,
-		noise: `npm (?:error|ERR!)\s*$|npm (?:error|ERR!) (?:A complete log|\s+/|This is (?:probably )?(?:not )?a problem|If you|To see a list|` +
-			`Did you mean|  npm |network (?:This|If|'proxy')|For a full|Log files|` +
+		noise: `npm (?:error|ERR!)\s*$|npm (?:error|ERR!) (?:A complete log|\s+/|This is (?:probably )?(?:not )?a problem|If you|` +
+			`To see a list|Did you mean|  npm |network (?:This|If|'proxy')|For a full|Log files|` +
 			`JSON\.parse (?:Failed|Note)|    at |  \w+: |\})|npm notice|> \S+@\S+ `,
 	},
 	{

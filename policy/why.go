@@ -143,8 +143,8 @@ func (o output) whole(i int) string {
 // beforeError matches what stands before an error in its line and says nothing about it: which
 // thread has thrown it, and that it was thrown.
 var beforeError = regexp.MustCompile(
-	`^(?:Exception in thread "[^"]*" |Unhandled exception\. |Caused by: |\[cause\]: |thread '[^']*'(?: \(\d+\))? |(?:PHP )?Fatal error: +Uncaught |` +
-		`\*\* |[ \d:.kMG-]{40,}|[0-9A-F]{8,}:)`)
+	`^(?:Exception in thread "[^"]*" |Unhandled exception\. |Caused by: |\[cause\]: |thread '[^']*'(?: \(\d+\))? |` +
+		`(?:PHP )?Fatal error: +Uncaught |\*\* |[ \d:.kMG-]{40,}|[0-9A-F]{8,}:)`)
 
 // escapes match what terminals are told: colours, moves of the cursor, titles, links.
 var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]*[0-~])|" +

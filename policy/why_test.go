@@ -93,11 +93,13 @@ func TestWhyOf(t *testing.T) {
 		"gRPC": {
 			"grpc._channel._InactiveRpcError: <_InactiveRpcError of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n" +
 				"\tdetails = \"no\"\n\tdebug_error_string = \"x\"\n>\n", "",
-			"grpc._channel._InactiveRpcError: <_InactiveRpcError of RPC that terminated with: status = StatusCode.UNAVAILABLE details = \"no\"",
+			"grpc._channel._InactiveRpcError: <_InactiveRpcError of RPC that terminated with: status = " +
+				"StatusCode.UNAVAILABLE details = \"no\"",
 		},
 		"gradle": {
 			"FAILURE: Build failed with an exception.\n\n* What went wrong:\nExecution failed for task ':pay'.\n> no rate for EUX\n\n" +
-				"* Try:\n> Run with --info option to get more log output.\n> Get more help at https://help.gradle.org.\n\nBUILD FAILED in 1s\n", "",
+				"* Try:\n> Run with --info option to get more log output.\n\n" +
+				"BUILD FAILED in 1s\n", "",
 			"Execution failed for task ':pay'. > no rate for EUX",
 		},
 		"mocha": {"", "  pays\n\n  0 passing\n  1 failing\n\n  1) pays the rate:\n", "1) pays the rate:"},

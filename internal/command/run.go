@@ -48,7 +48,9 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	release()
 	runtime.UnlockOSThread()
 
-	result := Result{Program: filepath.Base(path), TimedOut: p.cause == causeTimeout, Canceled: p.cause == causeContext, Timeout: spec.Timeout}
+	result := Result{
+		Program: filepath.Base(path), TimedOut: p.cause == causeTimeout, Canceled: p.cause == causeContext, Timeout: spec.Timeout,
+	}
 	if p.cause == causeContext && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		result.TimedOut, result.Canceled = true, false
 	}

@@ -16,7 +16,7 @@ sample() {
 	timeout 60 "$@" >out 2>err </dev/null && echo "$tool $name: it succeeded"
 	{ echo "=== $name"; tail -c 6000 err; [ -z "$(tail -c1 err)" ] || echo
 	  [ ! -s out ] || { echo "--- stdout"; tail -c 6000 out; [ -z "$(tail -c1 out)" ] || echo; }
-	} | sed -E "s#$w#/srv/shop#g; s#$home/\.pyenv/[a-z]*/?[0-9.]*/?#/usr/#g; s#$home/\.(cargo|rustup)[^ ]*/#/usr/lib/#g; s#$home#/srv/home#g; s#(crates|repo\.maven\.apache)\.(io|org)#registry.invalid#g" >>"$here/$tool.txt"
+	} | sed -E "s#\r$##; s#$w#/srv/shop#g; s#$home/\.pyenv/[a-z]*/?[0-9.]*/?#/usr/#g; s#$home/\.(cargo|rustup)[^ ]*/#/usr/lib/#g; s#$home#/srv/home#g; s#(crates|repo\.maven\.apache)\.(io|org)#registry.invalid#g" >>"$here/$tool.txt"
 }
 
 cat >a.py <<'E'
