@@ -48,8 +48,8 @@ var passingPatterns = sync.OnceValue(func() []*regexp.Regexp {
 
 // OfCommand returns what the end of a command means: as [OfExit], but a failure that OfExit does
 // not know is transient if the line that says why, see [WhyOf], or an exit code of curl tells a
-// cause that time may heal. It only adds reasons: no line makes a failure permanent, or a permanent one
-// transient. Program is the name of the command's file, without folders.
+// cause that time may heal. It only adds reasons: no line makes a failure permanent, or a permanent
+// one transient. Program is the name of the command's file, without folders.
 func OfCommand(program string, code int, line string) (nixie.Class, nixie.Reason) {
 	class, reason := OfExit(code)
 	if class != nixie.ClassUnknown {
