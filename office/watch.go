@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -144,6 +145,7 @@ type watcher struct {
 	filter nixie.Filter
 	tell   func(context.Context, News) error
 	pos    watchPosition
+	older  map[string]bool // see olderGroups
 }
 
 // since returns the filter for letters that died at the position or later.
@@ -253,5 +255,49 @@ func (l *watcher) knownGroup(ctx context.Context, n *News, began watchPosition) 
 			return err == nil, err
 		}
 	}
-	return false, nil
+	groups, err := l.olderGroups(ctx, began)
+	return groups[n.Fingerprint], err
+}
+
+// Limits of what a watch reads once of earlier builds: the largest groups, and the latest letters
+// of these.
+const (
+	maxOlderGroups = 1000
+	mostOlder      = 10_000
+)
+
+// olderGroups returns the groups, as this build names them, of unresolved letters whose
+// fingerprints an earlier build made: an update alone makes no group new. They are read once in a
+// watch.
+func (l *watcher) olderGroups(ctx context.Context, began watchPosition) (map[string]bool, error) {
+	if l.older != nil {
+		return l.older, nil
+	}
+	groups, _, err := l.store.Count(ctx, nixie.Filter{Queues: l.filter.Queues}, store.Counting{By: []store.GroupBy{store.ByFingerprint}})
+	if err != nil {
+		return nil, err
+	}
+	f := Unresolved(nixie.Filter{Queues: l.filter.Queues})
+	for _, g := range groups[0] {
+		if policy.Outdated(g.Key) && len(f.Fingerprints) < maxOlderGroups {
+			f.Fingerprints = append(f.Fingerprints, g.Key)
+		}
+	}
+	older := map[string]bool{}
+	if len(f.Fingerprints) > 0 {
+		f.Died.Before = began.died.Add(time.Nanosecond)
+		left := mostOlder
+		for letter, err := range l.AllLetters(ctx, f, true) {
+			if err != nil {
+				return nil, err
+			}
+			_, group := policy.GroupOf(&letter)
+			older[group] = true
+			if left--; left == 0 {
+				break
+			}
+		}
+	}
+	l.older = older
+	return older, nil
 }

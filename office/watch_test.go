@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
 )
@@ -197,4 +198,20 @@ func TestWatchEnds(t *testing.T) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
+}
+
+// After an update, letters of the earlier build have fingerprints of another algorithm. A cause
+// that they have is not new.
+func TestWatchKnowsTheCausesOfEarlierBuilds(t *testing.T) {
+	w := newWatched(t)
+	const older = "v2-0123456789abcdef"
+	w.die(older, 1) // its text
+	_, group := policy.Signature(&nixie.Failure{Reason: nixie.ReasonTimeout, Text: older})
+	_, other := policy.Signature(&nixie.Failure{Reason: nixie.ReasonTimeout, Text: "other"})
+	got, _ := w.follow(office.WatchRequest{FromNow: true},
+		func() {},
+		func() { w.die(group, 1) },
+		func() { w.die(other, 1) },
+	)
+	w.told(got, group+" grows +1", other+" new +1")
 }

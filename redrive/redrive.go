@@ -80,6 +80,8 @@ type Result struct {
 
 	Quarantined int64 // done by this run: put aside, see [Config.SetsAside]
 	Unanswered  int64 // sent by this run, and the broker may have them; they are pending
+
+	older *bool // the store has letters of earlier builds; nil is not known
 }
 
 // New checks a config and makes an engine of it.

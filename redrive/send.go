@@ -20,17 +20,24 @@ type group struct {
 // between the sending and the resolution leaves letters open that were sent. The next run sends
 // them again, under the same redrive IDs. An error is about letters that are not in the group.
 func (e *Engine) group(ctx context.Context, r *Result, ids []nixie.ID) (g *group, taken int, err error) {
-	if e.sends(r) {
-		return e.sendGroup(ctx, r, ids)
+	died, err := e.diedOf(ctx, r, ids)
+	switch {
+	case err != nil:
+		return &group{}, 0, err
+	case e.sends(r):
+		g, taken, err = e.sendGroup(ctx, r, ids)
+	case e.c.Edit != nil && r.Event == store.OnRedrive:
+		g, taken, err = e.editGroup(ctx, r, ids)
+	default:
+		g, taken = &group{ids: ids}, len(ids)
+		for _, id := range ids {
+			g.list = append(g.list, e.resolution(r, id))
+		}
 	}
-	if e.c.Edit != nil && r.Event == store.OnRedrive {
-		return e.editGroup(ctx, r, ids)
+	for i := range g.list {
+		g.list[i].Group = died[g.list[i].Letter]
 	}
-	g = &group{ids: ids}
-	for _, id := range ids {
-		g.list = append(g.list, e.resolution(r, id))
-	}
-	return g, len(ids), nil
+	return g, taken, err
 }
 
 // sends reports whether letters go to a broker.

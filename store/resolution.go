@@ -36,6 +36,7 @@ type Resolution struct {
 	Actor       string   // required
 	Reason      string   // required for OnDiscard, OnRequalify, OnNote and OnPurge; at most [nixie.MaxReason] bytes
 	Operation   nixie.ID // operation of which this is an item; the item is marked in the same transaction
+	Group       string   // fingerprint by which the outcome of the item tells the same failure; empty: as planned
 	Force       bool     // redrive a letter that is not redrivable or needs review, too
 	MaxRedrives int      // for OnRedrive; 0 is no cap
 

@@ -225,12 +225,11 @@ func (r *tryReport) judge(t *runner.Trial) {
 	case f == nil:
 		r.add(&t.Letter, tryNew, "", "the command asked for "+string(t.Verb))
 	default:
-		_, fingerprint := policy.SignatureOf(f, &t.Letter.Message)
 		outcome := tryNew
-		if fingerprint == t.Letter.Fingerprint {
+		if t.Same {
 			outcome = trySame
 		}
-		r.add(&t.Letter, outcome, fingerprint, f.Text)
+		r.add(&t.Letter, outcome, t.Fingerprint, f.Text)
 	}
 }
 

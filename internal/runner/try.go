@@ -7,14 +7,17 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 )
 
 // Trial tells what the command did with the copy of a letter.
 type Trial struct {
-	Letter  nixie.Letter   // without its body
-	Verb    nixie.Verb     // Complete: its message would succeed
-	Failure *nixie.Failure // nil also when the command gave the copy back, or discarded it
+	Letter      nixie.Letter   // without its body
+	Verb        nixie.Verb     // Complete: its message would succeed
+	Failure     *nixie.Failure // nil also when the command gave the copy back, or discarded it
+	Fingerprint string         // of the failure
+	Same        bool           // the letter died of such a failure
 }
 
 // Try runs the command on copies of letters, as their next redrive would: with the policy of their
@@ -33,7 +36,7 @@ func (r *Runner) Try(
 	r.count.remaining.Store(int64(len(letters)))
 	c := &copies{
 		kept: &source{Source: store.NewSource(r.store, r.c.Queues...), r: r}, letters: letters, read: read,
-		out: map[*nixie.Delivery]nixie.Letter{}, left: len(letters), over: make(chan struct{}),
+		out: map[*nixie.Delivery]original{}, left: len(letters), over: make(chan struct{}),
 	}
 	w, err := r.newWorker(c, nil, nil, 1)
 	if err != nil {
@@ -61,10 +64,16 @@ type copies struct {
 
 	mu      sync.Mutex
 	letters []nixie.ID // to be handed out
-	out     map[*nixie.Delivery]nixie.Letter
+	out     map[*nixie.Delivery]original
 	left    int // without an outcome
 	trials  []Trial
 	over    chan struct{} // closed when none is left
+}
+
+// original is a letter without its body, of which a copy is out.
+type original struct {
+	nixie.Letter
+	diedOf string // fingerprint, as this build makes it
 }
 
 // Policies implements [lease.PolicyKeeper].
@@ -85,8 +94,9 @@ func (c *copies) Receive(ctx context.Context, want nixie.Want) (got []*nixie.Del
 		c.letters = c.letters[1:]
 		d := copyOf(&l, c.kept.r.c.Clock())
 		d.Lease = nixie.Lease{Number: int64(max(l.Message.Deliveries, len(l.History)) + 1), Owner: c.kept.r.c.Owner}
+		_, died := policy.GroupOf(&l)
 		l.Message.Body, l.History = nil, nil
-		c.out[d] = l
+		c.out[d] = original{l, died}
 		got = append(got, d)
 	}
 	if len(got) > 0 {
@@ -125,7 +135,13 @@ func (c *copies) Settle(_ context.Context, settlements []nixie.Settlement) []err
 	defer c.mu.Unlock()
 	for i := range settlements {
 		st := &settlements[i]
-		c.trials = append(c.trials, Trial{c.out[st.Delivery], st.Verb, st.Failure})
+		l := c.out[st.Delivery]
+		t := Trial{Letter: l.Letter, Verb: st.Verb, Failure: st.Failure}
+		if t.Failure != nil {
+			_, t.Fingerprint = policy.SignatureOf(t.Failure, &st.Delivery.Message)
+			t.Same = t.Fingerprint == l.diedOf
+		}
+		c.trials = append(c.trials, t)
 		if c.left--; c.left == 0 {
 			close(c.over)
 		}

@@ -41,6 +41,7 @@ func (s *Store) resolve(r *store.Resolution, now time.Time) error {
 		err = s.apply(l, r, now)
 	}
 	if item != nil {
+		item.fingerprint = cmp.Or(r.Group, item.fingerprint)
 		if item.state, item.at = lifecycle.ItemOf(r, err), now; item.state == lifecycle.ItemUnobserved {
 			item.state = cmp.Or(item.early, item.state)
 		}

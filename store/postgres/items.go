@@ -44,7 +44,7 @@ func (r *resolving) item(by *store.Resolution) (*item, error) {
 
 func (r *resolving) flushItems() {
 	for _, it := range r.decided {
-		r.run("decide_item.sql", uuids([]nixie.ID{it.letter}), [16]byte(it.operation), string(r.items[it]), r.now)
+		r.run("decide_item.sql", uuids([]nixie.ID{it.letter}), [16]byte(it.operation), string(r.items[it]), plain(r.groups[it]), r.now)
 	}
 	r.removeLetters()
 }

@@ -19,7 +19,7 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 		return all(errs, err)
 	}
 	err := s.write(ctx, func(t *tx) error {
-		r := resolving{tx: t, items: map[item]lifecycle.Item{}, planned: map[item]int64{}}
+		r := resolving{tx: t, items: map[item]lifecycle.Item{}, planned: map[item]int64{}, groups: map[item]string{}}
 		if err := r.hold(resolutions); err != nil {
 			return err
 		}
@@ -43,6 +43,7 @@ type resolving struct {
 	planned    map[item]int64          // revisions of the letters, where only those will do
 	operations map[nixie.ID]store.Event
 	decided    []item
+	groups     map[item]string          // that the resolutions of the items name
 	headers    map[int64][]nixie.Header // of messages, if any is to be edited
 	damaged    map[int64]error          // why headers cannot be read
 	bodyAt     map[int64]string         // of messages without their bodies, see [lifecycle.Facts]
@@ -118,6 +119,7 @@ func (r *resolving) resolve(by *store.Resolution) error {
 	if it != nil {
 		r.items[*it] = lifecycle.ItemOf(by, err)
 		r.decided = append(r.decided, *it)
+		r.groups[*it] = by.Group
 	}
 	return err
 }

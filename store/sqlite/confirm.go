@@ -102,7 +102,7 @@ func alike(resolutions []store.Resolution, errs []error) (ids []nixie.ID) {
 	for i := range resolutions {
 		r := &resolutions[i]
 		if r.Event != store.OnConfirm || r.Operation.IsZero() || r.Operation != by.Operation || r.Actor != by.Actor ||
-			r.Reason != by.Reason || seen[r.Letter] {
+			r.Reason != by.Reason || r.Group != "" || seen[r.Letter] {
 			return nil
 		}
 		seen[r.Letter] = true

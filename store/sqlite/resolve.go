@@ -85,7 +85,7 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 		}
 		text = answer.Error()
 	}
-	if err := t.run(sqlText("decide_item"), string(lifecycle.ItemOf(r, answer)), text, t.now, operation, letter); err != nil {
+	if err := t.run(sqlText("decide_item"), string(lifecycle.ItemOf(r, answer)), text, r.Group, t.now, operation, letter); err != nil {
 		return err
 	}
 	return answer

@@ -21,6 +21,7 @@ func outcomeClauses() []clause {
 		{"AreUnobservedUntilALetterComes", outcomesUnobserved},
 		{"ThatComeBeforeTheirConfirmation", outcomesEarly},
 		{"AreOfRedrivesOnly", outcomesOfRedrives},
+		{"AreOfTheGroupThatTheirRedriveNames", outcomesOfNamedGroups},
 	}
 }
 
@@ -365,4 +366,25 @@ func addsUp(op *store.Operation) bool {
 	o := &op.Outcome
 	sum := o.Succeeded + o.SameFailure + o.NewFailure + o.Gone + o.Unobserved + o.UnderWay
 	return sum == 0 && op.Event != store.OnRedrive || sum == op.Done && op.Event == store.OnRedrive
+}
+
+// outcomesOfNamedGroups shows that a resolution may name the group that the next death is compared
+// with. Then the planned one does not count.
+func outcomesOfNamedGroups(b *fixture) {
+	ls := b.deaths(2)
+	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
+	for _, l := range ls {
+		b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "r", Operation: op.ID, Force: true,
+			Group: "v1:bb"}))
+	}
+	b.diesOf(ls[0].Message.Key, "v1:bb")
+	b.diesOf(ls[1].Message.Key, "v1:aa")
+	same(b, "outcome", b.outcome(op.ID), store.Outcome{SameFailure: 1, NewFailure: 1})
+	again, err := b.st.Plan(b.ctx, store.Operation{ID: op.ID}, nixie.Filter{}, 0)
+	b.ok(err)
+	same(b, "taken up again", again.Pending, 2)
+	b.moves(op.ID, store.OnRedrive, ls...)
+	b.diesOf(ls[0].Message.Key, "v1:bb")
+	b.diesOf(ls[1].Message.Key, "v1:bb")
+	same(b, "outcome of the second try, which compares with the first", b.outcome(op.ID), store.Outcome{SameFailure: 1, NewFailure: 1})
 }
