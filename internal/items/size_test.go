@@ -203,7 +203,8 @@ func BenchmarkNext(b *testing.B) {
 func TestWhatIsTooLargeIsHeldOnce(t *testing.T) {
 	const limit = 32 << 20
 	for _, format := range []Format{JSONL, JSON, CSV} {
-		stream := io.MultiReader(strings.NewReader(`{"x":"`), &repeat{text: bytes.Repeat([]byte("x"), 1<<20), left: 3 * limit >> 20, end: `"}`})
+		large := &repeat{text: bytes.Repeat([]byte("x"), 1<<20), left: 3 * limit >> 20, end: `"}`}
+		stream := io.MultiReader(strings.NewReader(`{"x":"`), large)
 		list, err := Open(Options{Path: "-", Stdin: stream, Format: format, SkipBad: true, Objects: true, MaxItem: limit})
 		if err != nil {
 			t.Fatal(err)

@@ -228,8 +228,8 @@ func (m *Schema) begin(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// noted returns what notes a migration. An online one is noted by one statement, so that it is noted
-// whole wherever it is cut. The first that has a column for hashes notes those before it too.
+// noted returns what notes a migration. An online one is noted by one statement, so that it is
+// noted whole wherever it is cut. The first that has a column for hashes notes those before it too.
 func (m *Schema) noted(step store.Migration) string {
 	if step.Version > store.HashesSince {
 		return fmt.Sprintf("insert into @.migration (version, name, hash) values (%d, '%s', '%s');", step.Version, step.Name, step.Hash)
