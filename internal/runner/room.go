@@ -38,7 +38,9 @@ func (r *Runner) waitForRoom(ctx context.Context, full *command.FullError) error
 	look := time.NewTicker(roomEvery)
 	defer look.Stop()
 	for {
-		r.outage.note(working, filling, full)
+		if command.Room(full.Folder) != nil { // else it has room since the attempt failed
+			r.outage.note(working, filling, full)
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
