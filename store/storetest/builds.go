@@ -129,7 +129,7 @@ var buildVerbs = []struct {
 		return err
 	}},
 	{"claim and settle", func(ctx context.Context, st store.Store) error {
-		ds, err := st.Claim(ctx, "orders", nixie.Want{Max: 5, Lease: time.Minute})
+		ds, err := st.Claim(ctx, "orders", nixie.Want{Max: 1, Lease: time.Minute}) // both are due, an hour after the build
 		if err = wants(err, len(ds) > 0); err != nil {
 			return err
 		}
