@@ -166,7 +166,7 @@ func badItems() []badInput {
 			"head -c 10485760 /dev/zero | tr '\\0' x | tee /dev/stderr; echo; echo end >&2; exit 1"), 5, "", "command-failed " +
 			strings.Repeat("x", 1021) + "…", func(t *testing.T, d *workspace) {
 			for _, a := range d.letter(d.letters("")[0].ID).History[0].Attachments {
-				// Of a line that is cut neither half is kept near the cut: 8 KiB of its begin, the mark, 4 KiB of its end.
+				// Neither half of a cut line is kept: 8 KiB before the mark, 4 KiB after it.
 				if gone := 8<<10 + 64 + 4<<10; len(a.Text) != nixie.MaxAttachment-gone {
 					t.Errorf("attachment %s has %d bytes", a.Name, len(a.Text))
 				}

@@ -1,8 +1,6 @@
 package worktree
 
 import (
-	"cmp"
-	"errors"
 	"path/filepath"
 	"sync"
 
@@ -14,19 +12,14 @@ import (
 type room struct {
 	mu   sync.Mutex // held also while the disks are probed, so that many attempts do not fill what is left
 	full error      // nil: they had
-	last string     // the folder whose disk was found full last
 	seen int        // how often they were found full
 }
 
 // probe asks whether the disks of the repository and of the worktrees have room.
 func (j *Job) probe() error {
-	objects := filepath.Join(j.record.Common, "objects")
-	j.room.full = command.Room(objects, j.c.State)
-	j.room.last = cmp.Or(j.room.last, objects)
-	var full *command.FullError
-	if errors.As(j.room.full, &full) {
+	j.room.full = command.Room(filepath.Join(j.record.Common, "objects"), j.c.State)
+	if j.room.full != nil {
 		j.room.seen++
-		j.room.last = full.Folder
 	}
 	return j.room.full
 }
@@ -48,7 +41,7 @@ func (j *Job) fullSince(seen int, err error) error {
 	defer j.room.mu.Unlock()
 	full := j.probe()
 	if full == nil && (command.IsFull(err) || j.room.seen > seen) {
-		full = &command.FullError{Folder: j.room.last}
+		full = &command.FullError{Folder: filepath.Join(j.record.Common, "objects")}
 	}
 	if full == nil {
 		return nil
