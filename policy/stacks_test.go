@@ -87,8 +87,10 @@ func TestBadStacks(t *testing.T) {
 	}
 }
 
-func FuzzStacks(f *testing.F) {
-	files, err := filepath.Glob("testdata/stacks/*.txt")
+// firstSamples returns the first sample of each file of a folder.
+func firstSamples(f *testing.F, folder string) (samples []string) {
+	f.Helper()
+	files, err := filepath.Glob(folder + "/*.txt")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -98,6 +100,13 @@ func FuzzStacks(f *testing.F) {
 			f.Fatal(err)
 		}
 		first, _, _ := strings.Cut(string(data), "\n=== ")
+		samples = append(samples, first)
+	}
+	return samples
+}
+
+func FuzzStacks(f *testing.F) {
+	for _, first := range firstSamples(f, "testdata/stacks") {
 		f.Add(first)
 	}
 	f.Fuzz(func(t *testing.T, stack string) {

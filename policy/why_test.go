@@ -151,16 +151,7 @@ func checkWhy(t *testing.T, stderr, stdout []byte) {
 }
 
 func FuzzWhyOf(f *testing.F) {
-	files, err := filepath.Glob("testdata/causes/*.txt")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		first, _, _ := strings.Cut(string(data), "\n=== ")
+	for _, first := range firstSamples(f, "testdata/causes") {
 		f.Add([]byte(first), []byte{})
 	}
 	f.Add([]byte("\xff\xfe\x1b[0m\x00"), []byte("50%\rFAIL"))
