@@ -24,6 +24,12 @@
 // norun: readers copy such blocks, so either a test runs them or the reason why
 // not is written down.
 //
+// No sentence of a document has more than 25 words, but for those of decision
+// records, tables and blocks; a span of code is one word.
+//
+// A page for users that has a word of ours, as redrive, lease or letter, has the
+// field's word for it in the sentence that uses ours first.
+//
 // A test that a document names in code marks, as worker.TestDrain,
 // worker.TestOutcomes/panic, nixie.TestIDRoundTrip (the root package) or
 // suite.Enqueue/AllOrNone (the suite for stores), has to exist.

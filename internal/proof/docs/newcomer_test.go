@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// patience bounds the story of the README. By hand it takes longer; here no person types.
+// patience bounds the story of that page. By hand it takes longer; here no person types.
 const patience = 30 * time.Second
 
-// TestShow5_NewcomersStory plays the README as a newcomer types it, and wants its
+// TestShow5_NewcomersStory plays the first page as a newcomer types it, and wants its
 // commands in the order of the story: a job, why it failed, the fix, the redrive,
 // and an empty office.
 func TestShow5_NewcomersStory(t *testing.T) {
-	text := read(t, "README.md")
+	text := read(t, "docs/start/shell.md")
 	blocks, err := Blocks(text)
 	if err != nil {
 		t.Fatal(err)

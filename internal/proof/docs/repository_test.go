@@ -24,6 +24,12 @@ import (
 
 const root = "../../.."
 
+const (
+	menu      = "docs/README.md"   // lists the pages
+	decisions = "docs/decisions/0" // begins the names of decision records
+	commands  = "docs/cli"         // begins the names of what is written from the program
+)
+
 // documents lists the documents of the repository.
 func documents(t *testing.T) []string {
 	t.Helper()
@@ -32,6 +38,11 @@ func documents(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	archived, err := fs.Glob(fsys, "internal/release/archive/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names = append(names, archived...)
 	err = fs.WalkDir(fsys, "docs", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && path.Ext(name) == ".md" {
 			names = append(names, name)
@@ -80,6 +91,8 @@ func TestTranscripts(t *testing.T) {
 				session.Set("REDIS", startRedis(t))
 			case onJobs:
 				session.Set("REDIS", startJobs(t))
+			case onGo:
+				buildFor(t, session, "billing", "./examples/start")
 			}
 			differ, err := session.Play(t.Context(), text)
 			if err != nil {
@@ -210,6 +223,54 @@ func build(t *testing.T) string {
 	return bin
 }
 
+// onGo is the document about a program.
+const onGo = "docs/start/go.md"
+
+// buildFor makes a program in the folder of a session.
+func buildFor(t *testing.T, s *Session, name, source string) {
+	t.Helper()
+	folder, err := s.Folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, name), source)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", source, err, out)
+	}
+}
+
+// TestPrograms compares whole files of Go that pages show with those of the examples, which are
+// built and tested.
+func TestPrograms(t *testing.T) {
+	examples := map[string]bool{}
+	names, err := fs.Glob(os.DirFS(root), "examples/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		examples[strings.TrimSpace(read(t, name))] = true
+	}
+	shown := 0
+	for _, name := range documents(t) {
+		blocks, err := Blocks(read(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range blocks {
+			if b.Language != "go" || !strings.Contains(b.Text, "\npackage ") && !strings.HasPrefix(b.Text, "package ") {
+				continue
+			}
+			if shown++; !examples[strings.TrimSpace(b.Text)] {
+				t.Errorf("%s:%d: no file of examples is like this", name, b.Line)
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("no page shows a program")
+	}
+}
+
 // TestLinks follows every link that stays in the repository.
 func TestLinks(t *testing.T) {
 	fsys := os.DirFS(root)
@@ -222,12 +283,26 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestMenu looks for pages that docs/README.md, the order of all pages, does not list.
+func TestMenu(t *testing.T) {
+	listed := map[string]bool{}
+	for _, link := range Links(read(t, menu)) {
+		listed[path.Join("docs", link.Target)] = true
+	}
+	for _, name := range documents(t) {
+		if strings.HasPrefix(name, "docs/") && !strings.HasPrefix(name, commands+"/") && !strings.HasPrefix(name, "docs/decisions/") &&
+			name != menu && !listed[name] {
+			t.Errorf("%s does not list %s", menu, name)
+		}
+	}
+}
+
 // TestDecisions checks that the list of decision records is complete.
 func TestDecisions(t *testing.T) {
 	list := read(t, "docs/decisions/README.md")
 	for _, name := range documents(t) {
 		record := path.Base(name)
-		if strings.HasPrefix(name, "docs/decisions/0") && !strings.Contains(list, "("+record+")") {
+		if strings.HasPrefix(name, decisions) && !strings.Contains(list, "("+record+")") {
 			t.Errorf("docs/decisions/README.md does not list %s", record)
 		}
 	}

@@ -18,6 +18,7 @@ type Line struct {
 	Origin string // the component that wrote it, "" if the log does not say
 	Label  string
 	Text   string
+	Cause  *Cause // what printed it; nil for a line of a log
 }
 
 // KeptOut reports whether a line is one of every five that are not looked at while rules are made.
@@ -97,7 +98,9 @@ func readLines(file string) (lines []Line, err error) {
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, Line{system, number, cell("Component"), cell("EventId"), cell("Content")})
+		lines = append(lines, Line{
+			System: system, Number: number, Origin: cell("Component"), Label: cell("EventId"), Text: cell("Content"),
+		})
 	}
 	return lines, nil
 }
