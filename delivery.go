@@ -54,6 +54,8 @@ type Tracking struct {
 	Completed  uint32                              // 1: completed by a transaction of the handler; accessed atomically
 	Intact     bool                                // the body was compared with its hash
 	Then       []Message                           // see Delivery.Then
+	Trial      Trial                               // it tries an open breaker
+	OfBroker   bool                                // Then takes no dedupe keys
 }
 
 // Lost returns a channel that is closed when the lease is lost: the handler should stop, because
@@ -73,11 +75,17 @@ func (d *Delivery) Completed() bool { return atomic.LoadUint32(&d.Tracking.Compl
 // of them and the success, or nothing. A delivery that does not complete enqueues none of them. A
 // broker, which has no transaction, publishes them before it acknowledges, perhaps more than once.
 //
-// It refuses what [CheckThen] refuses, and adds nothing then. A message to a closed queue is
-// refused later, with the settlement: then the attempt has failed.
+// A message may have a dedupe key, also the one of this delivery, which is free by then; see
+// [Settlement]. A broker takes no keys.
+//
+// It refuses what [CheckThen] refuses, for a broker [CheckThenOfBroker], and adds nothing then. A
+// message to a closed queue is refused later, with the settlement: then the attempt has failed.
 func (d *Delivery) Then(messages ...Message) error {
-	all := append(slices.Clip(d.Tracking.Then), messages...)
-	if err := CheckThen(all); err != nil {
+	all, check := append(slices.Clip(d.Tracking.Then), messages...), CheckThen
+	if d.Tracking.OfBroker {
+		check = CheckThenOfBroker
+	}
+	if err := check(all); err != nil {
 		return err
 	}
 	d.Tracking.Then = all

@@ -61,6 +61,13 @@ func ExampleWithReason() {
 	// redrivable: true needs review: true
 }
 
+// The handler names the group. Texts, types and stacks of its errors may differ.
+func ExampleWithGroup() {
+	s := verdict(nixie.Permanent(nixie.WithGroup(errBank, "bank declined")))
+	fmt.Println(s.Burial.Signature)
+	// Output: handler: bank declined
+}
+
 // A handler may ask for a verb itself.
 func ExampleVerdict() {
 	for _, verb := range []nixie.Verb{nixie.Discard, nixie.Hold, nixie.Halt, nixie.Release} {

@@ -85,12 +85,15 @@ func ExampleRoutes() {
 		if settled.Failure != nil {
 			fmt.Printf("%s: %s, %s\n", settled.Verb, settled.Failure.Reason, settled.Failure.Text)
 		}
+		if settled.Waiver == nixie.WaiveUnknown {
+			fmt.Println("left to a worker that knows the type", d.Type)
+		}
 	}
 	// Output:
 	// invoice 4711 to Ada
 	// remind Grace
 	// bury: serialization, decode send-invoice: unexpected end of JSON input
-	// bury: validation, no route for messages of type "cancel-invoice"
+	// left to a worker that knows the type cancel-invoice
 }
 
 // A finished step does not run again when a later one fails.

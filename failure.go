@@ -11,11 +11,12 @@ type Failure struct {
 	Took        time.Duration `json:"-"` // printed as duration_ms
 	Class       Class         `json:"class"`
 	Reason      Reason        `json:"reason"`
-	Type        string        `json:"type"`    // qualified type of the error
-	Text        string        `json:"message"` // at most [MaxFailureText] bytes
-	Context     []string      `json:"context"` // lines that say what was being done, outermost first
-	Stack       string        `json:"stack"`   // at most [MaxStack] bytes
-	Step        string        `json:"step"`    // name of the step that failed
+	Type        string        `json:"type"`            // qualified type of the error
+	Text        string        `json:"message"`         // at most [MaxFailureText] bytes
+	Context     []string      `json:"context"`         // lines that say what was being done, outermost first
+	Stack       string        `json:"stack"`           // at most [MaxStack] bytes
+	Step        string        `json:"step"`            // name of the step that failed
+	Group       string        `json:"group,omitempty"` // its name by hand, see [WithGroup]; empty: text, type and stack make it
 	Worker      string        `json:"worker"`
 	Node        string        `json:"node"`
 	ExitCode    *int          `json:"exit_code"`    // of a command; nil when there was none
@@ -73,6 +74,7 @@ const (
 	ReasonPanic                Reason = "panic"
 	ReasonMaxAge               Reason = "max-age"
 	ReasonCanceled             Reason = "canceled"
+	ReasonUnknownType          Reason = "unknown-type"
 )
 
 // Reasons lists every reason once.
@@ -81,6 +83,6 @@ func Reasons() []Reason {
 		ReasonUnknown, ReasonTransportUnavailable, ReasonHandler, ReasonValidation, ReasonTimeout,
 		ReasonSerialization, ReasonDependency, ReasonPoison, ReasonCommandFailed, ReasonWorktree,
 		ReasonMergeConflict, ReasonNoCommit, ReasonResource, ReasonThrottled, ReasonAuth, ReasonPolicy,
-		ReasonLeaseExpired, ReasonPanic, ReasonMaxAge, ReasonCanceled,
+		ReasonLeaseExpired, ReasonPanic, ReasonMaxAge, ReasonCanceled, ReasonUnknownType,
 	}
 }

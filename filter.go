@@ -11,6 +11,7 @@ import (
 // writes the text form.
 type Filter struct {
 	IDs          []ID     // of the letter or of its message
+	Endings      []string // see [ID.EndsWith]; IDs and Endings hold for any of both
 	Queues       []string // exact
 	Types        []string
 	Keys         []string
@@ -36,6 +37,9 @@ type Filter struct {
 	Deliveries  Range
 	Crashes     Range
 	Operation   ID
+
+	Headers []Header // the message has all of them: names and values are exact
+	Not     []Filter // none of them matches; each has one field set
 }
 
 // IsZero reports whether no field of the filter is set, so that it matches all.

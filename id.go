@@ -1,6 +1,9 @@
 package nixie
 
-import "encoding/hex"
+import (
+	"encoding/hex"
+	"strings"
+)
 
 // ID names a message, a letter or an operation. It is a UUID of version 7 (RFC 9562), so IDs sort
 // by the time at which they were made. The zero ID means none: a store gives a message its ID when
@@ -29,6 +32,16 @@ func (id ID) Append(to []byte) []byte {
 	hex.Encode(b[24:], id[10:])
 	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
 	return append(to, b[:]...)
+}
+
+// The fewest digits of an ending by which [ID.EndsWith] and stores find an ID.
+const MinEnding = 6
+
+// EndsWith reports whether the ID ends with some digits, at least [MinEnding], in small letters and
+// without dashes. People type them. A filter finds letters by the ends of their own IDs, and
+// messages by those of theirs.
+func (id ID) EndsWith(ending string) bool {
+	return len(ending) >= MinEnding && !id.IsZero() && strings.HasSuffix(hex.EncodeToString(id[:]), ending)
 }
 
 // MarshalText makes an ID a JSON string.

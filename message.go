@@ -29,6 +29,7 @@ type Message struct {
 	Crashes         int           `json:"crashes"`                    // last holders that vanished, in a row; a surviving holder resets it
 	Generation      int           `json:"generation"`                 // the first is 1; a redrive starts the next
 	Redrives        int           `json:"redrives"`                   // never reset
+	Patience        Patience      `json:"patience,omitzero"`          // what policy counts besides
 	Steps           []string      `json:"steps,omitempty"`            // named steps done; they only grow
 	MayPass         bool          `json:"may_pass,omitempty"`         // may overtake messages of its stream that wait or are dead
 	OrderGap        bool          `json:"order_gap,omitempty"`        // was delivered out of the order of its stream
@@ -144,6 +145,7 @@ type DedupeScope string
 
 // The scopes of a dedupe key.
 const (
+	DedupeQueued     DedupeScope = "queued"     // until the first claim; no retry, release or redrive takes it again
 	DedupeActive     DedupeScope = "active"     // while queued or leased; the default
 	DedupeUnresolved DedupeScope = "unresolved" // also while it is dead and its letter is unresolved
 	DedupeEver       DedupeScope = "ever"       // until retention removes the message

@@ -28,6 +28,11 @@ type BreakerChange struct {
 	State  string    // open, half-open or closed
 	Until  time.Time // end of the state open
 	At     time.Time // when it changed, or a source was told of it
+	Since  time.Time // when it was closed last; zero in the state closed
+
+	Failures int    // that opened it, while closed
+	Text     string // of the newest failure that counted
+	ExitCode *int   // of the same; nil when there was none
 }
 
 // LetterMove tells what an actor did with a letter.

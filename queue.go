@@ -111,9 +111,9 @@ func (q QueueSettings) Check() error {
 		return Errorf(CodeInvalid, "policy is no text: write it in UTF-8 without NUL")
 	}
 	switch q.DedupeScope {
-	case "", DedupeActive, DedupeUnresolved, DedupeEver:
+	case "", DedupeQueued, DedupeActive, DedupeUnresolved, DedupeEver:
 	default:
-		return Errorf(CodeInvalid, "dedupe scope is %q: give active, unresolved or ever", q.DedupeScope)
+		return Errorf(CodeInvalid, "dedupe scope is %q: give queued, active, unresolved or ever", q.DedupeScope)
 	}
 	switch q.Order {
 	case "", OrderNone, OrderStrict, OrderRelaxed:

@@ -30,12 +30,15 @@ type Settlement struct {
 	Burial   *Burial       // with Bury, Hold and Halt
 	Took     time.Duration // by the handler; 0 if none ran
 	Note     string        // reason of a discard
+	Waiver   Waiver        // of a retry or release: why it costs neither an attempt nor a delivery
 	MayPass  bool          // of a release: the message may overtake others of its stream that wait or are dead
 
 	// Then are messages that are enqueued with the settlement: all of them and the settlement, or
 	// nothing. A release has none. At most [MaxThen], with at most [MaxThenBytes] of bodies. They
-	// have no ID, origin or dedupe key of their own. A store needs none, because a settlement
-	// applies once. A broker gives each a key, the same one when the delivery comes again.
+	// have no ID, origin or answer to conflicts. The settlement frees the dedupe key of its own
+	// message first, so one of them may have that key; if another message holds a key, nothing is
+	// added for it. A broker refuses keys: it gives each message one of its own, the same one when
+	// the delivery comes again.
 	Then []Message
 }
 
@@ -48,9 +51,9 @@ func CheckThen(messages []Message) error {
 	size := 0
 	for i := range messages {
 		m := &messages[i]
-		if !m.ID.IsZero() || m.DedupeKey != "" || m.Origin != nil || m.OnConflict != ReturnExisting {
-			return Errorf(CodeInvalid, "message %d that follows the settlement has an ID, an origin, a dedupe key "+
-				"or an answer to conflicts: leave them out, it gets a key of its own", i+1)
+		if !m.ID.IsZero() || m.Origin != nil || m.OnConflict != ReturnExisting {
+			return Errorf(CodeInvalid, "message %d that follows the settlement has an ID, an origin or an answer to conflicts: "+
+				"leave them out, if its dedupe key is held nothing is added for it", i+1)
 		}
 		if err := m.Check(); err != nil {
 			return Errorf(CodeOf(err), "message %d that follows the settlement: %w", i+1, err)
@@ -62,6 +65,18 @@ func CheckThen(messages []Message) error {
 			size, MaxThenBytes)
 	}
 	return nil
+}
+
+// CheckThenOfBroker says what is wrong with messages that are to follow a settlement of a broker:
+// what [CheckThen] refuses, and dedupe keys.
+func CheckThenOfBroker(messages []Message) error {
+	for i := range messages {
+		if messages[i].DedupeKey != "" {
+			return Errorf(CodeInvalid, "message %d that follows the settlement has the dedupe key %q: leave it out, "+
+				"a broker gives each message that follows a key of its own", i+1, messages[i].DedupeKey)
+		}
+	}
+	return CheckThen(messages)
 }
 
 // Burial holds the decisions of policy about a letter when its message dies.
@@ -87,14 +102,15 @@ func Transient(err error) error { return wrap(err, Outcome{Class: ClassTransient
 
 // RetryAfter marks err as transient, with the next attempt after d at the earliest.
 func RetryAfter(err error, d time.Duration) error {
-	return wrap(err, Outcome{Class: ClassTransient, After: max(d, 0)})
+	return wrap(err, Outcome{Class: ClassTransient, After: max(d, 0), Timed: true})
 }
 
-// Snooze releases the message for d and refunds the attempt. It is for a failure that is not the
-// message's fault and will pass, such as a rate limit. A nil err snoozes as well. A message is
-// snoozed until max_deliveries or max_age of the policy or its own expiry end it.
+// Snooze releases the message for d, which counts neither as an attempt nor for max_deliveries. It
+// is for what is no failure of the message and will pass, such as a rate limit, and for a look that
+// found nothing yet. A nil err snoozes as well. A message is snoozed until max_age of the policy or
+// its own expiry ends it.
 func Snooze(err error, d time.Duration) error {
-	return &Outcome{Verb: Release, After: max(d, 0), Err: orText(err, "snoozed")}
+	return &Outcome{Verb: Release, After: max(d, 0), Timed: true, Err: orText(err, "snoozed")}
 }
 
 // WithReason gives err a reason.
@@ -104,13 +120,22 @@ func WithReason(err error, r Reason) error { return wrap(err, Outcome{Reason: r}
 // attachments. The other fields of f are ignored.
 func WithEvidence(err error, f Failure) error { return wrap(err, Outcome{Evidence: &f}) }
 
+// WithGroup names the group of err: the letters with this name, class, reason, step and exit code
+// are one line of nixie dlq analyze; their texts, types and stacks may differ. It is for causes
+// whose errors differ, and for causes whose errors look alike. At most [MaxName] bytes count.
+// An empty name changes nothing.
+func WithGroup(err error, name string) error { return wrap(err, Outcome{Group: name}) }
+
 // Outcome is an error with marks, as Permanent, Verdict and the other functions make it. Policy
 // reads the marks with [OutcomeOf]; handlers call the functions.
 type Outcome struct {
 	Verb     Verb          // asked for by the handler; empty: policy decides
 	Class    Class         // empty: policy classifies
 	Reason   Reason        // empty: policy classifies
-	After    time.Duration // least delay of a retry
+	After    time.Duration // least delay of a retry or release
+	Timed    bool          // the handler gave After, which may be 0
+	Within   time.Duration // of a release because of an unknown type: how long from the first one on
+	Group    string        // name of its group; empty: policy names it
 	Evidence *Failure      // facts for the failure record
 	Err      error         // the marked error
 }
@@ -119,6 +144,20 @@ func (o *Outcome) Error() string { return o.Err.Error() }
 
 // Unwrap returns the marked error.
 func (o *Outcome) Unwrap() error { return o.Err }
+
+// Waiver returns what a release costs that the handler asked for: nothing if it gave a time, or if
+// its worker does not know the type. For another verb there is none.
+func (o *Outcome) Waiver() Waiver {
+	switch {
+	case o.Verb != Release:
+		return NoWaiver
+	case o.Reason == ReasonUnknownType:
+		return WaiveUnknown
+	case o.Timed:
+		return WaiveSnooze
+	}
+	return NoWaiver
+}
 
 // OutcomeOf joins all marks on err. An outer mark beats an inner one. Err of the result is the
 // first error below the marks.
@@ -134,10 +173,14 @@ func OutcomeOf(err error) Outcome {
 		if joined.Reason == "" {
 			joined.Reason = mark.Reason
 		}
+		if joined.Group == "" {
+			joined.Group = mark.Group
+		}
 		if joined.Evidence == nil {
 			joined.Evidence = mark.Evidence
 		}
-		joined.After = max(joined.After, mark.After)
+		joined.After, joined.Within = max(joined.After, mark.After), max(joined.Within, mark.Within)
+		joined.Timed = joined.Timed || mark.Timed || mark.After > 0
 		if joined.Err == error(mark) {
 			joined.Err = mark.Err
 		}

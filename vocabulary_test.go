@@ -80,18 +80,19 @@ func TestOutcomeOf(t *testing.T) {
 		{"plain", cause, nixie.Outcome{Err: cause}},
 		{"permanent", nixie.Permanent(cause), nixie.Outcome{Class: nixie.ClassPermanent, Err: cause}},
 		{"transient", nixie.Transient(cause), nixie.Outcome{Class: nixie.ClassTransient, Err: cause}},
-		{"retry after", nixie.RetryAfter(cause, time.Minute), nixie.Outcome{Class: nixie.ClassTransient, After: time.Minute, Err: cause}},
-		{"snooze", nixie.Snooze(cause, time.Minute), nixie.Outcome{Verb: nixie.Release, After: time.Minute, Err: cause}},
+		{"retry after", nixie.RetryAfter(cause, time.Minute), nixie.Outcome{Class: nixie.ClassTransient, After: time.Minute, Timed: true,
+			Err: cause}},
+		{"snooze", nixie.Snooze(cause, time.Minute), nixie.Outcome{Verb: nixie.Release, After: time.Minute, Timed: true, Err: cause}},
 		{"snooze over a mark", nixie.Snooze(nixie.Permanent(cause), -1),
-			nixie.Outcome{Verb: nixie.Release, Class: nixie.ClassPermanent, Err: cause}},
-		{"retry after the past", nixie.RetryAfter(cause, -1), nixie.Outcome{Class: nixie.ClassTransient, Err: cause}},
+			nixie.Outcome{Verb: nixie.Release, Class: nixie.ClassPermanent, Timed: true, Err: cause}},
+		{"retry after the past", nixie.RetryAfter(cause, -1), nixie.Outcome{Class: nixie.ClassTransient, Timed: true, Err: cause}},
 		{"verdict", nixie.Verdict(nixie.Hold, cause), nixie.Outcome{Verb: nixie.Hold, Err: cause}},
 		{"outer beats inner", nixie.Permanent(nixie.Transient(cause)), nixie.Outcome{Class: nixie.ClassPermanent, Err: cause}},
 		{"inner fills in",
 			nixie.Verdict(nixie.Bury, nixie.WithReason(nixie.WithEvidence(nixie.Transient(cause), evidence), nixie.ReasonAuth)),
 			nixie.Outcome{Verb: nixie.Bury, Class: nixie.ClassTransient, Reason: nixie.ReasonAuth, Evidence: &evidence, Err: cause}},
 		{"longest delay", nixie.RetryAfter(nixie.RetryAfter(cause, time.Hour), time.Minute),
-			nixie.Outcome{Class: nixie.ClassTransient, After: time.Hour, Err: cause}},
+			nixie.Outcome{Class: nixie.ClassTransient, After: time.Hour, Timed: true, Err: cause}},
 	} {
 		if got := nixie.OutcomeOf(c.err); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
@@ -174,18 +175,26 @@ func TestRoutes(t *testing.T) {
 	if err := deliver(nixie.Message{Type: "invoice.send", Key: "bad", Body: []byte(`{}`)}); err != failed {
 		t.Errorf("the handler's error came back as %v", err)
 	}
-	for _, c := range []struct {
-		message nixie.Message
-		reason  nixie.Reason
-	}{
-		{nixie.Message{Type: "invoice.send", Body: []byte(`{`)}, nixie.ReasonSerialization},
-		{nixie.Message{Type: "other", Body: []byte(`{}`)}, nixie.ReasonValidation},
-	} {
-		o := nixie.OutcomeOf(deliver(c.message))
-		if o.Class != nixie.ClassPermanent || o.Reason != c.reason {
-			t.Errorf("%s %s: %+v", c.message.Type, c.message.Body, o)
-		}
+	o := nixie.OutcomeOf(deliver(nixie.Message{Type: "invoice.send", Body: []byte(`{`)}))
+	if o.Class != nixie.ClassPermanent || o.Reason != nixie.ReasonSerialization {
+		t.Errorf("a body that is no JSON: %+v", o)
 	}
+	o = nixie.OutcomeOf(deliver(nixie.Message{Type: "other"}))
+	if o.Waiver() != nixie.WaiveUnknown || o.Reason != nixie.ReasonUnknownType || o.Within != nixie.DefaultUnknownTypes {
+		t.Errorf("a type without a route: %+v", o)
+	}
+	h = nixie.Routes(send.Handle(nil), nixie.UnknownTypes(time.Hour))
+	if o = nixie.OutcomeOf(deliver(nixie.Message{Type: "other"})); o.Within != time.Hour {
+		t.Errorf("a type without a route for an hour: %+v", o)
+	}
+	func() {
+		defer func() {
+			if said := fmt.Sprint(recover()); !strings.Contains(said, "unknown types within -1s: give 0 for none") {
+				t.Errorf("a time below 0: %s", said)
+			}
+		}()
+		nixie.UnknownTypes(-time.Second)
+	}()
 	defer func() {
 		if recover() == nil {
 			t.Error("two routes for a type are accepted")

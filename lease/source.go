@@ -46,6 +46,26 @@ type BreakerKeeper interface {
 	KeepBreaker(ctx context.Context, change nixie.BreakerChange) error
 }
 
+// Stopper is an optional ability of a source: it remembers for others whether this process was told
+// to stop. What a told process leaves behind is no crash, however it ends.
+type Stopper interface {
+	// Stopping notes that this process was told to stop, or with false that it works on. A worker
+	// calls it with true, for at most 1 s and before anything else, when the context of its Run
+	// ends, and with false when Run begins. It costs nothing if nothing changes.
+	Stopping(ctx context.Context, told bool) error
+}
+
+// CancelTeller is an optional ability of a source: it knows which messages operators canceled.
+type CancelTeller interface {
+	// Canceled returns the cancels of those of the messages that were canceled; at most
+	// [nixie.MaxBatch] at a time. A worker asks once a second while handlers run, in one call for
+	// all of them, and when leases were lost.
+	Canceled(ctx context.Context, ids []nixie.ID) (map[nixie.ID]Cancel, error)
+}
+
+// Cancel tells who canceled a message, and why.
+type Cancel struct{ By, Reason string }
+
 // SlowSettler is an optional ability of a source: it reports the settlements that wait for a third
 // party, such as a broker that confirms a letter. A worker settles them in calls of their own,
 // concurrently with the others and as long as they take. The context of these calls ends 30 s

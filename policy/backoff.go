@@ -49,7 +49,7 @@ type Backoff struct {
 	Cap     time.Duration             // 0 is 15 min; −1 is none, so that [nixie.MaxDelay] is the limit
 	Min     time.Duration             // 0 is [MinSpacing]; the policy refuses less
 
-	Jitter   Jitter        // empty is full
+	Jitter   Jitter        // empty is equal
 	Fraction float64       // proportional: the wait grows or shrinks by up to this part; above 0 up to 1; 0 is 0.3
 	From, To time.Duration // additive: the wait grows by at least From and by less than To
 }

@@ -190,7 +190,7 @@ func TestR2_BandsToTheNanosecond(t *testing.T) {
 
 // The waits of many messages that fail together fill the whole band evenly, also at the cap.
 func TestR2_FullJitterFillsTheBand(t *testing.T) {
-	b := defaultBackoff()
+	b := Backoff{Jitter: JitterFull}.or(defaultBackoff())
 	const draws, bands = 20_000, 10
 	var ids store.IDs
 	for _, n := range []int{1, 4, 11, 10_000} {
@@ -235,8 +235,11 @@ func TestNoWaitingHasToBeAskedFor(t *testing.T) {
 	if got := (Backoff{Base: time.Nanosecond}).Delay(1, 0); got != MinSpacing {
 		t.Errorf("a tiny delay is %s, want %s", got, MinSpacing)
 	}
-	if got := (Backoff{}).Delay(1, 0); got != MinSpacing {
+	if got := (Backoff{Jitter: JitterFull}).Delay(1, 0); got != MinSpacing {
 		t.Errorf("the least draw is %s, want %s", got, MinSpacing)
+	}
+	if got := (Backoff{}).Delay(1, 0); got != time.Second/2 {
+		t.Errorf("the least draw of the default is %s, want half a second", got)
 	}
 }
 
@@ -244,7 +247,7 @@ func TestNoWaitingHasToBeAskedFor(t *testing.T) {
 func TestRandomNumbersDoNotChange(t *testing.T) {
 	for n, want := range []time.Duration{722483252, 728806966, 3464045254, 3909075339, 13846946930, 17756958898, 61385530510} {
 		d := nixie.Delivery{Message: nixie.Message{ID: nixie.ID{7}, Generation: 1, Attempts: n + 1}}
-		if got := defaultBackoff().Delay(n+1, randomOf(&d)); got != want {
+		if got := (Backoff{Jitter: JitterFull}).Delay(n+1, randomOf(&d)); got != want {
 			t.Errorf("n=%d: %d, want %d", n+1, got, want)
 		}
 	}

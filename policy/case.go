@@ -18,7 +18,7 @@ import (
 type Case struct {
 	Type   string       // [nixie.Message].Type; empty is every type
 	Reason nixie.Reason // empty is every reason
-	Config Config       // without Cases, and without ClassRules where there is a Reason
+	Config Config       // without Cases and GroupAs, and without ClassRules where there is a Reason
 }
 
 // caseKey names a case by type and reason; an empty field means every type or every reason.
@@ -91,6 +91,8 @@ func (c Case) given(key caseKey) (Config, error) {
 		return Config{}, nixie.Errorf(nixie.CodeInvalid, "%s: choose a reason of the list that nixie policy show prints", key)
 	case len(c.Config.Cases) > 0:
 		return Config{}, nixie.Errorf(nixie.CodeInvalid, "%s has cases of its own: put them next to it", key)
+	case len(c.Config.GroupAs) > 0:
+		return Config{}, nixie.Errorf(nixie.CodeInvalid, "%s has group_as, which is for all types and reasons: put it outside", key)
 	case c.Reason != "" && len(c.Config.ClassRules) > 0:
 		return Config{}, nixie.Errorf(nixie.CodeInvalid,
 			"%s has rules, which are asked before the reason is known: put them into the case of the type or outside", key)
@@ -125,7 +127,7 @@ func inherited(base Config, given map[caseKey]Config, key caseKey) (Config, erro
 			if err != nil {
 				return config, nixie.Errorf(nixie.CodeInvalid, "%s: %w", k, err)
 			}
-			config = p.Config
+			config = p.of(base.Awaited)
 		}
 		config = c.over(config)
 	}

@@ -31,6 +31,8 @@ func outerMarks(err error) nixie.Outcome {
 			marks.Verb = cmp.Or(marks.Verb, m.Verb)
 			marks.Class = cmp.Or(marks.Class, m.Class)
 			marks.Reason = cmp.Or(marks.Reason, m.Reason)
+			marks.Timed, marks.Within = marks.Timed || m.Timed, max(marks.Within, m.Within)
+			marks.Group = cmp.Or(marks.Group, m.Group)
 			marks.Evidence = cmp.Or(marks.Evidence, m.Evidence)
 			marks.After = max(marks.After, m.After)
 		}

@@ -44,7 +44,11 @@ func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outco
 		}
 	}
 	if known.reason == "" { // a reason that the handler or a rule named outweighs a guess
-		known = known.or(evidence(f, can)).or(classification{reason: nixie.ReasonHandler})
+		known = known.or(evidence(f, can))
+		if known.reason == "" && known.class != nixie.ClassPermanent {
+			known.reason = passingReason(f.Type, f.Text)
+		}
+		known = known.or(classification{reason: nixie.ReasonHandler})
 	}
 	f.Reason = known.reason
 	f.Class = cmp.Or(known.class, triageOf(known.reason).Class)
@@ -71,7 +75,7 @@ type (
 )
 
 // evidence reads what an error says in a form made for programs. Words in its text are no
-// evidence: only a [ClassRule] looks at those.
+// evidence: a [ClassRule] looks at those, and they may tell that time heals the cause.
 func evidence(f *nixie.Failure, can ability) classification {
 	if !can.has(canTell) {
 		if f.ExitCode != nil {

@@ -25,6 +25,13 @@ type Config struct {
 	// wait. It cannot be none.
 	MaxCrashes int
 
+	// MinAge keeps a message whose failure time may heal, see [Heals]: it is not given up before
+	// its first failure of this generation is so long ago. After MaxAttempts the waits are an
+	// eighth of it at least, so it runs eight times more at most. It is 15 min, 2 min with Awaited,
+	// and at most MaxAge. It is none where MaxAttempts, MaxRetries or RetryBudget is given.
+	MinAge  time.Duration
+	Awaited bool // a person waits for the end of the work, as in nixie run; cases have it from here
+
 	MaxAge      time.Duration // no retry this long after the message was enqueued, or redriven last; none
 	RetryBudget time.Duration // bound on the sum of all waits in one generation; none
 	MaxRedrives int           // a message that dies after this many redrives is quarantined; 3
@@ -41,14 +48,26 @@ type Config struct {
 	DeadAtOnce []Matcher   // failures not to retry
 	ReviewOn   []Matcher   // failures whose letter a person has to review
 	ExtendOn   []Matcher   // errors that are no failures but ask for more time
+	GroupAs    []GroupRule // name groups by hand; the first that matches counts; at most 20, and none in cases
 	ExactMatch bool        // all matchers look at the error itself and not at errors that it wraps
 
 	Cases []Case // other values for some types and reasons
+
+	ownMinAge bool // MinAge was given, and is no default
 }
 
 // over fills zero fields from base, and puts its own lists before those of base.
 func (c Config) over(base Config) Config {
 	c.Profile = cmp.Or(c.Profile, base.Profile)
+	switch {
+	case c.MinAge != 0:
+		c.ownMinAge = true
+	case c.MaxAttempts != 0 || c.RetryBudget != 0:
+		c.MinAge = none // who names a limit means it
+	default:
+		c.MinAge, c.ownMinAge = base.MinAge, base.ownMinAge
+	}
+	c.Awaited = c.Awaited || base.Awaited
 	c.MaxAttempts = cmp.Or(c.MaxAttempts, base.MaxAttempts)
 	c.MaxDeliveries = cmp.Or(c.MaxDeliveries, base.MaxDeliveries)
 	c.MaxCrashes = cmp.Or(c.MaxCrashes, base.MaxCrashes)
@@ -63,6 +82,7 @@ func (c Config) over(base Config) Config {
 	c.DeadAtOnce = slices.Concat(c.DeadAtOnce, base.DeadAtOnce)
 	c.ReviewOn = slices.Concat(c.ReviewOn, base.ReviewOn)
 	c.ExtendOn = slices.Concat(c.ExtendOn, base.ExtendOn)
+	c.GroupAs = slices.Concat(c.GroupAs, base.GroupAs)
 	c.ExactMatch = c.ExactMatch || base.ExactMatch
 	return c
 }
@@ -90,6 +110,9 @@ func (c Config) counted() (Config, error) {
 // complete fills in the values that follow from others, and checks the result.
 func (c Config) complete() (Config, error) {
 	c.MaxDeliveries = cmp.Or(c.MaxDeliveries, defaultDeliveries(c.MaxAttempts))
+	if c.MaxAge > 0 && !c.ownMinAge {
+		c.MinAge = min(c.MinAge, c.MaxAge)
+	}
 	if err := c.check(); err != nil {
 		return c, err
 	}
@@ -124,10 +147,14 @@ func (c *Config) check() error {
 	for _, d := range [...]struct {
 		name  string
 		value time.Duration
-	}{{"max_age", c.MaxAge}, {"retry_budget", c.RetryBudget}} {
+	}{{"min_age", c.MinAge}, {"max_age", c.MaxAge}, {"retry_budget", c.RetryBudget}} {
 		if d.value < none || d.value > nixie.MaxDelay {
 			return nixie.Errorf(nixie.CodeInvalid, "%s is %s: give a duration up to %s, or −1 for none", d.name, d.value, nixie.MaxDelay)
 		}
+	}
+	if c.MaxAge > 0 && c.MinAge > c.MaxAge {
+		return nixie.Errorf(nixie.CodeInvalid, "min_age is %s, more than max_age %s, after which no message is retried: lower it",
+			short(c.MinAge), short(c.MaxAge))
 	}
 	if err := c.checkEnds(); err != nil {
 		return err
@@ -141,6 +168,9 @@ func (c *Config) check() error {
 		return err
 	}
 	if err := c.Backoff.checkBase(); err != nil {
+		return err
+	}
+	if err := c.checkGroupAs(); err != nil {
 		return err
 	}
 	return c.checkMatchers()
@@ -205,14 +235,22 @@ func (c *Config) poisonous(d *nixie.Delivery) bool {
 	return d.Crashes >= c.MaxCrashes && (d.AbandonedAlone || d.Crashes >= c.MaxCrashes+sharedCrashes)
 }
 
-// countedClaims returns the claims that count for max_deliveries. Two of each crash do not: the one
-// that vanished and the one that judged it have a budget of their own.
-func countedClaims(d *nixie.Delivery) int { return max(d.Deliveries-claimsOfCrash*d.Crashes, 0) }
+// countedClaims returns the claims that count for max_deliveries. Those that cost nothing do not,
+// nor two of each crash: the one that vanished and the one that judged it, which have a budget of
+// their own.
+func countedClaims(d *nixie.Delivery) int {
+	return max(d.Deliveries-d.Patience.Free-claimsOfCrash*d.Crashes, 0)
+}
 
 // outOfAttempts reports whether a delivery must not run once more. With never_dead it may run:
-// only its failure shows whether a matcher holds.
+// only its failure shows whether a matcher holds. With min_age only the failure shows whether it
+// is over.
 func (c *Config) outOfAttempts(d *nixie.Delivery) bool {
-	return c.MaxAttempts != none && len(c.NeverDead) == 0 && d.Attempts > c.MaxAttempts
+	most := c.MaxAttempts
+	if c.MinAge != none {
+		most += lateAttempts
+	}
+	return c.MaxAttempts != none && len(c.NeverDead) == 0 && d.Attempts > most
 }
 
 func (c *Config) aged(d *nixie.Delivery, now time.Time) bool {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -18,11 +19,21 @@ type facts struct {
 // vanished reports whether the holder of the message vanished.
 func (q facts) vanished() bool { return q.d.Abandoned }
 
+// failures returns how many failures the backoff of an answer counts: those of tries grow it too.
+func (q facts) failures(a answer) int {
+	if a.waiver == nixie.WaiveTry {
+		return q.d.Attempts + q.d.Patience.Tries
+	}
+	return q.d.Attempts
+}
+
 // answer is the result of a rule. An answer with a cause and without a verb leaves the verb to
 // on_exhausted.
 type answer struct {
-	verb  nixie.Verb
-	cause nixie.Cause
+	verb   nixie.Verb
+	cause  nixie.Cause
+	waiver nixie.Waiver
+	late   bool // a retry after max_attempts, until min_age is over
 }
 
 // rule is one rule of Decide. It gives no answer if it does not apply.
@@ -41,9 +52,11 @@ var rules = []rule{
 	{"max-crashes", "max_crashes holders vanished in a row, the last with it alone: give up as poison", (*Policy).tooManyCrashes},
 	{"released", "the handler asked for a release: back into the queue", (*Policy).released},
 	{"extend-on", "an extend_on matcher holds: no failure, back into the queue", (*Policy).extended},
+	{"try", "it tried an open breaker: back into the queue, and it costs nothing", (*Policy).tried},
 	{"never-dead", "a never_dead matcher holds: retry", (*Policy).neverDead},
 	{"permanent", "a dead_at_once matcher holds, or the class is permanent: give up", (*Policy).permanent},
 	{"crashed", "its holder vanished, which is no attempt: retry at once", (*Policy).crashed},
+	{ruleMinAge, "executed max_attempts times, but time may heal it, and min_age is not over: retry", (*Policy).tooYoung},
 	{"max-attempts", "executed max_attempts times in this generation: give up", (*Policy).tooManyAttempts},
 	{"retry-budget", "the waits of this generation would exceed retry_budget: give up", (*Policy).tooMuchWaiting},
 	{"retry", "otherwise: retry after the backoff", (*Policy).retry},
@@ -100,12 +113,13 @@ func (p *Policy) Extends(d *nixie.Delivery, f *nixie.Failure) bool {
 
 // settle makes the settlement of an answer.
 func (p *Policy) settle(q facts, a answer) nixie.Settlement {
-	s := nixie.Settlement{Delivery: q.d, Verb: a.verb}
+	s := nixie.Settlement{Delivery: q.d, Verb: a.verb, Waiver: a.waiver}
 	switch a.verb {
 	case nixie.Complete:
 		return s
 	case nixie.Release:
-		s.Delay = min(max(q.asked.After, MinSpacing), nixie.MaxDelay)
+		s.Waiver = q.asked.Waiver()
+		s.Delay = min(max(q.asked.After, q.untilKnown(), MinSpacing), nixie.MaxDelay)
 		return s
 	}
 	f := *q.f
@@ -114,8 +128,7 @@ func (p *Policy) settle(q facts, a answer) nixie.Settlement {
 	switch a.verb {
 	case nixie.Retry:
 		if !q.vanished() {
-			s.Delay = q.c.Backoff.Delay(q.d.Attempts, randomOf(q.d))
-			s.Delay = min(max(s.Delay, q.asked.After), nixie.MaxDelay)
+			s.Delay = min(max(q.wait(a, randomOf(q.d)), q.asked.After), nixie.MaxDelay)
 		}
 		f.NextAt = q.now.Add(s.Delay)
 	case nixie.Discard:
@@ -131,8 +144,10 @@ func (p *Policy) settle(q facts, a answer) nixie.Settlement {
 
 func (p *Policy) burial(q facts, f *nixie.Failure, a answer) *nixie.Burial {
 	b := nixie.Burial{Cause: a.cause, Status: nixie.StatusOpen}
-	b.Signature, b.Fingerprint = p.groups.of(f, &q.d.Message)
 	b.Redrivable, b.NeedsReview, b.Rule = triage(a.verb, a.cause, f.Reason)
+	var door string
+	b.Signature, b.Fingerprint, door = p.group(f, &q.d.Message)
+	b.Rule = cmp.Or(door, b.Rule)
 	if !b.NeedsReview && AnyHolds(q.c.ReviewOn, q.f) {
 		b.NeedsReview, b.Rule = true, "option:review_on"
 	}
@@ -152,7 +167,7 @@ func (p *Policy) success(q facts) (answer, bool) {
 func (p *Policy) askedToEnd(q facts) (answer, bool) {
 	switch q.asked.Verb {
 	case nixie.Discard, nixie.Bury, nixie.Hold, nixie.Halt:
-		return answer{q.asked.Verb, nixie.CausePermanent}, true
+		return answer{verb: q.asked.Verb, cause: nixie.CausePermanent}, true
 	}
 	return answer{}, false
 }
@@ -178,11 +193,22 @@ func (p *Policy) expired(q facts) (answer, bool) {
 }
 
 func (p *Policy) released(q facts) (answer, bool) {
-	return answer{verb: nixie.Release}, q.asked.Verb == nixie.Release
+	return answer{verb: nixie.Release}, q.asked.Verb == nixie.Release && !q.staysUnknown()
 }
 
 func (p *Policy) extended(q facts) (answer, bool) {
 	return answer{verb: nixie.Release}, p.Extends(q.d, q.f)
+}
+
+// tried sends a message back that could not find out more than that the trouble lasts. With
+// max_attempts 1 it is tried only once, and that is its attempt.
+func (p *Policy) tried(q facts) (answer, bool) {
+	free := q.d.Tracking.Trial == nixie.TrialAny || q.d.Tracking.Trial == nixie.TrialHealing && Heals(q.f)
+	if !free || q.c.MaxAttempts == 1 || q.d.Patience.Tries >= maxTries {
+		return answer{}, false
+	}
+	_, over := p.tooMuchWaiting(q)
+	return answer{verb: nixie.Retry, waiver: nixie.WaiveTry}, !over
 }
 
 func (p *Policy) neverDead(q facts) (answer, bool) {
@@ -195,6 +221,42 @@ func (p *Policy) permanent(q facts) (answer, bool) {
 	}
 	dead := q.f.Class == nixie.ClassPermanent || AnyHolds(q.c.DeadAtOnce, q.f)
 	return answer{cause: nixie.CausePermanent}, dead
+}
+
+// tooYoung keeps a message beyond max_attempts, though not beyond retry_budget.
+func (p *Policy) tooYoung(q facts) (answer, bool) {
+	young := reached(q.d.Attempts, q.c.MaxAttempts) && q.d.Attempts < q.c.MaxAttempts+lateAttempts && q.c.patient(q)
+	if _, over := p.tooMuchWaiting(q); over {
+		return answer{}, false
+	}
+	return answer{verb: nixie.Retry, late: true}, young
+}
+
+// patient reports whether time may heal the failure, and min_age is not over.
+func (c *Config) patient(q facts) bool {
+	if c.MinAge == none || !Heals(q.f) {
+		return false
+	}
+	return q.failing() < c.MinAge
+}
+
+// failing returns for how long the message has failed in this generation.
+func (q facts) failing() time.Duration {
+	since := q.d.Patience.FailingSince
+	if since.IsZero() {
+		return 0
+	}
+	return q.now.Sub(since)
+}
+
+// wait returns the wait before the next attempt. A late one waits for an eighth of min_age at
+// least, and no longer than what is left of it: few attempts come, and the last one in time.
+func (q facts) wait(a answer, random uint64) time.Duration {
+	wait := q.c.Backoff.Delay(q.failures(a), random)
+	if !a.late {
+		return wait
+	}
+	return max(min(wait, q.c.MinAge-q.failing()), q.c.MinAge/lateAttempts)
 }
 
 func (p *Policy) tooManyAttempts(q facts) (answer, bool) {

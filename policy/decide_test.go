@@ -39,11 +39,15 @@ func situations() []situation {
 		}, nixie.Bury, nixie.CausePoison},
 		{"released", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = nixie.Verdict(nixie.Release, f.Err) }, nixie.Release, ""},
 		{"extend-on", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrDeadlineExceeded) }, nixie.Release, ""},
+		{"try", func(d *nixie.Delivery, _ *nixie.Failure) { d.Attempts, d.Tracking.Trial = 1, nixie.TrialAny }, nixie.Retry, ""},
 		{"never-dead", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrClosed) }, nixie.Retry, ""},
 		{"permanent", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrInvalid) }, nixie.Bury,
 			nixie.CausePermanent},
 		{"permanent", func(_ *nixie.Delivery, f *nixie.Failure) { f.Class = nixie.ClassPermanent }, nixie.Bury, nixie.CausePermanent},
 		{"crashed", func(d *nixie.Delivery, _ *nixie.Failure) { d.Abandoned, d.Crashes = true, 1 }, nixie.Retry, ""},
+		{"min-age", func(d *nixie.Delivery, f *nixie.Failure) {
+			d.Attempts, d.Type, f.Reason = 5, "patient", nixie.ReasonTimeout
+		}, nixie.Retry, ""},
 		{"max-attempts", func(d *nixie.Delivery, _ *nixie.Failure) { d.Attempts = 5 }, nixie.Bury, nixie.CauseExhausted},
 		{"retry-budget", func(d *nixie.Delivery, _ *nixie.Failure) { d.Attempts = 4 }, nixie.Bury, nixie.CauseExhausted},
 		{"retry", func(*nixie.Delivery, *nixie.Failure) {}, nixie.Retry, ""},
@@ -57,6 +61,7 @@ func strict(t testing.TB) *Policy {
 		DeadAtOnce:  []Matcher{MatchError(os.ErrInvalid)},
 		ExtendOn:    []Matcher{MatchError(os.ErrDeadlineExceeded)},
 		RetryBudget: 5 * time.Second,
+		Cases:       []Case{{Type: "patient", Config: Config{MinAge: time.Minute, RetryBudget: none}}},
 	})
 }
 
@@ -312,7 +317,8 @@ func TestWhatIsNotAdmittedDies(t *testing.T) {
 		}, nixie.CauseMaxAge},
 		"expired":        {func(d *nixie.Delivery) { d.ExpiresAt = noon }, nixie.CauseExpired},
 		"one delivery":   {func(d *nixie.Delivery) { d.Deliveries = 26 }, nixie.CauseExhausted},
-		"one attempt":    {func(d *nixie.Delivery) { d.Attempts = 6 }, nixie.CauseExhausted},
+		"late attempt":   {func(d *nixie.Delivery) { d.Attempts = 13 }, ""},
+		"one attempt":    {func(d *nixie.Delivery) { d.Attempts = 14 }, nixie.CauseExhausted},
 		"damaged":        {func(d *nixie.Delivery) { d.Damage = []string{"headers: cut"} }, nixie.CausePermanent},
 		"unknown moment": {func(d *nixie.Delivery) { d.EnqueuedAt = time.Time{} }, ""},
 	} {
@@ -327,6 +333,11 @@ func TestWhatIsNotAdmittedDies(t *testing.T) {
 			if s := p.Decide(d, f, noon); s.Verb != nixie.Bury || s.Burial.Cause != c.cause {
 				t.Errorf("%s: %+v", name, s)
 			}
+			history := []nixie.Failure{{Text: "before"}, *f}
+			named := NamedAfter(history).Text
+			if (named == "before") != (c.cause != nixie.CausePermanent) || NamedAfter(history[1:]).Text != f.Text {
+				t.Errorf("%s: the letter is called after %q", name, named)
+			}
 		}
 	}
 }
@@ -334,7 +345,7 @@ func TestWhatIsNotAdmittedDies(t *testing.T) {
 // With more attempts than max_attempts, which was larger before, the message dies of its last
 // failure. That was not permanent, as the message was retried.
 func TestLeftOverAttemptsKeepTheLastReason(t *testing.T) {
-	p := mustNew(t, Config{})
+	p := mustNew(t, Config{MaxAttempts: 8})
 	for _, c := range []struct {
 		last, want         nixie.Reason
 		class              nixie.Class
@@ -379,7 +390,7 @@ func TestNeverDeadIsRunBeyondMaxAttempts(t *testing.T) {
 		t.Errorf("max_deliveries is no cap: %+v", s)
 	}
 	d.Attempts, d.Deliveries = 9, 9
-	if s := run(nixie.ReasonTimeout); s.Verb != nixie.Bury {
+	if s := run(nixie.ReasonHandler); s.Verb != nixie.Bury {
 		t.Errorf("another error beyond max_attempts: %+v", s)
 	}
 }

@@ -11,6 +11,9 @@ import (
 const (
 	DefaultMaxAttempts = 5 // executions in one generation, the first included
 	DefaultMaxCrashes  = 3 // holders that vanish in a row
+
+	DefaultMinAge      = 15 * time.Minute // between the first failure of a generation and the last, where time may heal
+	AwaitedMinAge      = 2 * time.Minute  // the same where a person waits for the end
 	DefaultMaxRedrives = 3
 
 	// MinSpacing is the shortest wait before a retry or after a release, so that a failure in a
@@ -27,6 +30,7 @@ const (
 	// computes all earlier waits again.
 	MaxBudgeted = 10_000
 
+	lateAttempts         = 8  // most attempts after max_attempts, until min_age is over
 	deliveriesPerAttempt = 3  // max_deliveries when not set: this many per attempt,
 	deliveriesSpare      = 10 // and this many more
 	claimsOfCrash        = 2  // the one that vanished, and the one that judged it
@@ -58,7 +62,7 @@ func defaultDeliveries(maxAttempts int) int {
 func defaultBackoff() Backoff {
 	return Backoff{
 		Formula: Exponential, Base: time.Second, Factor: 2, Cap: 15 * time.Minute,
-		Jitter: JitterFull, Fraction: 0.3,
+		Jitter: JitterEqual, Fraction: 0.3,
 	}
 }
 

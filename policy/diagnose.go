@@ -58,17 +58,19 @@ func (p *Policy) Diagnose(d *nixie.Delivery, err error, at Attempt) *nixie.Failu
 		f.Err = &harmless
 	}
 	addEvidence(f, err, marks.Evidence, can)
+	f.Group = marks.Group
 	if at.Mask != nil {
 		mask(f, at.Mask)
 	}
 	bound(f)
+	f.Group = cmp.Or(f.Group, p.config.groupNamed(f))
 	p.classify(d, f, marks, can)
 	return f
 }
 
 // mask hides the secrets in the texts of a failure. It survives a function that panics.
 func mask(f *nixie.Failure, hide func(*nixie.Failure)) {
-	for _, text := range [...]*string{&f.Text, &f.Type, &f.Stack, &f.Step, &f.LogLocation} {
+	for _, text := range [...]*string{&f.Text, &f.Type, &f.Stack, &f.Step, &f.LogLocation, &f.Group} {
 		*text = withoutMiddle(*text)
 	}
 	boundLists(f)
@@ -80,7 +82,7 @@ func mask(f *nixie.Failure, hide func(*nixie.Failure)) {
 	}
 	defer func() {
 		if recover() != nil {
-			f.Text, f.Type, f.Stack, f.Step, f.LogLocation = "the text is withheld: its mask panicked", "withheld", "", "", ""
+			f.Text, f.Type, f.Stack, f.Step, f.LogLocation, f.Group = "the text is withheld: its mask panicked", "withheld", "", "", "", ""
 			f.Context, f.Attachments = nil, nil
 		}
 	}()
@@ -107,28 +109,19 @@ func (p *Policy) Abandoned(d *nixie.Delivery, now time.Time) *nixie.Failure {
 //	claimed  more often than max_deliveries
 //	run      more often than max_attempts, unless never_dead is set
 //
-// Of several cases for the type the most generous limits count. A delivery that has run too often
-// dies of its newest failure and has the reason of that. For an abandoned message a worker calls
-// [Policy.Abandoned] instead of Admit.
+// Of several cases for the type the most generous limits count. A delivery that was run or claimed
+// too often has the reason of its newest failure; [Recall] gives its letter the label of that. For
+// an abandoned message a worker calls [Policy.Abandoned] instead of Admit.
 func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
-	text, reason, class := "", nixie.ReasonUnknown, nixie.ClassUnknown
-	switch {
-	case len(d.Damage) > 0:
+	if len(d.Damage) > 0 {
 		return damaged(d, now)
-	case past(d.ExpiresAt, now):
-		text, reason = "the message was past its expiry before it could be run", nixie.ReasonMaxAge
-	case d.Attempts > 1 && p.inEveryCase(d, func(c *Config) bool { return c.aged(d, now) }):
-		text, reason = "the message was past max_age before it could be run again", nixie.ReasonMaxAge
-	case p.inEveryCase(d, func(c *Config) bool { return c.MaxDeliveries != none && countedClaims(d) > c.MaxDeliveries }):
-		text = "the message was claimed max_deliveries times without an outcome"
-	case p.inEveryCase(d, func(c *Config) bool { return c.outOfAttempts(d) }):
-		text = "the message was executed max_attempts times before"
-		reason, class = lastOf(d)
-	default:
+	}
+	limit, text, reason, class := p.refusal(d, now)
+	if limit == "" {
 		return nil
 	}
 	f := newFailure(d, Attempt{StartedAt: now, FailedAt: now})
-	f.Text, f.Reason, f.Class = text, reason, class
+	f.Text, f.Reason, f.Class, f.Err = text, reason, class, &atTheDoor{limit: limit}
 	return f
 }
 
@@ -220,6 +213,7 @@ func bound(f *nixie.Failure) {
 	f.Text = cmp.Or(cut(f.Text, nixie.MaxFailureText), "an error without text")
 	f.Type = cut(f.Type, nixie.MaxName)
 	f.Step = cut(f.Step, nixie.MaxName)
+	f.Group = cut(f.Group, nixie.MaxName)
 	f.LogLocation = cut(f.LogLocation, maxContextLine)
 	f.Stack = cut(f.Stack, nixie.MaxStack)
 	if f.ExitCode != nil {

@@ -18,9 +18,11 @@
 //	max-crashes    max_crashes holders vanished in a row, the last with it alone: give up as poison
 //	released       the handler asked for a release: back into the queue
 //	extend-on      an extend_on matcher holds: no failure, back into the queue
+//	try            it tried an open breaker: back into the queue, and it costs nothing
 //	never-dead     a never_dead matcher holds: retry
 //	permanent      a dead_at_once matcher holds, or the class is permanent: give up
 //	crashed        its holder vanished, which is no attempt: retry at once
+//	min-age        executed max_attempts times, but time may heal it, and min_age is not over: retry
 //	max-attempts   executed max_attempts times in this generation: give up
 //	retry-budget   the waits of this generation would exceed retry_budget: give up
 //	retry          otherwise: retry after the backoff

@@ -32,7 +32,7 @@ func ExampleProfileNamed() {
 	}
 	fmt.Println("whizbang, 3 attempts:", fates(policy.Config{Profile: "whizbang", MaxAttempts: 3}, "", late))
 	// Output:
-	// nixie     bury after 5 attempts and 15s by max-attempts
+	// nixie     bury after 11 attempts and 15m0s by max-attempts
 	// whizbang  bury after 10 attempts and 4h3m0s by max-attempts
 	// kafka-dlc bury after 5 attempts and 6s by max-attempts
 	// pgqueuer  bury after 1 attempts and 0s by max-attempts
@@ -99,10 +99,10 @@ func ExampleBackoff_Band() {
 		}
 	}
 	// Output:
-	// 1s ×2 up to 10s, full jitter
-	//   after failure 1: 10ms to 1s
-	//   after failure 2: 10ms to 2s
-	//   after failure 5: 10ms to 10s
+	// 1s ×2 up to 10s, equal jitter
+	//   after failure 1: 500ms to 1s
+	//   after failure 2: 1s to 2s
+	//   after failure 5: 5s to 10s
 	// 1m +1m up to 15m, no jitter
 	//   after failure 1: 1m0s to 1m0s
 	//   after failure 2: 2m0s to 2m0s

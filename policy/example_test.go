@@ -118,9 +118,11 @@ func ExampleDecisionRules() {
 	// max-crashes
 	// released
 	// extend-on
+	// try
 	// never-dead
 	// permanent
 	// crashed
+	// min-age
 	// max-attempts
 	// retry-budget
 	// retry

@@ -54,9 +54,11 @@ func mayHave(body []byte, words []string) bool {
 	return false
 }
 
-// has reports whether a word is a value of the body.
+// has reports whether a word is a value of the body. Numbers and paths are none: they are replaced
+// anyway, and one that is a value by chance, or is too long for one, would make another group.
 func (f *fields) has(word string) bool {
-	if len(word) < minField || len(word) > maxField || len(f.wanted) == maxWanted || isCommon(word) || strings.Contains(word, "://") {
+	if len(word) < minField || len(word) > maxField || len(f.wanted) == maxWanted || isCommon(word) || strings.Contains(word, "://") ||
+		strings.Trim(word, "0123456789") == "" || isPath(word) {
 		return false
 	}
 	f.wanted = append(f.wanted, word)
@@ -120,7 +122,7 @@ func (n *normaliser) isField() (end int, is bool) {
 		return 0, false
 	}
 	rest := n.text[n.at:]
-	for end < len(rest) && end <= maxField && !n.endsWord(rest[end:]) {
+	for end < len(rest) && end <= maxField && !endsWord(rest[:end], rest[end:]) {
 		end++
 	}
 	word := strings.TrimRight(rest[:end], ".!?")
@@ -130,13 +132,19 @@ func (n *normaliser) isField() (end int, is bool) {
 	return len(word), true
 }
 
-// endsWord reports whether a word ends before rest.
-func (n *normaliser) endsWord(rest string) bool {
+// isFieldText reports whether a quoted word is a value of the body.
+func (n *normaliser) isFieldText(quoted string) bool {
+	return n.fields != nil && !strings.ContainsFunc(quoted, isBlank) && n.fields.has(quoted)
+}
+
+// endsWord reports whether a word ends before rest. Test runners write a file and two colons.
+func endsWord(word, rest string) bool {
 	switch b := rest[0]; {
 	case b <= ' ', strings.IndexByte("\"'`()[]{}<>,;=", b) >= 0:
 		return true
 	case b == ':':
-		return len(rest) == 1 || rest[1] <= ' ' || isDigit(rune(rest[1]))
+		return len(rest) == 1 || rest[1] <= ' ' || isDigit(rune(rest[1])) || rest[1] == '(' ||
+			rest[1] == ':' && strings.Contains(word, ".")
 	}
 	return false
 }

@@ -18,11 +18,14 @@ func TestWordsOfTheBody(t *testing.T) {
 		{`{"user":"alice"}`, "user alice not found", "user <field> not found"},
 		{`{"user":"alice"}`, "user alice: not found", "user <field>: not found"},
 		{`{"user":"alice"}`, "no such user: alice.", "no such user: <field>."},
-		{`{"user":"alice"}`, "user 'alice' (alice), user=alice", "user <field> (<field>), user=<field>"},
+		{`{"user":"alice"}`, "user 'alice' (alice), user=alice", "user <str> (<field>), user=<field>"},
 		{`{"file":"a.c"}`, "a.c:12:5: error", "<field>:<n>: error"},
+		{`{"file":"a.c"}`, "a.c:(.text+0x9): undefined", "<field>:(.text+<hex>): undefined"},
+		{`{"file":"a_test.py"}`, "a_test.py::pay", "<field>:pay"},
+		{`{"module":"Shop"}`, "Shop::Cart", "Shop::Cart"},
 		{`{"user":"alice"}`, "malice of alices", "malice of alices"},
 		{`{"deep":[{"er":{"user":"alice"}}]}`, "of alice", "of <field>"},
-		{`{"id":4711}`, "item 4711 of 4712", "item <field> of <n>"},
+		{`{"id":4711}`, "item 4711 of 17", "item <n> of <n>"},
 		{`{"user":"\u0061lice"}`, "of alice", "of <field>"},
 		{`{"alice":1}`, "of alice", "of alice"},
 		{`{"kind":"refund","status":"failed","user":"bob"}`, "refund failed for bob", "refund failed for <field>"},
@@ -33,7 +36,7 @@ func TestWordsOfTheBody(t *testing.T) {
 		{`{"code":"503","port":5432}`, "status 503: 10.0.0.1:5432 refused", "status 503: <host>:5432 refused"},
 		{`{"url":"https://pay.example.com/x"}`, "GET https://pay.example.com/x: refused", "GET https://pay.example.com: refused"},
 		{`{"host":"10.0.0.1"}`, "dial 10.0.0.1:5432: refused", "dial <field>:5432: refused"},
-		{`{"currency":"EUX"}`, `unknown currency "EUX"`, "unknown currency <field>"},
+		{`{"currency":"EUX"}`, `unknown currency "EUX"`, "unknown currency <str>"},
 		{`alice`, "of alice", "of alice"},
 		{`{"user":"alice"`, "of alice", "of <field>"},
 		{`{"user":"alice",}`, "of alice", "of alice"},
@@ -105,4 +108,19 @@ func TestWordsOfHugeBodies(t *testing.T) {
 			checkLabel(t, label)
 		}
 	}
+}
+
+// A body of any form makes a text no longer, and gives one answer.
+func FuzzWordsOfTheBody(f *testing.F) {
+	f.Add("user alice: 'not found'", `{"user":"alice"}`)
+	f.Add(`a "b" c:1`, `["a","b",{"c":1.5e3}`)
+	f.Add("x", "\xff\xfe{\x00")
+	f.Fuzz(func(t *testing.T, text, body string) {
+		failure, message := &nixie.Failure{Text: text}, &nixie.Message{Body: []byte(body)}
+		label, first := SignatureOf(failure, message)
+		checkLabel(t, label)
+		if _, again := SignatureOf(failure, message); again != first {
+			t.Fatal("the same failure gave another group")
+		}
+	})
 }

@@ -85,6 +85,8 @@ var same = [][]string{
 	{"pod api-7c9d4f82b-x2k9q is not ready", "pod api-bcd24567f-bcdfg is not ready", "pod api-222222222-kkkkk is not ready"},
 	{"No such customer: cus_NffrFeUfNV2Hib", "No such customer: cus_abcdefGhijklmn", "No such customer: cus_9s6XKzkNRiz8i3"},
 	{"host a1.example.com is down", "host 10.0.0.7 is down", "host fe80::1 is down"},
+	{"could not resolve host: stock.internal", "could not resolve host: db7.internal", "could not resolve host: files.lan"},
+	{"getaddrinfo ENOTFOUND stock.internal", "getaddrinfo ENOTFOUND db7.internal"},
 	{"no route from worker-1", "no route from worker-22"},
 	{"task V1StGXR8_Z5jdHi6B-myT failed", "task Uakgb_J5m9g-0JDMbcJqL failed"},
 	{"blk_-123 lost", "blk_456 lost"},

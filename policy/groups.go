@@ -41,6 +41,7 @@ type groupKey struct {
 	class       nixie.Class
 	reason      nixie.Reason
 	step, stack string
+	named       string // by hand
 	of          string // type of the message
 	kind        string // type of the error
 	exited      bool
@@ -49,11 +50,11 @@ type groupKey struct {
 
 // of returns the same as [SignatureOf], faster.
 func (g *groups) of(f *nixie.Failure, m *nixie.Message) (label, fingerprint string) {
-	if len(f.Text)+len(f.Stack)+len(f.Step)+len(f.Type)+len(f.Reason)+len(f.Class) > maxGroupText {
+	if len(f.Text)+len(f.Stack)+len(f.Step)+len(f.Type)+len(f.Reason)+len(f.Class)+len(f.Group) > maxGroupText {
 		return SignatureOf(f, m)
 	}
 	body := newFields(m.Body)
-	key := groupKey{class: f.Class, reason: f.Reason, step: f.Step, stack: f.Stack, of: m.Type, kind: f.Type}
+	key := groupKey{class: f.Class, reason: f.Reason, step: f.Step, stack: f.Stack, of: m.Type, kind: f.Type, named: f.Group}
 	if f.ExitCode != nil {
 		key.exited, key.exit = true, *f.ExitCode
 	}

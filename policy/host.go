@@ -87,6 +87,9 @@ func isIPv4(name string) bool {
 	return parts == 4
 }
 
+// beforeHost lists the words that come before the name of a machine.
+var beforeHost = []string{"host", "hostname", "lookup", "enotfound", "eai_again"}
+
 // host writes the placeholder of a machine at the beginning of c, with the port behind it if that
 // stays. It returns how much of c that is, or 0.
 func (n *normaliser) host(c string) int {
@@ -101,7 +104,7 @@ func (n *normaliser) host(c string) int {
 	name := strings.TrimRight(c[begin:end], ".-")
 	end = begin + len(name)
 	port := portAt(c[end:])
-	if !isIPv4(name) && (begin > 0 || !isHost(name, port != "")) {
+	if !isIPv4(name) && (begin > 0 || !isHost(name, port != "" || isIn(beforeHost, n.lastWord()))) {
 		return 0
 	}
 	n.placeholder(aHost)

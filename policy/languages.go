@@ -100,4 +100,11 @@ var languages = []language{
 		library: `^(?:elixir|stdlib|kernel|ex_unit|mix|ecto\w*|phoenix\w*|plug\w*|oban\w*|broadway\w*|jason|db_connection|postgrex|myxql|` +
 			`mint|finch|tesla|req|hackney|telemetry|gen_stage|nimble_\w+|ssl|ranch|cowboy|bandit)$|^:`,
 	},
+	{
+		name:       "perl", // as Carp writes it
+		frame:      `^\t(?P<func>[\w:]+)(?:\(.*\))? called at (?P<path>\S+) line \d+$`,
+		callerFile: true,
+		library:    `/usr/(?:share|lib)/|/perl5/|^(?:Carp|DBI|DBIx|Minion|Mojo|Moose|Plack|Try::Tiny)::`,
+		weak:       `::__ANON__$`,
+	},
 }

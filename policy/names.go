@@ -21,6 +21,9 @@ var beforeName = []string{
 	"because", "attributeerror", "nameerror",
 }
 
+// beforeValue lists phrases that end with a word before a name, and come before any other value.
+var beforeValue = []string{"host name", "domain name", "server name", "user name", "file name", "queue name", "bucket name"}
+
 // afterName lists what comes after a quoted name.
 var afterName = []string{
 	" is required", " is missing", " is not defined", " is not a function", " object ", " field", " column", " property", " parameter",
@@ -45,14 +48,22 @@ func (n *normaliser) isNamed(quoted, after string) bool {
 	if len(quoted) < 2 || len(quoted) > maxName || !isName(quoted) {
 		return false
 	}
+	if slices.ContainsFunc(beforeValue, n.endsWith) {
+		return false
+	}
 	if isIn(beforeName, n.lastWord()) || n.endsWith("return value of") {
 		return true
 	}
 	if slices.ContainsFunc(afterName, func(s string) bool { return strings.HasPrefix(after, s) }) {
 		return true
 	}
-	call := strings.Contains(quoted, "()") || strings.Contains(quoted, "::") // as compilers quote code
-	return call || n.braces > 0 && n.endsAt("{,") && strings.HasPrefix(strings.TrimLeft(after, " "), ":")
+	return isCode(quoted) && !n.endsWith("value") || n.braces > 0 && n.endsAt("{,") && strings.HasPrefix(strings.TrimLeft(after, " "), ":")
+}
+
+// isCode reports whether a name has a call or a scope, as compilers quote code: Option::unwrap().
+func isCode(name string) bool {
+	scope := strings.Index(name, "::")
+	return strings.Contains(name, "()") || scope > 0 && scope+len("::") < len(name)
 }
 
 // isName reports whether a quoted text can name a part of a program: letters with marks between

@@ -143,9 +143,7 @@ func (n *normaliser) quotation(open rune, begin, shut, end int) {
 		return
 	case n.lacks(maskQuoted), n.isNamed(text, n.text[end:]):
 		n.literal(n.text[n.at:end])
-	case n.fields != nil && !strings.ContainsFunc(text, isBlank) && n.fields.has(text):
-		n.placeholder(aField)
-	case isConstant(text):
+	case isConstant(text) && !n.isFieldText(text):
 		n.literal(n.text[n.at:end])
 	case len(text) > maxChunk || strings.ContainsFunc(text, isBlank) || n.url(text) == 0 && n.server(text) == 0:
 		n.placeholder(aString)

@@ -28,6 +28,8 @@ func options() []option {
 		counted("max-deliveries", "claims in one generation", func(c *Config) *int { return &c.MaxDeliveries }),
 		counted("max-crashes", "vanished holders, then it is poison; there is no none", func(c *Config) *int { return &c.MaxCrashes }),
 		counted("max-redrives", "redrives, then a death means quarantine", func(c *Config) *int { return &c.MaxRedrives }),
+		lasting("min-age", "failures that time may heal end no message before its first one is this old",
+			func(c *Config) *time.Duration { return &c.MinAge }),
 		lasting("max-age", "no retry this long after it was enqueued or redriven", func(c *Config) *time.Duration { return &c.MaxAge }),
 		lasting("retry-budget", "bound on the sum of all waits in one generation",
 			func(c *Config) *time.Duration { return &c.RetryBudget }),
@@ -37,6 +39,8 @@ func options() []option {
 		picking("never-dead", "failures that are retried until a hard cap ends it", func(c *Config) *[]Matcher { return &c.NeverDead }),
 		picking("dead-at-once", "failures that are not retried", func(c *Config) *[]Matcher { return &c.DeadAtOnce }),
 		picking("review-on", "failures whose letter a person has to see first", func(c *Config) *[]Matcher { return &c.ReviewOn }),
+		{"group-as", "PATTERN=NAME, such as 'card .* was declined=card declined'",
+			"name of the group of failures whose text matches; the first counts", true, setGroupAs},
 		{"case", "type, reason or both, and options, such as 'reason=throttled; max-attempts=20'",
 			"other values for some types and reasons", true, setCase},
 	}
@@ -176,7 +180,7 @@ func ParseMatcher(text string) (Matcher, error) {
 	case kind == "text":
 		pattern, err := regexp.Compile(value)
 		if err != nil {
-			return Matcher{}, nixie.Errorf(nixie.CodeInvalid, "%w", err)
+			return Matcher{}, nixie.Errorf(nixie.CodeInvalid, "what comes after text: is no regular expression: %w", err)
 		}
 		return MatchText(pattern), nil
 	}

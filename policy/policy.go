@@ -37,7 +37,7 @@ func New(c Config) (*Policy, error) {
 		return nil, err
 	}
 	c.Profile = profile.Name
-	base := c.over(profile.Config)
+	base := c.over(profile.of(c.Awaited))
 	base.Cases = slices.Clone(c.Cases)
 	p := &Policy{groups: &groups{seed: maphash.MakeSeed()}}
 	if p.config, err = base.complete(); err != nil {
@@ -67,6 +67,7 @@ func (c *Config) clone() Config {
 	own.DeadAtOnce = slices.Clone(own.DeadAtOnce)
 	own.ReviewOn = slices.Clone(own.ReviewOn)
 	own.ExtendOn = slices.Clone(own.ExtendOn)
+	own.GroupAs = slices.Clone(own.GroupAs)
 	own.Cases = slices.Clone(own.Cases)
 	return own
 }

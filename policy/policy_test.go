@@ -99,7 +99,7 @@ func TestZeroConfigIsTheDefault(t *testing.T) {
 		c.OnExhausted != nixie.Bury {
 		t.Errorf("defaults are %+v", c)
 	}
-	want := Backoff{Formula: Exponential, Base: time.Second, Factor: 2, Cap: 15 * time.Minute, Jitter: JitterFull, Fraction: 0.3}
+	want := Backoff{Formula: Exponential, Base: time.Second, Factor: 2, Cap: 15 * time.Minute, Jitter: JitterEqual, Fraction: 0.3}
 	if !reflect.DeepEqual(c.Backoff, want) {
 		t.Errorf("backoff is %+v, want %+v", c.Backoff, want)
 	}
@@ -148,7 +148,7 @@ func TestTableShowsWhatApplies(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"profile": "nixie", "max_attempts": "7", "max_deliveries": "31", "max_crashes": "3", "max_age": "2h", "max_redrives": "3",
-		"on_exhausted": "bury", "backoff": "1s ×2 up to 15m, full jitter", "lease": "30s", "heartbeat": "10s",
+		"on_exhausted": "bury", "backoff": "1s ×2 up to 15m, equal jitter", "lease": "30s", "heartbeat": "10s",
 		"rule 1": "exit code is one of [75]", "never_dead": `error is "i/o timeout"`, "dead_at_once": "error has code invalid",
 	} {
 		if rows[name] != want {

@@ -37,7 +37,7 @@ func Profiles() []string {
 // [nixie.CodeInvalid].
 func ProfileNamed(name string) (Profile, error) {
 	p := Profile{Name: name, Config: Config{
-		Profile: name, MaxAge: none, RetryBudget: none, MaxCrashes: DefaultMaxCrashes, MaxRedrives: DefaultMaxRedrives,
+		Profile: name, MinAge: none, MaxAge: none, RetryBudget: none, MaxCrashes: DefaultMaxCrashes, MaxRedrives: DefaultMaxRedrives,
 		OnExhausted: nixie.Bury,
 	}}
 	switch name {
@@ -64,6 +64,17 @@ func ProfileNamed(name string) (Profile, error) {
 func (p *Profile) nixie() {
 	p.About = "our own defaults"
 	p.Config.MaxAttempts = DefaultMaxAttempts
+	p.Config.MinAge = DefaultMinAge
+	p.Breaker = DefaultBreaker()
+}
+
+// of returns the config of the profile for work whose end a person awaits or not.
+func (p Profile) of(awaited bool) Config {
+	c := p.Config
+	if awaited && c.MinAge != none {
+		c.MinAge, c.Awaited = AwaitedMinAge, true
+	}
+	return c
 }
 
 // whizbang has the values of a transactional outbox and inbox. It waits 30 s·2ⁿ after the nth
@@ -139,5 +150,5 @@ func (p *Profile) prodigy() {
 	p.About = "work items of a MapReduce runner"
 	p.Config.MaxAttempts = 3
 	p.Config.Backoff = Backoff{Base: time.Second, Factor: 2, Cap: 30 * time.Second, Jitter: JitterNone}
-	p.Breaker = DefaultBreaker()
+	p.Breaker = countingBreaker()
 }

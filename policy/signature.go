@@ -9,6 +9,10 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
+// byHand stands in a fingerprint for the type of an error whose group is named by hand. So
+// an error whose text is the name is in another group.
+const byHand = "\x01"
+
 // fingerprintVersion names the algorithm. A change of the algorithm needs another version, so that
 // groups of two versions never mix.
 const fingerprintVersion = "v3-"
@@ -25,6 +29,8 @@ const fingerprintVersion = "v3-"
 //	the type of the error, or of the innermost one of the chain that its stack tells
 //	the functions at the top of a Go stack, without line numbers and addresses; of other languages
 //	the newest function that is no library's
+//
+// A failure whose Group is set has that name instead of text, type and stack.
 //
 // So the next build keeps the groups. The label names the function of a panic, and that of another
 // language than Go. Of words that differ these stay: the server of a URL, a status or the code of
@@ -47,6 +53,9 @@ func SignatureOf(f *nixie.Failure, m *nixie.Message) (label, fingerprint string)
 // appendShape appends the normalised text of f, without its step, to an empty slice, whose memory
 // it uses.
 func appendShape(empty []byte, f *nixie.Failure, body *fields) []byte {
+	if f.Group != "" {
+		return append(empty, oneLine(f.Group)...)
+	}
 	text := f.Text
 	if n := len(f.Step); n > 0 && strings.HasPrefix(text, f.Step) && strings.HasPrefix(text[n:], ": ") {
 		text = text[n+len(": "):]
@@ -69,6 +78,9 @@ func signature(f *nixie.Failure, shape, of string) (label, fingerprint string) {
 		marks = joined(marks, "exit "+exit)
 	}
 	kind, names, where := stackOf(f)
+	if f.Group != "" {
+		kind, names, where = byHand, nil, ""
+	}
 	if where != "" {
 		marks = joined(marks, "in "+oneLine(where))
 	}

@@ -74,6 +74,8 @@ func TestNormalise(t *testing.T) {
 		{"  many\tblanks\r\nand lines\x00 ", "many blanks and lines"},
 		{"a b c d e f g h i j k l m n", "a b c d e f g h i j k l"},
 		{"“curly” and «angle» and `tick`", "<str> and <str> and <str>"},
+		{`bad value "a::", bad value "z()", bad value "a::b"`, "bad value <str>, bad value <str>, bad value <str>"},
+		{`calls "a::" and "a::b" and "z()"`, `calls <str> and "a::b" and "z()"`},
 		{`unclosed "quote of 7`, `unclosed "quote of <n>`},
 		{"", ""},
 		{strings.Repeat("x", 100) + " y", strings.Repeat("x", 64) + " y"},
@@ -107,16 +109,21 @@ func TestR22_SignaturesAreStableAcrossBuilds(t *testing.T) {
 	}
 }
 
+// isAnyValue reports whether a quoted text is neither a server, a URL nor a type, which stay.
+func isAnyValue(text string) bool {
+	return !isConstant(text) && (strings.Contains(text, " ") || !strings.ContainsAny(text, ".:"))
+}
+
 func TestR22_OneCauseIsOneGroup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := func(name string) string {
 			id := nixie.ID(rapid.SliceOfN(rapid.Byte(), 16, 16).Filter(func(b []byte) bool { return !nixie.ID(b).IsZero() }).Draw(t,
 				name+" id"))
 			n := rapid.IntRange(0, 1<<40).Draw(t, name+" n")
-			dir := rapid.StringMatching(`(/[a-z0-9_.-]{1,20}){1,6}`).Draw(t, name+" dir")
+			dir := rapid.StringMatching(`(/[a-z_][a-z0-9_.-]{0,19}){1,6}`).Draw(t, name+" dir")
 			took := time.Duration(rapid.Int64Range(1, 1<<50).Draw(t, name+" took"))
 			at := noon.Add(took).Format(time.RFC3339Nano)
-			quoted := rapid.StringMatching(`([a-z0-9][ -!#-\[\]-~]{0,40})?`).Draw(t, name+" quoted")
+			quoted := rapid.StringMatching(`([a-z0-9][ -!#-\[\]-~]{0,40})?`).Filter(isAnyValue).Draw(t, name+" quoted")
 			return fmt.Sprintf("item %s: read %s at %d: bad value %q after %s since %s", id, dir, n, quoted, took, at)
 		}
 		label1, print1 := Signature(commandFailed(text("first"), 2))

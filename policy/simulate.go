@@ -2,6 +2,7 @@ package policy
 
 import (
 	"maps"
+	"math"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -15,6 +16,7 @@ const MaxSimulated = 10_000
 const (
 	ruleInClaim = "in-claim"
 	ruleExtend  = "extend-on" // the rule of Decide has the same name
+	ruleMinAge  = "min-age"
 )
 
 // Scenario describes a message whose attempts all fail in the same way.
@@ -25,6 +27,7 @@ type Scenario struct {
 	Took    time.Duration // duration of each run
 	Start   time.Time     // when it is enqueued or redriven, and claimed for the first time
 	Jitter  bool          // waits have the jitter that the message's ID gives; else none
+	Soonest bool          // waits are the shortest that jitter can give
 	MaxRuns int           // 0 is all, up to [MaxSimulated]
 }
 
@@ -51,7 +54,7 @@ type SimulatedRun struct {
 func Simulate(p *Policy, s Scenario) []SimulatedRun {
 	d := &nixie.Delivery{Message: s.Message}
 	d.Generation, d.EnqueuedAt, d.RedrivenAt = max(d.Generation, 1), s.Start, time.Time{}
-	d.Attempts, d.Deliveries, d.Crashes = 0, 0, 0
+	d.Attempts, d.Deliveries, d.Crashes, d.Patience = 0, 0, 0, nixie.Patience{}
 	most := MaxSimulated
 	if s.MaxRuns > 0 {
 		most = min(s.MaxRuns, most)
@@ -82,17 +85,46 @@ func Simulate(p *Policy, s Scenario) []SimulatedRun {
 		var settled nixie.Settlement
 		run.Rule, settled = decider.decide(d, run.Failure, now)
 		run.settle(p, d, settled)
+		if s.Soonest {
+			run.Wait = run.Least
+		}
 		runs = append(runs, run)
 		now = now.Add(run.Wait)
+		refund := 0
 		switch run.Verb {
 		case nixie.Retry:
+			if s.Err != nil && d.Patience.FailingSince.IsZero() {
+				d.Patience.FailingSince = run.Failure.FailedAt
+			}
 		case nixie.Release:
-			d.Attempts--
+			d.Patience, refund = lease.GivenBack(d.Patience, &settled, d.Abandoned, now)
+			d.Attempts -= refund
 		default:
 			return runs
 		}
 	}
 	return runs
+}
+
+// maxSought limits the runs in which [Earliest] looks for the end: pages show it.
+const maxSought = 1000
+
+// Earliest returns how long after its first failure the message of a scenario ends at the earliest,
+// with any jitter; −1 if it does not end within 1,000 runs.
+func Earliest(p *Policy, s Scenario) time.Duration {
+	s.Jitter, s.MaxRuns, s.Start = false, maxSought, time.Unix(0, 0)
+	earliest := time.Duration(none)
+	for _, s.Soonest = range [...]bool{false, true} { // short waits may meet min_age later than long ones
+		runs := Simulate(p, s)
+		last := runs[len(runs)-1]
+		if last.Verb == nixie.Retry || last.Verb == nixie.Release || last.Verb == "" {
+			return none
+		}
+		if after := last.After - runs[0].After; earliest == none || after < earliest {
+			earliest = after
+		}
+	}
+	return earliest
 }
 
 // vanish counts a holder that vanished and held only this message.
@@ -140,6 +172,9 @@ func (s Scenario) inClaim(p *Policy, d *nixie.Delivery, runs []SimulatedRun, now
 			}
 			run.Rule, run.Wait = ruleInClaim, wait
 			run.Least, run.Most = s.InClaim.Backoff.Band(n)
+			if s.Soonest {
+				run.Wait = run.Least
+			}
 			n++
 		}
 		runs = append(runs, run)
@@ -161,7 +196,9 @@ func (s *SimulatedRun) settle(p *Policy, d *nixie.Delivery, settled nixie.Settle
 		s.Failure = settled.Failure
 	}
 	if s.Verb == nixie.Retry && s.Wait > 0 {
-		least, most := p.of(d.Type, s.Failure.Reason).Backoff.Band(d.Attempts)
+		q := facts{d: d, f: s.Failure, now: s.Failure.FailedAt, c: p.of(d.Type, s.Failure.Reason)}
+		a := answer{late: s.Rule == ruleMinAge}
+		least, most := q.wait(a, 0), q.wait(a, math.MaxUint64)
 		after := min(marksOf(s.Failure.Err).After, nixie.MaxDelay)
 		s.Least, s.Most = max(least, after), max(most, after)
 	}

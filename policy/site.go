@@ -9,9 +9,11 @@ import (
 )
 
 // firstLine matches the line that names the outermost error, where it begins a stack.
-var firstLine = regexp.MustCompile(
-	`^(?:Exception in thread "[^"]*" |(?:PHP Fatal error:  )?Uncaught |Unhandled [Ee]xception[.:]? |\*\* \()?` +
-		`(?P<type>[A-Za-z_][\w.$\\]*(?:::\w+)*)(?:\)|: |$| ---> |\x60)`)
+var firstLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^(?:Exception in thread "[^"]*" |(?:PHP Fatal error:  )?Uncaught |Unhandled [Ee]xception[.:]? |\*\* \()?` +
+			`(?P<type>[A-Za-z_][\w.$\\]*(?:::\w+)*)(?:\)|: |$| ---> |\x60)`)
+})
 
 // reader is a language whose patterns are compiled.
 type reader struct {
@@ -99,7 +101,7 @@ func (r *reader) site(stack string) site {
 		}
 		first = false
 		if f.function == "" {
-			if at := thrownIn.FindStringSubmatch(line); at != nil {
+			if at := thrownIn().FindStringSubmatch(line); at != nil {
 				before = frameOf{path: at[1]}
 			}
 			continue
@@ -125,8 +127,8 @@ func (r *reader) kindOf(line string, first, isFrame bool) string {
 		}
 	}
 	if first && !isFrame && !r.newestLast {
-		if found := firstLine.FindStringSubmatch(line); found != nil {
-			return found[firstLine.SubexpIndex("type")]
+		if found := firstLine().FindStringSubmatch(line); found != nil {
+			return found[firstLine().SubexpIndex("type")]
 		}
 	}
 	return ""
@@ -205,15 +207,19 @@ func (r *reader) read(line string) (f frameOf) {
 		at += f.path
 	}
 	f.library = r.library.MatchString(f.function) || at != "" && r.library.MatchString(at)
-	f.function = strings.TrimSpace(shortFile(f.file) + " " + drawnNumbers.ReplaceAllString(f.function, ""))
+	f.function = strings.TrimSpace(shortFile(f.file) + " " + drawnNumbers().ReplaceAllString(f.function, ""))
 	return f
 }
 
 // thrownIn matches the end of a line that says where an error was thrown.
-var thrownIn = regexp.MustCompile(` in (\S+?)(?::\d+| on line \d+)$`)
+var thrownIn = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(` in (\S+?)(?::\d+| on line \d+)$`)
+})
 
 // drawnNumbers match the numbers that compilers give to functions without a name.
-var drawnNumbers = regexp.MustCompile(`::h[0-9a-f]{16}$|\$+\d+|__\d+(?:_\d+)*|DisplayClass\d+_\d+|\x60\d+|0x[0-9a-f]+|/\d+-lists.*$`)
+var drawnNumbers = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`::h[0-9a-f]{16}$|\$+\d+|__\d+(?:_\d+)*|DisplayClass\d+_\d+|\x60\d+|0x[0-9a-f]+|/\d+-lists.*$`)
+})
 
 // shortFile returns the name of a file and of its folder, unless a deployment gave that its name.
 func shortFile(file string) string {

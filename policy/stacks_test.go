@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -27,16 +28,24 @@ func readStacks(t *testing.T, file string) (list []namedStack) {
 	return list
 }
 
+// nineLanguages have at least pairsOfEach pairs of different causes each.
+var nineLanguages = []string{"go", "java", "python", "node", "ruby", "dotnet", "rust", "php", "elixir"}
+
+const (
+	pairsOfEach = 6
+	pairsOfAll  = 60
+)
+
 // Stacks of one cause are one group although their lines moved, and of different causes are not,
 // although the texts are equal.
 func TestStacks(t *testing.T) {
 	files, err := filepath.Glob("testdata/stacks/*.txt")
-	if err != nil || len(files) < 9 {
-		t.Fatalf("%d files of stacks: %v", len(files), err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	different := 0
+	pairs, all := map[string]int{}, 0
 	for _, file := range files {
-		groups, pairs := map[string]string{}, 0
+		groups := map[string]string{} // of causes
 		list := readStacks(t, file)
 		for i, s := range list {
 			label, fingerprint := Signature(&nixie.Failure{Reason: nixie.ReasonHandler, Text: "failed", Stack: s.stack})
@@ -45,17 +54,23 @@ func TestStacks(t *testing.T) {
 				if (s.name == other.name) != (fingerprint == others) {
 					t.Errorf("%s: %s and %s: one group is %v: %s", file, other.name, s.name, fingerprint == others, label)
 				}
-				if s.name != other.name {
-					pairs++
-				}
 			}
 			groups[s.name] = label
 		}
-		different += pairs
-		t.Logf("%s: %d stacks of %d causes, %d pairs: %v", filepath.Base(file), len(list), len(groups), pairs, groups)
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		language := strings.TrimSuffix(name, "-by-hand")
+		pairs[language] += len(groups) * (len(groups) - 1) / 2
+		all += len(groups) * (len(groups) - 1) / 2
+		t.Logf("%s: %d stacks of %d causes: %v", name, len(list), len(groups), groups)
 	}
-	if different < 60 {
-		t.Errorf("%d pairs of different stacks", different)
+	t.Logf("%d pairs of causes: %v", all, pairs)
+	for _, language := range nineLanguages {
+		if pairs[language] < pairsOfEach {
+			t.Errorf("%s: %d pairs of causes, want %d", language, pairs[language], pairsOfEach)
+		}
+	}
+	if all < pairsOfAll {
+		t.Errorf("%d pairs of causes, want %d", all, pairsOfAll)
 	}
 }
 
@@ -84,6 +99,23 @@ func TestBadStacks(t *testing.T) {
 	for name, text := range hostileTexts(1 << 18) {
 		label, _ := Signature(&nixie.Failure{Text: name, Stack: "a.B: x\n" + frame + strings.ReplaceAll(text, "a", "\n\tat a")})
 		checkLabel(t, label)
+	}
+}
+
+// Ten thousand frames and as many causes are read in linear time, in each language: quadratic time
+// would take minutes.
+func TestHugeStacks(t *testing.T) {
+	files, err := filepath.Glob("testdata/stacks/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		stack := readStacks(t, file)[0].stack
+		lines := strings.Count(stack, "\n") + 1
+		began := time.Now()
+		label, _ := Signature(&nixie.Failure{Reason: nixie.ReasonHandler, Text: "failed", Stack: strings.Repeat(stack+"\n", 10_000/lines)})
+		checkLabel(t, label)
+		t.Logf("%s: %s", filepath.Base(file), time.Since(began).Round(time.Millisecond))
 	}
 }
 

@@ -2,9 +2,12 @@ package policy
 
 import (
 	"cmp"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/nixie-go/nixie"
 )
 
 // Row is a row of a table for people.
@@ -17,11 +20,13 @@ type Row struct {
 // Table lists every value of the policy, for nixie policy show. The differences of each case come
 // after the options.
 func (p *Policy) Table() []Row {
-	rows := append(p.config.options(), limits()...)
+	rows := append(p.config.options(), Row{"earliest_end", p.earliest(), "of a message that always fails, after its first failure"})
+	rows = append(rows, limits()...)
 	for i, r := range p.config.ClassRules {
 		means := strings.TrimSpace(string(r.Class) + " " + string(r.Reason))
 		rows = append(rows, Row{"rule " + strconv.Itoa(i+1), r.When.String(), "such a failure is " + means})
 	}
+	rows = append(rows, p.config.groupAsRows()...)
 	for _, c := range p.config.Cases {
 		key := caseKey{c.Type, c.Reason}
 		own := p.of(key.messageType, key.reason).options()
@@ -42,6 +47,7 @@ func (c *Config) options() []Row {
 		{"max_retries", count(retries), "the same, the first execution not counted"},
 		{"max_deliveries", count(c.MaxDeliveries), "claims in one generation, releases included, crashes not"},
 		{"max_crashes", count(c.MaxCrashes), "holders that vanish in a row, the last with it alone, then it is poison"},
+		{"min_age", short(c.MinAge), "no end before the first failure is this old, if time may heal it; 2m in run and map"},
 		{"max_age", short(c.MaxAge), "no retry this long after it was enqueued or redriven"},
 		{"retry_budget", short(c.RetryBudget), "bound on the sum of all waits in one generation"},
 		{"max_redrives", count(c.MaxRedrives), "redrives, then a death means quarantine"},
@@ -104,4 +110,18 @@ func short(d time.Duration) string {
 		s = s[:len(s)-2]
 	}
 	return s
+}
+
+// earliest says how long after its first failure a message that always fails ends at the earliest,
+// and one whose failures time may heal.
+func (p *Policy) earliest() string {
+	ends := Earliest(p, Scenario{Err: errors.New("it failed")})
+	healing := Earliest(p, Scenario{Err: nixie.Transient(errors.New("it failed"))})
+	switch {
+	case ends == none || healing == none:
+		return "after more than " + strconv.Itoa(maxSought) + " runs"
+	case ends == healing:
+		return short(ends)
+	}
+	return short(ends) + ", where time may heal it " + short(healing)
 }

@@ -72,7 +72,7 @@ var tools = []tool{
 		name:    "go test",
 		closing: `FAIL\b`,
 		noise:   `(?:ok|\?) +\t|# `,
-		summary: `\s*--- FAIL: |\s+\w+_test\.go:\d+: |panic: `,
+		summary: `\s*--- FAIL: |\s+\S+_test\.go:\d+: |panic: `,
 	},
 	{
 		name:  "rust",
@@ -104,6 +104,10 @@ var tools = []tool{
 	{
 		name:  "perl",
 		noise: `BEGIN failed--|Execution of .* aborted|Compilation failed in require`,
+	},
+	{
+		name:  "lua",
+		noise: `stack traceback:|\t(?:\[C\]|\S+:\d+): in `,
 	},
 	{
 		name:    "tcl",
@@ -217,7 +221,6 @@ var tools = []tool{
 	{
 		name:  "unzip",
 		cause: `unzip:  cannot find zipfile`,
-		after: 1,
 	},
 	{
 		name:  "dotnet",

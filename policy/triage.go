@@ -39,6 +39,7 @@ var triages = []Triage{
 	{nixie.ReasonPanic, nixie.ClassUnknown, true, false},
 	{nixie.ReasonMaxAge, nixie.ClassPermanent, false, false},
 	{nixie.ReasonCanceled, nixie.ClassTransient, true, false},
+	{nixie.ReasonUnknownType, nixie.ClassPermanent, true, false},
 }
 
 // triageOf looks up a reason; one that is not in the table counts as unknown.

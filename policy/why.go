@@ -128,7 +128,7 @@ func (o output) whole(i int) string {
 			after = long.after
 		}
 	}
-	line = line[len(beforeError.FindString(head(line, maxRead))):]
+	line = line[len(beforeError().FindString(head(line, maxRead))):]
 	for i++; i < len(o.lines) && after > 0 && len(line) < maxRead; i++ {
 		next := strings.TrimSpace(o.lines[i])
 		if next == "" || toolTable().noise.MatchString(head(o.lines[i], maxRead)) {
@@ -142,13 +142,18 @@ func (o output) whole(i int) string {
 
 // beforeError matches what stands before an error in its line and says nothing about it: which
 // thread has thrown it, and that it was thrown.
-var beforeError = regexp.MustCompile(
-	`^(?:Exception in thread "[^"]*" |Unhandled exception\. |Caused by: |\[cause\]: |thread '[^']*'(?: \(\d+\))? |` +
-		`(?:PHP )?Fatal error: +Uncaught |\*\* |[ \d:.kMG-]{40,}|[0-9A-F]{8,}:)`)
+var beforeError = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^(?:Exception in thread "[^"]*" |Unhandled exception\. |\[ERROR\] FATAL UNHANDLED EXCEPTION: |Caused by: |\[cause\]: |` +
+			`thread '[^']*'(?: \(\d+\))? |` +
+			`(?:PHP )?Fatal error: +Uncaught |\*\* |[ \d:.kMG-]{40,}|[0-9A-F]{8,}:)`)
+})
 
 // escapes match what terminals are told: colours, moves of the cursor, titles, links.
-var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]*[0-~])|" +
-	"[\x00-\x08\x0e-\x1a\x7f]")
+var escapes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]*[0-~])|" +
+		"[\x00-\x08\x0e-\x1a\x7f]")
+})
 
 // plain returns an output as valid UTF-8 without what only terminals understand.
 func plain(data []byte) string {
@@ -160,7 +165,7 @@ func plain(data []byte) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f }) {
 		return text
 	}
-	return escapes.ReplaceAllStringFunc(text, func(s string) string {
+	return escapes().ReplaceAllStringFunc(text, func(s string) string {
 		if s == "\x00" {
 			return "\uFFFD"
 		}

@@ -44,13 +44,13 @@ func (m Mask) Text(text string) (masked string) {
 }
 
 // Failure hides the secrets in all texts of a failure that come from its error. They are text,
-// type, context, stack, step, log location, and attachments that are text. It does not change the
-// error itself. It replaces slices and does not write into them.
+// type, context, stack, step, name of the group, log location, and attachments that are text. It
+// does not change the error itself. It replaces slices and does not write into them.
 func (m Mask) Failure(f *nixie.Failure) {
 	if len(m) == 0 {
 		return
 	}
-	for _, text := range [...]*string{&f.Text, &f.Type, &f.Stack, &f.Step, &f.LogLocation} {
+	for _, text := range [...]*string{&f.Text, &f.Type, &f.Stack, &f.Step, &f.Group, &f.LogLocation} {
 		*text = m.Text(*text)
 	}
 	f.Context = slices.Clone(f.Context)

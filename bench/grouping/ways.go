@@ -19,15 +19,23 @@ var ways = []struct {
 	{"nixie", func() grouper { return ours }},
 	{"type and first frame", func() grouper { return typeAndFrame }},
 	{"hash of the text", func() grouper { return hashOfText }},
+	{"template miner", newMiner},
 }
 
 func ours(l grouping.Line) string {
-	_, fingerprint := policy.Signature(&nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonHandler, Text: l.Text})
+	failure := &nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonHandler, Text: l.Text}
+	if l.Cause == nil {
+		_, fingerprint := policy.Signature(failure)
+		return fingerprint
+	}
+	failure.ExitCode = &l.Cause.Exit
+	failure.Class, failure.Reason = policy.OfCommand(l.Cause.Tool, l.Cause.Exit, l.Text)
+	_, fingerprint := policy.SignatureOf(failure, &nixie.Message{Body: l.Cause.Item})
 	return fingerprint
 }
 
 // typeAndFrame groups as trackers of exceptions do. The component that wrote a line stands for
-// both.
+// both, and a tool for the frame.
 func typeAndFrame(l grouping.Line) string { return l.Origin }
 
 func hashOfText(l grouping.Line) string {

@@ -25,6 +25,9 @@ func Append(to []byte, f *nixie.Failure) ([]byte, error) {
 	t.list(`,"context":`, f.Context)
 	t.string(`,"stack":`, f.Stack)
 	t.string(`,"step":`, f.Step)
+	if f.Group != "" {
+		t.string(`,"group":`, f.Group)
+	}
 	t.string(`,"worker":`, f.Worker)
 	t.string(`,"node":`, f.Node)
 	if f.ExitCode != nil {

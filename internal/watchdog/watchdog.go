@@ -23,13 +23,15 @@ const (
 // late is the number of intervals between two looks after which the process was stopped meanwhile.
 const late = 2
 
-// Watchdog looks for parts of this process that are stuck. All fields but Kill are required.
+// Watchdog looks for parts of this process that are stuck. All fields but Last and Kill are
+// required.
 type Watchdog struct {
 	Threshold time.Duration   // silence that is taken for the end
 	Interval  time.Duration   // between two looks, in real time
 	Silent    func() []string // names the parts that are silent for longer than Threshold
 	Logger    *slog.Logger
 	Dump      io.Writer // gets the stacks of all goroutines
+	Last      func()    // called before the stacks are written; nil does nothing
 	Kill      func()    // ends the process; nil is SIGKILL
 }
 
@@ -82,6 +84,9 @@ func (w *Watchdog) end(silent []string) {
 
 func (w *Watchdog) say(silent []string) {
 	w.Logger.Log(context.Background(), Critical, "watchdog ends the process", "stalled", silent, "threshold", w.Threshold)
+	if w.Last != nil {
+		w.Last()
+	}
 	stacks := make([]byte, 1<<20)
 	n := runtime.Stack(stacks, true)
 	for n == len(stacks) && n < maxStacks {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -201,10 +202,12 @@ func (p *parser) values(end string) (all []node, err error) {
 	}
 }
 
-var numeral = regexp.MustCompile(`^(-?)0*([0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)`)
+var numeral = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(-?)0*([0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)`)
+})
 
 func (p *parser) number() (node, error) {
-	parts := numeral.FindStringSubmatch(p.text[p.at:])
+	parts := numeral().FindStringSubmatch(p.text[p.at:])
 	if parts == nil {
 		return nil, p.errorf("%q is no number", p.peek())
 	}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the stacks of this folder with the real languages, in a folder of its own: python3, node, java,
-# ruby, php, elixir, rustc, mcs with mono, go. Files whose names end in by-hand were written.
+# ruby, php, elixir, rustc, mcs with mono, go, perl. Files whose names end in by-hand were written.
 #
 #	sh make.sh 0 && sh make.sh 9 # the second time the lines of all programs have moved
 set -u
@@ -206,6 +206,11 @@ func main() {
 	run("load", func() { c.load(1) })
 }
 E
+mk shop.pl "" <<'E'
+use Carp; use List::Util qw(first);
+sub total { confess "none" } sub lines_of { first { confess "none" } 1 }
+for (["total", \&total], ["lines", \&lines_of]) { eval { $_->[1]->() }; print "=== $_->[0]\n$@" }
+E
 mkdir -p out
 python3 shop.py >> out/python.txt
 node shop.js >> out/node.txt
@@ -216,3 +221,4 @@ elixir shop.exs 2>/dev/null >> out/elixir.txt
 rustc -g shop.rs -o shoprs 2>/dev/null && for n in total count weight pay each load; do echo "=== $n" >> out/rust.txt; RUST_BACKTRACE=1 ./shoprs $n 2>&1 | grep -v '^note:' | grep . >> out/rust.txt; done
 mcs -r:System.Core -debug shop.cs && mono --debug shop.exe >> out/dotnet.txt
 go run -gcflags=-l shop.go >> out/go.txt
+perl shop.pl >> out/perl.txt

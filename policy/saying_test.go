@@ -8,7 +8,7 @@ import (
 
 // What libc, Go's net, curl and psql print when time may heal the cause makes a failed command
 // transient. Nothing that they print makes it permanent, and an exit code with a meaning wins.
-func TestForeignReasons(t *testing.T) {
+func TestForeignCommands(t *testing.T) {
 	for _, c := range []struct {
 		program string
 		code    int
