@@ -20,7 +20,13 @@ type Error struct {
 const around = 60
 
 func errorf(text string, at int, format string, args ...any) error {
-	return &Error{text, utf8.RuneCountInString(text[:at]) + 1, fmt.Sprintf(format, args...)}
+	var message strings.Builder
+	for rest := fmt.Sprintf(format, args...); rest != ""; {
+		r, size := utf8.DecodeRuneInString(rest)
+		writeVisible(&message, r, rest[:size])
+		rest = rest[size:]
+	}
+	return &Error{text, utf8.RuneCountInString(text[:at]) + 1, message.String()}
 }
 
 // Error returns the message, the text near the fault and a caret under it. Control characters

@@ -18,7 +18,7 @@ func MatchLetter(f *nixie.Filter, l *nixie.Letter, now time.Time) bool {
 	}
 	attempts, crashes := l.Spent()
 	return matchCommon(f, &l.Message, l.DiedAt, now) && f.Attempts.Holds(int64(attempts)) && f.Crashes.Holds(int64(crashes)) &&
-		(len(f.IDs) == 0 || slices.Contains(f.IDs, l.ID) || slices.Contains(f.IDs, l.Message.ID)) &&
+		named(f, l.ID, l.Message.ID) && !anyOfNot(f, func(n *nixie.Filter) bool { return MatchLetter(n, l, now) }) &&
 		anyOf(f.Statuses, l.Status) && anyOf(f.Reasons, l.Reason) &&
 		anyOf(f.Classes, l.Class) && anyOf(f.Causes, l.Cause) &&
 		containsFold(l.Signature, f.Signature) && containsFold(text, f.Text) &&
@@ -36,7 +36,8 @@ func MatchMessage(f *nixie.Filter, m *nixie.Message, now time.Time) bool {
 		return false
 	}
 	return matchCommon(f, m, m.EnqueuedAt, now) && f.Attempts.Holds(int64(m.Attempts)) && f.Crashes.Holds(int64(m.Crashes)) &&
-		(len(f.IDs) == 0 || slices.Contains(f.IDs, m.ID)) && containsFold(m.LastFailure, f.Text) &&
+		named(f, m.ID, m.ID) && !anyOfNot(f, func(n *nixie.Filter) bool { return MatchMessage(n, m, now) }) &&
+		containsFold(m.LastFailure, f.Text) &&
 		anyOf(f.Reasons, m.LastReason)
 }
 
@@ -45,7 +46,23 @@ func matchCommon(f *nixie.Filter, m *nixie.Message, began, now time.Time) bool {
 		anyOf(f.Streams, m.Stream) && anyOf(f.States, m.State) &&
 		f.Age.Holds(now.Sub(began)) && f.Died.Holds(began) &&
 		f.Redrives.Holds(int64(m.Redrives)) && f.Deliveries.Holds(int64(m.Deliveries)) &&
-		(f.Due == (nixie.Times{}) || m.State == nixie.Queued && m.NotBefore.After(now) && f.Due.Holds(m.NotBefore))
+		(f.Due == (nixie.Times{}) || m.State == nixie.Queued && m.NotBefore.After(now) && f.Due.Holds(m.NotBefore)) &&
+		!slices.ContainsFunc(f.Headers, func(h nixie.Header) bool { return !slices.Contains(m.Headers, h) })
+}
+
+// named reports whether a filter names an ID, or names none. other is a second ID of the same.
+func named(f *nixie.Filter, id, other nixie.ID) bool {
+	return len(f.IDs)+len(f.Endings) == 0 || slices.Contains(f.IDs, id) || slices.Contains(f.IDs, other) ||
+		slices.ContainsFunc(f.Endings, id.EndsWith)
+}
+
+func anyOfNot(f *nixie.Filter, matches func(*nixie.Filter) bool) bool {
+	for i := range f.Not {
+		if matches(&f.Not[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 func anyOf[T comparable](want []T, have T) bool {

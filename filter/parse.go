@@ -5,12 +5,16 @@
 //
 // A filter is a list of terms key:value with spaces between them. All terms have to hold. A
 // key with several values, joined by commas or given as several terms, holds for any of them.
+// A term after - has not to hold. Words without a key, side by side, are searched for as one text.
 // A value that contains a space, comma or quote stands in quotes. Within quotes \" and \\ are
 // the only escapes.
 //
-//	id queue type key stream fingerprint  any values
+//	id                                    whole IDs, or their last 6 to 31 digits
+//	queue type key stream fingerprint     any values
+//	family                                IDs of families, for the fingerprints of their groups; never after -
 //	status state reason class cause       values of a closed list
 //	signature text operation              one value
+//	header                                NAME=VALUE of the message, both exactly
 //	redrivable needs_review               yes, no, true or false
 //	age                                   <, <=, > or >= and a duration: the time since the death
 //	died due first_failed last_failed     a moment, after <, <=, >, >= or nothing
@@ -25,6 +29,7 @@
 package filter
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +38,10 @@ import (
 
 	"github.com/nixie-go/nixie"
 )
+
+// FamilyPrefix begins a fingerprint that stands for those of a family, until an office replaces it.
+// No letter has such a fingerprint.
+const FamilyPrefix = "family:"
 
 // Bounds of the text of a filter. A text beyond one of them is an [Error].
 const (
@@ -60,11 +69,7 @@ func Parse(text string, now time.Time) (nixie.Filter, error) {
 		if terms == MaxTerms {
 			return nixie.Filter{}, p.fail(p.at, "more than %d terms, the limit: join values of one key with commas", MaxTerms)
 		}
-		t, err := p.term()
-		if err == nil {
-			err = p.apply(t)
-		}
-		if err != nil {
+		if err := p.next(); err != nil {
 			return nixie.Filter{}, err
 		}
 	}
@@ -76,6 +81,34 @@ type parser struct {
 	at     int // byte offset of what comes next
 	filter nixie.Filter
 	once   []string // keys that were given and may not come again
+	not    bool     // the term is after -
+}
+
+// next reads one term, or words up to the next term.
+func (p *parser) next() error {
+	if p.text[p.at] != '-' {
+		t, err := p.term()
+		if err == nil {
+			err = p.apply(t)
+		}
+		return err
+	}
+	if p.at++; p.at == len(p.text) || isSpace(p.text[p.at]) {
+		return p.fail(p.at-1, "- has no term: write -reason:timeout for what has another reason, or -word")
+	}
+	outer := *p
+	p.filter, p.once, p.not = nixie.Filter{}, nil, true
+	t, err := p.term()
+	if err == nil {
+		err = p.apply(t)
+	}
+	if err != nil {
+		return err
+	}
+	inner := p.filter
+	p.filter, p.once, p.not = outer.filter, outer.once, false
+	p.filter.Not = append(p.filter.Not, inner)
+	return nil
 }
 
 // term is one key with its values.
@@ -104,15 +137,15 @@ func (p *parser) skipSpace() {
 
 func (p *parser) term() (term, error) {
 	t := term{at: p.at}
-	for p.at < len(p.text) && p.text[p.at] != ':' && !isSpace(p.text[p.at]) {
-		p.at++
-	}
+	p.skipWord()
 	t.key = p.text[t.at:p.at]
 	switch {
-	case p.at == len(p.text) || p.text[p.at] != ':':
-		return t, p.fail(t.at, "%q has no colon: write key:value, text:%q for example", clip(t.key, 40), clip(t.key, 40))
-	case !slices.Contains(keys(), t.key):
-		return t, p.fail(t.at, "unknown key %q%s: the keys are %s", clip(t.key, 40), didYouMean(t.key, keys()), strings.Join(keys(), ", "))
+	case strings.HasPrefix(t.key, `"`) || p.at == len(p.text) || p.text[p.at] != ':':
+		p.at = t.at
+		return p.words()
+	case !slices.Contains(Keys(), t.key):
+		return t, p.fail(t.at, "unknown key %q%s: the keys are %s; quote what has a colon to search for it",
+			clip(t.key, 40), didYouMean(t.key, Keys()), strings.Join(Keys(), ", "))
 	}
 	for {
 		p.at++ // the colon or comma
@@ -128,6 +161,61 @@ func (p *parser) term() (term, error) {
 			return t, p.fail(p.at, "a quote in the middle of a value: put the whole value in quotes and write \\\" for a quote")
 		}
 	}
+}
+
+func (p *parser) skipWord() {
+	for p.at < len(p.text) && p.text[p.at] != ':' && !isSpace(p.text[p.at]) {
+		p.at++
+	}
+}
+
+// words reads words without a key up to the next term, as the value of text.
+func (p *parser) words() (term, error) {
+	t := term{key: "text", at: p.at}
+	var text []string
+	for end := p.at; ; {
+		at := p.at
+		switch p.skipWord(); {
+		case p.text[at] == '"':
+			p.at = at
+			v, err := p.quoted()
+			if err != nil {
+				return t, err
+			}
+			text = append(text, v.text)
+		case p.at < len(p.text) && p.text[p.at] == ':' || p.text[at] == '-' && end != at: // of the next term
+			p.at = end
+			t.values = []value{{strings.Join(text, " "), t.at}}
+			return t, nil
+		default:
+			word := p.text[at:p.at]
+			if err := p.searchable(at, word); err != nil {
+				return t, err
+			}
+			text = append(text, word)
+		}
+		end = p.at
+		if p.skipSpace(); p.at == len(p.text) || p.not {
+			t.values = []value{{strings.Join(text, " "), t.at}}
+			return t, nil
+		}
+	}
+}
+
+// searchable refuses a word that was meant as a term.
+func (p *parser) searchable(at int, word string) error {
+	key, value := word, ""
+	if i := strings.IndexAny(word, "=<>"); i >= 0 {
+		key, value = word[:i], strings.TrimLeft(word[i:], "=")
+	}
+	switch {
+	case !utf8.ValidString(word):
+		return p.fail(at, "the word is not valid UTF-8")
+	case slices.Contains(Keys(), key):
+		return p.fail(at, "%q has no colon: write %s:%s, or text:%s to search for it",
+			clip(word, 40), key, cmp.Or(value, "…"), quote(clip(word, 40)))
+	}
+	return nil
 }
 
 // value reads up to the space, comma or end after one value.
@@ -177,12 +265,12 @@ func (p *parser) quoted() (value, error) {
 	return v, p.fail(v.at, "the quote that begins here is not closed")
 }
 
-// keys lists the keys in the order in which [Text] writes them.
-func keys() []string {
+// Keys lists the keys in the order in which [Text] writes them.
+func Keys() []string {
 	return []string{
 		"id", "queue", "type", "key", "stream", "status", "state", "reason", "class", "cause",
-		"fingerprint", "signature", "text", "redrivable", "needs_review",
-		"age", "died", "due", "first_failed", "last_failed", "redrives", "attempts", "deliveries", "crashes", "operation",
+		"fingerprint", "family", "signature", "text", "redrivable", "needs_review",
+		"age", "died", "due", "first_failed", "last_failed", "redrives", "attempts", "deliveries", "crashes", "operation", "header",
 	}
 }
 
@@ -190,7 +278,7 @@ func (p *parser) apply(t term) error {
 	f := &p.filter
 	switch t.key {
 	case "id":
-		return p.ids(&f.IDs, t)
+		return p.ids(t)
 	case "queue":
 		addTexts(&f.Queues, t)
 	case "type":
@@ -201,6 +289,13 @@ func (p *parser) apply(t term) error {
 		addTexts(&f.Streams, t)
 	case "fingerprint":
 		addTexts(&f.Fingerprints, t)
+	case "family":
+		if p.not { // one that is not resolved would leave out nothing
+			return p.fail(t.at, "a family cannot be left out: name the fingerprints of its groups, as in -fingerprint:v3-…")
+		}
+		for _, v := range t.values {
+			f.Fingerprints = append(f.Fingerprints, FamilyPrefix+v.text)
+		}
 	case "status":
 		return addClosed(p, &f.Statuses, t, nixie.Statuses())
 	case "state":
@@ -227,6 +322,8 @@ func (p *parser) apply(t term) error {
 		return p.moment(&f.FirstFailed, t)
 	case "last_failed":
 		return p.moment(&f.LastFailed, t)
+	case "header":
+		return p.headers(t)
 	case "age":
 		return p.duration(&f.Age, t)
 	default:

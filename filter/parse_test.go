@@ -38,6 +38,17 @@ func TestParse(t *testing.T) {
 	}{
 		{"", "", nixie.Filter{}},
 		{" \t\r\n", "", nixie.Filter{}},
+		{"no  route", `text:"no route"`, nixie.Filter{Text: "no route"}},
+		{`"no  route" to queue:a`, `queue:a text:"no  route to"`, nixie.Filter{Text: "no  route to", Queues: []string{"a"}}},
+		{"a=b", "text:a=b", nixie.Filter{Text: "a=b"}},
+		{"queue:a refused -host -reason:timeout,auth", "queue:a text:refused -text:host -reason:timeout,auth", nixie.Filter{
+			Queues: []string{"a"}, Text: "refused", Not: []nixie.Filter{{Text: "host"}, {Reasons: []nixie.Reason{"timeout", "auth"}}}}},
+		{`-"no route" -died:<2026-01-02`, `-text:"no route" -died:<2026-01-02T00:00:00Z`, nixie.Filter{
+			Not: []nixie.Filter{{Text: "no route"}, {Died: nixie.Times{Before: date(2)}}}}},
+		{`header:tenant=acme,"b=c d"`, `header:tenant=acme header:"b=c d"`, nixie.Filter{
+			Headers: []nixie.Header{{Name: "tenant", Value: "acme"}, {Name: "b", Value: "c d"}}}},
+		{"id:302099A8057,b302-099a8057," + a, "id:" + a + ",302099a8057,b302099a8057", nixie.Filter{
+			IDs: []nixie.ID{idA}, Endings: []string{"302099a8057", "b302099a8057"}}},
 		{"queue:orders", "queue:orders", nixie.Filter{Queues: []string{"orders"}}},
 		{"queue:a:b/c queue:d", "queue:a:b/c,d", nixie.Filter{Queues: []string{"a:b/c", "d"}}},
 		{"reason:timeout,dependency", "reason:timeout,dependency", nixie.Filter{Reasons: []nixie.Reason{"timeout", "dependency"}}},
@@ -54,6 +65,8 @@ func TestParse(t *testing.T) {
 			nixie.Filter{Types: []string{"t"}, Streams: []string{"s"}, Statuses: []nixie.Status{"open"}, States: []nixie.State{"dead"},
 				Classes: []nixie.Class{"unknown"}, Causes: []nixie.Cause{"poison"}, Signature: "sig",
 				Fingerprints: []string{"v1:ab", "v1:c"}}},
+		{"family:8e94f7d499e2,b", "fingerprint:family:8e94f7d499e2,family:b",
+			nixie.Filter{Fingerprints: []string{"family:8e94f7d499e2", "family:b"}}},
 		{"redrivable:true needs_review:no", "redrivable:yes needs_review:no", nixie.Filter{Redrivable: ptr(true), NeedsReview: ptr(false)}},
 		{"redrives:>0", "redrives:>=1", nixie.Filter{Redrives: nixie.Range{Min: ptr[int64](1)}}},
 		{"attempts:>=3 attempts:<5", "attempts:>=3 attempts:<=4",
@@ -103,8 +116,25 @@ type fault struct {
 
 func TestParseSyntaxErrors(t *testing.T) {
 	checkFaults(t, []fault{
-		{"orders", 1, `"orders" has no colon: write key:value`},
-		{"queue:a orders", 9, "no colon"},
+		{"reason", 1, `"reason" has no colon: write reason:…, or text:reason to search for it`},
+		{"queue:a reason=timeout", 9, `"reason=timeout" has no colon: write reason:timeout, or text:reason=timeout`},
+		{"attempts>3", 1, `write attempts:>3, or`},
+		{"a queue:b c", 11, "text is given twice"},
+		{"http://x", 1, `unknown key "http"`},
+		{`http://x`, 1, `quote what has a colon to search for it`},
+		{`"`, 1, "not closed"},
+		{`""`, 1, "text is empty"},
+		{"\xff", 1, "the word is not valid UTF-8"},
+		{"-family:8e94f7d499e2", 2, "a family cannot be left out: name the fingerprints of its groups"},
+		{"-", 1, "- has no term"},
+		{"queue:a - b", 9, "- has no term"},
+		{"--reason:timeout", 2, "did you mean reason?"},
+		{"-reason:timeot", 9, "did you mean timeout?"},
+		{"-died:2026-01-31", 7, "-died needs a comparison: write -died:<2026-01-31 or -died:>2026-01-31"},
+		{"header:a", 8, `header is "a": write header:NAME=VALUE`},
+		{"header:=b", 8, `header is "=b": write header:NAME=VALUE`},
+		{"id:12345", 4, "is not an ID"},
+		{"id:12345g", 4, "is not an ID"},
 		{":x", 1, `unknown key ""`},
 		{"reasn:timeout", 1, `unknown key "reasn" (did you mean reason?): the keys are id, queue,`},
 		{"Queue:a", 1, `did you mean queue?`},
@@ -284,8 +314,21 @@ func drawFilter(t *rapid.T) nixie.Filter {
 		end := rapid.Ptr(rapid.Int64(), true)
 		return nixie.Range{Min: end.Draw(t, name), Max: end.Draw(t, name)}
 	}
+	header := rapid.Custom(func(t *rapid.T) nixie.Header {
+		return nixie.Header{Name: rapid.StringMatching(`[a-z ,"]{1,5}`).Draw(t, "name"), Value: rapid.String().Draw(t, "value")}
+	})
+	not := rapid.Custom(func(t *rapid.T) nixie.Filter {
+		return rapid.SampledFrom([]nixie.Filter{
+			{Text: "a b"}, {Reasons: []nixie.Reason{"auth", "timeout"}}, {Age: nixie.Durations{Max: 5}},
+			{Headers: []nixie.Header{{Name: "a"}}},
+			{Died: nixie.Times{After: time.Unix(9, 0).UTC()}}, {NeedsReview: new(bool)}, {Endings: []string{"0123abc"}},
+		}).Draw(t, "not")
+	})
 	return nixie.Filter{
 		IDs:          few(t, "ids", id),
+		Endings:      few(t, "endings", rapid.StringMatching(`[0-9a-f]{6,31}`)),
+		Headers:      few(t, "headers", header),
+		Not:          few(t, "nots", not),
 		Queues:       few(t, "queues", rapid.String()),
 		Types:        few(t, "types", rapid.StringMatching(`[ ,"\\a:]{0,8}`)),
 		Keys:         few(t, "keys", rapid.String()),
@@ -370,6 +413,7 @@ func FuzzParse(f *testing.F) {
 		"", "queue:orders reason:timeout,dependency age:>1h first_failed:<2026-01-01", `text:"a \"b\" \\"`,
 		"age:>=1w2d3h4m5.5s redrives:>0 redrives:<9", "died:>now-2h died:<=2026-01-01T10:00:00.5+01:00",
 		"id:01890a5d-ac96-774b-bcce-b302099a8057 redrivable:no needs_review:true", `key:"",",` + "\x00\xff", "operation:x",
+		"died>\x00", "-died:\x1b[2J",
 	} {
 		f.Add(seed)
 	}

@@ -13,7 +13,11 @@ import (
 // parsed may be longer than [MaxText], or have values that Parse refuses.
 func Text(f nixie.Filter) string {
 	var t builder
-	list(&t, "id", f.IDs, nixie.ID.String)
+	var ids []string
+	for _, id := range f.IDs {
+		ids = append(ids, id.String())
+	}
+	list(&t, "id", append(ids, f.Endings...), asIs[string])
 	list(&t, "queue", f.Queues, asIs[string])
 	list(&t, "type", f.Types, asIs[string])
 	list(&t, "key", f.Keys, asIs[string])
@@ -43,6 +47,12 @@ func Text(f nixie.Filter) string {
 	t.number("deliveries", f.Deliveries)
 	t.number("crashes", f.Crashes)
 	t.one("operation", f.Operation.String())
+	for _, h := range f.Headers {
+		t.one("header", h.Name+"="+h.Value)
+	}
+	for _, n := range f.Not {
+		t.word("-" + Text(n))
+	}
 	return t.String()
 }
 
@@ -50,12 +60,14 @@ type builder struct{ strings.Builder }
 
 // term adds a term whose value needs no quotes.
 func (t *builder) term(key, value string) {
+	t.word(key + ":" + value)
+}
+
+func (t *builder) word(text string) {
 	if t.Len() > 0 {
 		t.WriteByte(' ')
 	}
-	t.WriteString(key)
-	t.WriteByte(':')
-	t.WriteString(value)
+	t.WriteString(text)
 }
 
 func (t *builder) one(key, value string) {

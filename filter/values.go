@@ -142,9 +142,12 @@ func ParseDuration(text string) (time.Duration, error) {
 		}
 		d, err := time.ParseDuration(number + unit)
 		if err != nil {
-			return 0, bad
+			if _, few := time.ParseDuration("1" + unit); few != nil || strings.Count(number, ".") > 1 || number == "." {
+				return 0, bad
+			}
+			d = math.MaxInt64 // and then some
 		}
-		if d > math.MaxInt64/times || sum > math.MaxInt64-d*times {
+		if err != nil || d > math.MaxInt64/times || sum > math.MaxInt64-d*times {
 			return 0, nixie.Errorf(nixie.CodeInvalid, "%q is too long: the longest duration is about 292 years", clip(text, 40))
 		}
 		sum += d * times
@@ -158,6 +161,9 @@ func (p *parser) moment(b *nixie.Times, t term) error {
 		return err
 	}
 	op, v := comparison(v)
+	if p.not && op == "" {
+		return p.fail(v.at, "-%s needs a comparison: write -%[1]s:<%[2]s or -%[1]s:>%[2]s", t.key, clip(v.text, 40))
+	}
 	if err := p.bounded(t, op, !b.After.IsZero(), !b.Before.IsZero()); err != nil {
 		return err
 	}
@@ -223,13 +229,36 @@ func (p *parser) yesNo(key string, v value) (*bool, error) {
 	return &b, nil
 }
 
-func (p *parser) ids(to *[]nixie.ID, t term) error {
+func (p *parser) ids(t term) error {
 	for _, v := range t.values {
+		if ending, is := Ending(v.text); is {
+			p.filter.Endings = append(p.filter.Endings, ending)
+			continue
+		}
 		id, err := p.id(v)
 		if err != nil {
 			return err
 		}
-		*to = append(*to, id)
+		p.filter.IDs = append(p.filter.IDs, id)
+	}
+	return nil
+}
+
+// Ending reads the last 6 to 31 digits of an ID as [nixie.Filter] wants them. It also takes
+// capitals and dashes.
+func Ending(text string) (ending string, is bool) {
+	ending = strings.ToLower(strings.ReplaceAll(text, "-", ""))
+	return ending, len(ending) >= nixie.MinEnding && len(ending) < 32 && strings.Trim(ending, "0123456789abcdef") == ""
+}
+
+// headers reads values NAME=VALUE.
+func (p *parser) headers(t term) error {
+	for _, v := range t.values {
+		name, value, is := strings.Cut(v.text, "=")
+		if !is || name == "" {
+			return p.fail(v.at, "header is %q: write header:NAME=VALUE, all of it in quotes if it has a space", clip(v.text, 40))
+		}
+		p.filter.Headers = append(p.filter.Headers, nixie.Header{Name: name, Value: value})
 	}
 	return nil
 }

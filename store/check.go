@@ -130,6 +130,12 @@ func checkTexts(actor, reason string) error {
 	return nil
 }
 
+// waives has the verb of each waiver.
+var waives = map[nixie.Waiver]nixie.Verb{
+	nixie.WaiveSnooze: nixie.Release, nixie.WaiveUnknown: nixie.Release, nixie.WaiveUntried: nixie.Release,
+	nixie.WaiveStopping: nixie.Release, nixie.WaiveTry: nixie.Retry,
+}
+
 // CheckSettlement refuses a settlement that is wrong for any message.
 func CheckSettlement(st *nixie.Settlement) error {
 	switch {
@@ -145,6 +151,10 @@ func CheckSettlement(st *nixie.Settlement) error {
 		if st.Burial == nil {
 			return nixie.Errorf(nixie.CodeInvalid, "verb %s has no burial: say cause, status and group of the letter", st.Verb)
 		}
+	}
+	if st.Waiver != nixie.NoWaiver && waives[st.Waiver] != st.Verb {
+		return nixie.Errorf(nixie.CodeInvalid, "waiver %q does not go with verb %s: give a retry try or none, "+
+			"a release snooze, unknown-type, untried, stopping or none", st.Waiver, st.Verb)
 	}
 	if st.Second != nil && EventOf(st.Verb) != OnBury {
 		return nixie.Errorf(nixie.CodeInvalid,

@@ -27,6 +27,19 @@ type Features struct {
 	// letters, see [OnTry]. It changes nothing else. A queue that does not exist gets CodeNotFound.
 	Tried func(ctx context.Context, queue, actor, reason string) error
 
+	// Regroup changes label and fingerprint of letters and nothing else, in one transaction. The
+	// item of the redrive that moved a letter last follows, so that a later death is still compared
+	// with the group of the letter. The i-th error answers the i-th letter: CodeConflict if it is
+	// redriving, is selected by an operation that has not ended, or has another revision by now,
+	// and CodeNotFound if it is gone. Such errors do not name the letter. Queues whose letters it
+	// changed have an audit entry of [OnRegroup] each.
+	Regroup func(ctx context.Context, r Regrouping) []error
+
+	// Watcher returns what a watcher of that name keeps, "" for nothing. KeepWatcher replaces it. A
+	// watcher is a program that looks at letters, and goes on where it ended.
+	Watcher     func(ctx context.Context, name string) (state string, err error)
+	KeepWatcher func(ctx context.Context, name, state string) error
+
 	// Patience returns how long a worker tries again while calls fail with err; 0 leaves it to the
 	// worker. A store may be away for a while, such as a server that restarts or a disk that is
 	// full.
@@ -35,6 +48,13 @@ type Features struct {
 	// Breaker tells that a circuit breaker of this process changed, for Owners of Inspect. Only a
 	// process that has claimed is among these, and it is forgotten with its breakers when it ends.
 	Breaker func(ctx context.Context, change nixie.BreakerChange) error
+
+	// Stopping keeps whether this process was told to stop, as [lease.Stopper] says.
+	Stopping func(ctx context.Context, told bool) error
+
+	// Canceled returns those of the messages that were canceled. A store has it where that is
+	// cheaper than a look for their entries in the audit.
+	Canceled func(ctx context.Context, ids []nixie.ID) ([]nixie.ID, error)
 
 	// Wake returns a channel that is closed when this process next adds due work to the queue. It
 	// is a hint: work of other processes and retries that become due do not close it, unless Watch

@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,6 +80,7 @@ const (
 	ByReview      GroupBy = "needs_review"
 	ByQueueHour   GroupBy = "queue-hour" // hour of death, a blank, and the queue; not described
 	ByAttempts    GroupBy = "attempts"   // in its last generation
+	ByLabel       GroupBy = "label"      // fingerprint, reason, type and signature, a line each; not described
 )
 
 // HourForm is the form of the hours that letters are grouped by.
@@ -100,8 +102,11 @@ var groupings = map[GroupBy]func(*nixie.Letter) string{
 	ByStatus:      func(l *nixie.Letter) string { return string(l.Status) },
 	ByHour:        func(l *nixie.Letter) string { return l.DiedAt.UTC().Format(HourForm) },
 	ByQueueHour:   func(l *nixie.Letter) string { return l.DiedAt.UTC().Format(HourForm) + " " + l.Message.Queue },
-	ByRedrivable:  func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
-	ByReview:      func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
+	ByLabel: func(l *nixie.Letter) string {
+		return l.Fingerprint + "\n" + string(l.Reason) + "\n" + l.Message.Type + "\n" + l.Signature
+	},
+	ByRedrivable: func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
+	ByReview:     func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
 	ByAttempts: func(l *nixie.Letter) string {
 		attempts, _ := l.Spent()
 		return strconv.Itoa(attempts)
@@ -132,7 +137,7 @@ func (c *Counting) Check() error {
 			return nixie.Errorf(nixie.CodeInvalid, "messages that retry cannot be counted by %q: give one of %s", by, names(retryings))
 		case !c.Retrying && groupings[by] == nil:
 			return nixie.Errorf(nixie.CodeInvalid, "letters cannot be grouped by %q: give one of %s", by, names(groupings))
-		case c.Described && by == ByQueueHour:
+		case c.Described && (by == ByQueueHour || by == ByLabel):
 			return nixie.Errorf(nixie.CodeInvalid, "groups by %q have sizes only: count them without a description", by)
 		}
 	}
@@ -216,7 +221,39 @@ func (g *Grouping) Groups() [][]Group {
 
 // SortGroups sorts by size, largest first, then by key.
 func SortGroups(groups []Group) {
-	slices.SortFunc(groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
+	type item struct { // of a group: small ones move at less cost, and most differ in what they have
+		count  int64
+		prefix uint64 // of the key
+		at     int
+	}
+	items := make([]item, len(groups))
+	for i := range groups {
+		items[i] = item{groups[i].Count, prefixOf(groups[i].Key), i}
+	}
+	slices.SortFunc(items, func(a, b item) int {
+		switch {
+		case a.count != b.count:
+			return cmp.Compare(b.count, a.count)
+		case a.prefix != b.prefix:
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		return cmp.Compare(groups[a.at].Key, groups[b.at].Key)
 	})
+	for i := range items { // what moves in a circle needs room for one group
+		first, to := groups[i], i
+		for from := items[to].at; from >= 0 && from != i; from = items[to].at {
+			groups[to], items[to].at = groups[from], -1
+			to = from
+		}
+		if items[to].at == i {
+			groups[to], items[to].at = first, -1
+		}
+	}
+}
+
+// prefixOf returns the first 8 bytes of a text, which compare as the texts do unless equal.
+func prefixOf(text string) uint64 {
+	var first [8]byte
+	copy(first[:], text)
+	return binary.BigEndian.Uint64(first[:])
 }

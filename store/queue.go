@@ -26,11 +26,24 @@ type QueueInfo struct {
 	Died      int64               `json:"died_last_hour"`      // deaths of the last 60 minutes
 	NextAt    time.Time           `json:"next_at,omitzero"`    // earliest time of a scheduled one
 	LastAt    time.Time           `json:"last_at,omitzero"`    // latest time of a scheduled one
+	AskedAt   time.Time           `json:"asked_at,omitzero"`   // when a worker last claimed; see [AskedEvery]
 	Due       DueCounts           `json:"due"`                 // scheduled ones by when they are due
 
 	Pruned   int64                  `json:"pruned"`             // of Total: removed by retention
 	Purged   int64                  `json:"purged"`             // of Total: removed with their letters by an operator
 	Discards map[nixie.Reason]int64 `json:"discards,omitempty"` // Discarded by the reason of the last failure
+}
+
+// AskedEvery is the time in which a store notes once that workers claim from a queue, so that the
+// note costs a claim nothing. So AskedAt may be earlier than the last claim by as much. A claim of
+// a paused queue is not noted.
+const AskedEvery = 5 * time.Minute
+
+// NeverAsked reports whether messages wait that no worker has ever claimed from: it runs elsewhere,
+// or the name of the queue is misspelled. A queue of an earlier build, which noted no claims, was
+// asked if a message succeeded or is leased.
+func (q QueueInfo) NeverAsked() bool {
+	return q.AskedAt.IsZero() && q.Unfinished() > 0 && q.Leased == 0 && q.Succeeded == 0 && !q.Settings.Paused
 }
 
 // Unfinished counts the messages that are queued or leased.

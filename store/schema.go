@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -45,7 +46,9 @@ type Migration struct {
 	At       time.Time // zero: not applied, or the store keeps no time
 }
 
-var migrationName = regexp.MustCompile(`^(\d{4})_(\w+)\.(up|down)\.sql$`)
+var migrationName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\d{4})_(\w+)\.(up|down)\.sql$`)
+})
 
 // ReadMigrations reads pairs of files like 0001_core.up.sql and 0001_core.down.sql,
 // numbered from 1 without a gap.
@@ -56,7 +59,7 @@ func ReadMigrations(folder fs.FS) ([]Migration, error) {
 	}
 	found := map[int]*Migration{}
 	for _, name := range names {
-		parts := migrationName.FindStringSubmatch(path.Base(name))
+		parts := migrationName().FindStringSubmatch(path.Base(name))
 		if parts == nil {
 			return nil, nixie.Errorf(nixie.CodeInternal, "migration %s: name it like 0001_core.up.sql", name)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // pollEvery is the interval at which a waiting Source polls a store without Watch. A store with
@@ -198,6 +199,14 @@ func (s *Source) KeepBreaker(ctx context.Context, change nixie.BreakerChange) er
 	return s.store.Breaker(ctx, change)
 }
 
+// Stopping implements [lease.Stopper].
+func (s *Source) Stopping(ctx context.Context, told bool) error {
+	if s.store.Stopping == nil {
+		return nil
+	}
+	return s.store.Stopping(ctx, told)
+}
+
 // Policies implements [lease.PolicyKeeper].
 func (s *Source) Policies(ctx context.Context) (map[string]string, error) {
 	queues, err := s.queue.Queues(ctx, QueueQuery{Names: append([]string{}, s.names...), Settings: true}) // no names are no queues, not all
@@ -211,4 +220,24 @@ func (s *Source) Policies(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	return texts, nil
+}
+
+// Canceled implements [lease.CancelTeller]. The audit tells who canceled a message.
+func (s *Source) Canceled(ctx context.Context, ids []nixie.ID) (map[nixie.ID]lease.Cancel, error) {
+	audit, ok := s.queue.(AuditLog)
+	if s.store.Canceled != nil && ok {
+		var err error
+		if ids, err = s.store.Canceled(ctx, ids); err != nil {
+			return nil, err
+		}
+	}
+	if !ok || len(ids) == 0 {
+		return nil, nil
+	}
+	entries, _, err := audit.Audit(ctx, AuditFilter{Events: []Event{OnCancel}, Subjects: ids}, Page{Limit: len(ids)})
+	found := map[nixie.ID]lease.Cancel{}
+	for i := range entries {
+		found[entries[i].Subject] = lease.Cancel{By: entries[i].Actor, Reason: entries[i].Reason}
+	}
+	return found, err
 }

@@ -80,9 +80,10 @@ type Queue interface {
 	//	Release             queues it again after Delay and refunds the attempt; MayPass marks it
 	//
 	// Failure and Second, if they are set, are appended to the history. The steps of the delivery
-	// are saved. The messages of Then are enqueued after the settlement, in its transaction. If
-	// one of their queues is closed, the settlement is refused with CodeConflict. All bodies of a
-	// call together have at most [nixie.MaxBatchBytes].
+	// are saved. The messages of Then are enqueued after the settlement, in its transaction, and so
+	// may take the dedupe key that it frees; perhaps also one that a later settlement of the call
+	// frees. If one of their queues is closed, the settlement is refused with CodeConflict. All
+	// bodies of a call together have at most [nixie.MaxBatchBytes].
 	Settle(ctx context.Context, settlements []nixie.Settlement) []error
 
 	// Queues lists queues by name.

@@ -37,21 +37,29 @@ type File struct {
 	Text        string // what the database gets: one line, arguments numbered, parts included
 }
 
-// Texts returns a function that has the text of each file by its name without ".sql". An argument
-// becomes mark and its number: ?1, $1. The files are read at the first call, because most commands
-// need no store. The call panics at a mistake in a file, which a test of the caller has to find.
-func Texts(files fs.FS, mark string) func() map[string]string {
-	return sync.OnceValue(func() map[string]string {
-		all, err := Read(files, mark)
+// Text returns a function that has the text of a file by its name without ".sql". An argument
+// becomes mark and its number: ?1, $1. A file is read when it is first asked for, because a command
+// needs few. The call panics at a mistake in a file, which a test of the caller has to find.
+func Text(files fs.FS, mark string) func(name string) string {
+	var known sync.Map // names of files, to their texts
+	part := func(name string) (File, error) {
+		data, err := fs.ReadFile(files, "sql/"+name+".sql")
+		return parse(string(data)), err
+	}
+	return func(name string) string {
+		if text, ok := known.Load(name); ok {
+			return text.(string)
+		}
+		f, err := part(name)
+		if err == nil {
+			f.Text, err = fill(f.Text, mark, f.In, part)
+		}
 		if err != nil {
-			panic(err)
+			panic(fmt.Errorf("sql/%s.sql: %w", name, err))
 		}
-		texts := make(map[string]string, len(all))
-		for name, f := range all {
-			texts[name] = f.Text
-		}
-		return texts
-	})
+		known.Store(name, f.Text)
+		return f.Text
+	}
 }
 
 // Read returns each file in the folder sql by its name without ".sql".
@@ -68,9 +76,16 @@ func Read(files fs.FS, mark string) (map[string]File, error) {
 		}
 		all[strings.TrimSuffix(path.Base(name), ".sql")] = parse(string(data))
 	}
+	part := func(name string) (File, error) {
+		f, known := all[name]
+		if !known {
+			return File{}, fs.ErrNotExist
+		}
+		return f, nil
+	}
 	filled := make(map[string]File, len(all))
 	for name, f := range all {
-		if f.Text, err = fill(f.Text, mark, f.In, all); err != nil {
+		if f.Text, err = fill(f.Text, mark, f.In, part); err != nil {
 			return nil, fmt.Errorf("sql/%s.sql: %w", name, err)
 		}
 		f.Whole = strings.Replace(f.Whole, "…", f.Text, 1)
@@ -118,7 +133,7 @@ func parse(data string) (f File) {
 }
 
 // fill includes parts and numbers arguments. What stands between quotes stays as it is.
-func fill(text, mark string, in []string, all map[string]File) (string, error) {
+func fill(text, mark string, in []string, part func(name string) (File, error)) (string, error) {
 	var out strings.Builder
 	out.Grow(len(text) + len(text)/2)
 	for {
@@ -140,14 +155,14 @@ func fill(text, mark string, in []string, all map[string]File) (string, error) {
 			return "", fmt.Errorf("comment %q follows text: give it a line of its own", text)
 		case strings.HasPrefix(text, "{{"):
 			name, _, _ := strings.Cut(text[2:], "}}")
-			if !all[name].Part {
+			included, err := part(name)
+			if err != nil || !included.Part {
 				return "", fmt.Errorf("there is no part %q", name)
 			}
-			part, err := fill(all[name].Text, mark, in, all)
-			if err != nil {
+			if with, err = fill(included.Text, mark, in, part); err != nil {
 				return "", fmt.Errorf("part %s: %w", name, err)
 			}
-			with, n = part, len("{{}}")+len(name)
+			n = len("{{}}") + len(name)
 		case text[0] == ':' && word != "":
 			number := slices.Index(in, word) + 1
 			if number == 0 {

@@ -42,7 +42,12 @@ where due <= :now and due > :now - 1 and at[1 : 2] limit :limit
 	if p := all["columns"]; !p.Part || p.Whole != "select m.pos, m.due from m" {
 		t.Errorf("part: %+v", p)
 	}
-	if got := Texts(files, "?")()["claim"]; !strings.Contains(got, "due > ?2 - 1") {
+	for name, f := range all {
+		if alone := Text(files, "$")(name); alone != f.Text {
+			t.Errorf("%s is %q, alone %q", name, f.Text, alone)
+		}
+	}
+	if got := Text(files, "?")("claim"); !strings.Contains(got, "due > ?2 - 1") {
 		t.Errorf("text for SQLite: %s", got)
 	}
 }

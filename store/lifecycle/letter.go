@@ -175,3 +175,19 @@ func (l *Letter) next(on store.Event) (nixie.Status, error) {
 	}
 	return next, nil
 }
+
+// Regroup gives the letter the group of another one, if that was read at the revision of the
+// letter. Selected tells that an operation is yet to move it. The text of a refusal does not name
+// the letter, so that refusals can be counted. It needs Status and Revision.
+func (l *Letter) Regroup(to *nixie.Letter, selected bool) error {
+	switch {
+	case l.Status == nixie.StatusRedriving:
+		return nixie.Errorf(nixie.CodeConflict, "redriving: how that ends is compared with the group that it had")
+	case selected:
+		return nixie.Errorf(nixie.CodeConflict, "selected by an operation that has not ended: finish that first")
+	case l.Revision != to.Revision:
+		return nixie.Errorf(nixie.CodeConflict, "changed meanwhile")
+	}
+	l.Signature, l.Fingerprint = to.Signature, to.Fingerprint
+	return nil
+}

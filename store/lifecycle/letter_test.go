@@ -157,9 +157,11 @@ func TestListed(t *testing.T) {
 // TestKeys shows which events need the dedupe key.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	for scope, dead := range map[nixie.DedupeScope]bool{"": false, nixie.DedupeActive: false, nixie.DedupeUnresolved: true,
-		nixie.DedupeEver: true} {
-		if KeepsDead(scope) != dead || NeedsKey(store.OnRestore, scope) != dead || !NeedsKey(store.OnRedrive, scope) ||
+	for scope, dead := range map[nixie.DedupeScope]bool{nixie.DedupeQueued: false, "": false, nixie.DedupeActive: false,
+		nixie.DedupeUnresolved: true, nixie.DedupeEver: true} {
+		queued := scope == nixie.DedupeQueued
+		if KeepsDead(scope) != dead || NeedsKey(store.OnRestore, scope) != dead || NeedsKey(store.OnRedrive, scope) == queued ||
+			FreesClaimed(scope) != queued || !TakesKey(scope, 0) || TakesKey(scope, 1) == queued ||
 			NeedsKey(store.OnConfirm, scope) {
 			t.Errorf("scope %q", scope)
 		}

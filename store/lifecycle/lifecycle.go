@@ -55,10 +55,19 @@ func Prolonged(expires int64, r *store.Resolution, now int64) (int64, string) {
 }
 
 // NeedsKey reports whether an event makes the message of a letter take its dedupe key: a redrive
-// does, and a restore in a scope in which dead messages hold their keys.
+// does, unless a claim has freed the key for good, and a restore in a scope in which dead messages
+// hold their keys.
 func NeedsKey(on store.Event, scope nixie.DedupeScope) bool {
-	return on == store.OnRedrive || on == store.OnRestore && KeepsDead(scope)
+	return on == store.OnRedrive && !FreesClaimed(scope) || on == store.OnRestore && KeepsDead(scope)
 }
+
+// FreesClaimed reports whether the first claim of a message frees its dedupe key in a scope. The
+// message never takes it again.
+func FreesClaimed(scope nixie.DedupeScope) bool { return scope == nixie.DedupeQueued }
+
+// TakesKey reports whether a message on its way takes its dedupe key when it comes to a queue of a
+// scope. The number is that of its newest lease, 0 before the first claim.
+func TakesKey(scope nixie.DedupeScope, number int64) bool { return !FreesClaimed(scope) || number == 0 }
 
 // KeepsDead reports whether dead messages hold their keys in a scope.
 func KeepsDead(scope nixie.DedupeScope) bool {

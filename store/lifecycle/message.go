@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -50,6 +51,7 @@ type Message struct {
 	Redriven         int64  // begin of this generation; 0 in the first
 	Abandoned        string // holder that vanished: the next claim judges the message; "" is none
 	Alone            bool   // the last two holders had this message alone
+	Patience         nixie.Patience
 	Steps            []string
 	Ordered, MayPass bool  // belongs to an ordered stream; may pass the head of it
 	Gap              bool  // was delivered out of the order of its stream
@@ -106,15 +108,20 @@ func (m *Message) lease(owner, until, now int64) {
 }
 
 // Abandon ends a lease whose holder vanished. A crash spends no attempt, so the attempt is
-// refunded. A holder that was to judge the message ran nothing: its end counts no crash.
-func (m *Message) Abandon(by string, now int64) error {
+// refunded. A holder that was to judge the message ran nothing: its end counts no crash. Told means
+// that the holder was told to stop: then its end may be no crash, see [lease.Vanished].
+func (m *Message) Abandon(by string, told bool, now int64) error {
 	if err := m.Move(store.OnAbandon); err != nil {
 		return err
 	}
 	m.wait(now)
-	if m.Abandoned == "" {
+	if m.Abandoned != "" {
+		return nil
+	}
+	m.Attempts--
+	crash := false
+	if m.Patience, crash = lease.Vanished(m.Patience, by, told); crash {
 		m.Crashes++
-		m.Attempts--
 		m.Abandoned = by
 	}
 	return nil
@@ -126,35 +133,31 @@ func (m *Message) Settle(st *nixie.Settlement, set *nixie.QueueSettings, steps [
 		return err
 	}
 	m.Steps = steps
-	switch st.Verb {
-	case nixie.Retry:
-		m.retry()
-	case nixie.Release:
-		m.release()
-	default:
+	if st.Verb != nixie.Retry && st.Verb != nixie.Release {
 		m.over(now)
 		return nil
 	}
+	m.giveBack(st, now)
 	m.wait(now + int64(st.Delay))
 	m.MayPass = st.MayPass && st.Verb == nixie.Release && m.Ordered && set.Order == nixie.OrderStrict
 	return nil
 }
 
-// retry records a failed attempt. Its holder survived, which ends a row of crashes. A holder that
-// judged the message ran nothing, and so leaves the row of crashes.
-func (m *Message) retry() {
-	if m.Abandoned == "" {
+// giveBack records how a lease ended. A retry is the end of a row of crashes, because its holder
+// survived. A holder that judged the message ran nothing: its retry leaves the row, and its release
+// leaves the message to be judged by the next one.
+func (m *Message) giveBack(st *nixie.Settlement, now int64) {
+	judged := m.Abandoned != ""
+	var refund int
+	m.Patience, refund = lease.GivenBack(m.Patience, st, judged, Moment(now))
+	m.Attempts -= refund
+	if st.Verb == nixie.Release {
+		return
+	}
+	if !judged {
 		m.Crashes, m.Alone = 0, false
 	}
 	m.Abandoned = ""
-}
-
-// release refunds the attempt. A holder that was to judge the message took none, and leaves the
-// message to be judged by the next one.
-func (m *Message) release() {
-	if m.Abandoned == "" {
-		m.Attempts--
-	}
 }
 
 // wait ends the lease, if there is one, and sets the moment at which the message is due.
@@ -173,7 +176,7 @@ func (m *Message) End(on store.Event, now int64) error {
 // over clears the fields that an ended message does not have.
 func (m *Message) over(now int64) {
 	m.Owner, m.Claimed, m.Until = 0, 0, 0
-	m.Abandoned, m.MayPass, m.Ended = "", false, now
+	m.Abandoned, m.MayPass, m.Ended, m.Patience = "", false, now, nixie.Patience{}
 }
 
 // Redrive begins the next generation of a dead message.
@@ -184,6 +187,7 @@ func (m *Message) Redrive(now int64) error {
 	m.Generation++
 	m.Redrives++
 	m.Attempts, m.Deliveries, m.Crashes, m.Alone, m.Ended, m.Redriven = 0, 0, 0, false, 0, now
+	m.Patience = nixie.Patience{}
 	m.wait(now)
 	return nil
 }
@@ -194,7 +198,7 @@ func (m *Message) Redrive(now int64) error {
 func (m *Message) DieElsewhere(l *nixie.Letter) {
 	died := &l.Message
 	m.State, m.Generation, m.Redrives = Dead, died.Generation, died.Redrives
-	m.Attempts, m.Deliveries, m.Crashes = died.Attempts, died.Deliveries, died.Crashes
+	m.Attempts, m.Deliveries, m.Crashes, m.Patience = died.Attempts, died.Deliveries, died.Crashes, nixie.Patience{}
 	m.Number, m.Ordered = max(m.Number, int64(died.Deliveries)), false
 	if m.Received == 0 {
 		m.Received = Nanos(died.FirstReceivedAt)
@@ -216,6 +220,7 @@ func (m *Message) Amend(c *store.Change, set *nixie.QueueSettings, now int64) er
 		m.Due = max(Nanos(c.At), now)
 	case store.ResetAttempts:
 		m.Attempts, m.Deliveries, m.Crashes, m.Abandoned, m.Alone = 0, 0, 0, "", false
+		m.Patience = nixie.Patience{}
 	case store.MayPass:
 		if !m.Ordered || set.Order != nixie.OrderStrict {
 			return nixie.Errorf(nixie.CodeConflict, "message %s is not in a strict stream: there is no message that it could pass", m.ID)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -21,7 +22,7 @@ type act struct {
 func acts() []act {
 	all := []act{
 		{"claim", store.OnClaim, func(m *Message, now int64) error { return m.Claim(7, now+20, now) }},
-		{"abandon", store.OnAbandon, func(m *Message, now int64) error { return m.Abandon("gone", now) }},
+		{"abandon", store.OnAbandon, func(m *Message, now int64) error { return m.Abandon("gone", false, now) }},
 		{"redrive", store.OnRedrive, func(m *Message, now int64) error { return m.Redrive(now) }},
 	}
 	for _, on := range []store.Event{store.OnComplete, store.OnCancel, store.OnHold} {
@@ -135,7 +136,8 @@ func TestCounts(t *testing.T) {
 		return func(m *Message) error { return m.Settle(&nixie.Settlement{Verb: verb, Delay: 3}, strict, nil, 100) }
 	}
 	claim := func(m *Message) error { return m.Claim(7, 120, 100) }
-	abandon := func(m *Message) error { return m.Abandon("a", 100) }
+	abandon := func(m *Message) error { return m.Abandon("a", false, 100) }
+	stopped := func(m *Message) error { return m.Abandon("a", true, 100) }
 	type acts = []func(*Message) error
 	for _, c := range []struct {
 		name      string
@@ -156,6 +158,9 @@ func TestCounts(t *testing.T) {
 		{"judged", acts{claim, abandon, claim, settle(nixie.Retry)}, 0, 2, 1, "", 103},
 		{"crashed twice", acts{claim, abandon, claim, settle(nixie.Retry), claim, abandon}, 0, 3, 2, "a", 100},
 		{"survived", acts{claim, abandon, claim, settle(nixie.Retry), claim, settle(nixie.Retry)}, 1, 3, 0, "", 103},
+		{"stopped", acts{claim, stopped}, 0, 1, 0, "", 100},
+		{"stopped, then crashed", acts{claim, stopped, claim, abandon}, 0, 2, 1, "a", 100},
+		{"the judge was stopped", acts{claim, abandon, claim, stopped}, 0, 2, 1, "a", 100},
 		{"redriven", acts{claim, settle(nixie.Bury), func(m *Message) error { return m.Redrive(100) }}, 0, 0, 0, "", 100},
 		{"reset", acts{claim, abandon, func(m *Message) error {
 			return m.Amend(&store.Change{Verb: store.ResetAttempts}, strict, 100)
@@ -171,6 +176,49 @@ func TestCounts(t *testing.T) {
 		if want := fmt.Sprint(c.attempts, c.delivered, c.crashes, c.abandoned, c.due); got != want {
 			t.Errorf("%s: attempts, deliveries, crashes, abandoned by, due are %s, want %s", c.name, got, want)
 		}
+	}
+}
+
+// TestStops shows for how many holders that were told to stop a message pays nothing, and what
+// begins the count anew.
+func TestStops(t *testing.T) {
+	t.Parallel()
+	m := Fresh(1)
+	vanish := func(told bool) {
+		t.Helper()
+		if err := errors.Join(m.Claim(7, 120, 100), m.Abandon("a", told, 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(when string, deliveries, free, stops, crashes int) {
+		t.Helper()
+		p := m.Patience
+		if m.Attempts != 0 || m.Deliveries != deliveries || p.Free != free || p.Stops != stops || m.Crashes != crashes ||
+			(m.Abandoned != "") != (crashes > 0) || (p.StoppedBy != "") != (stops > 0) {
+			t.Errorf("%s: %+v", when, m)
+		}
+	}
+	for n := range lease.MaxStops {
+		vanish(true)
+		check("a stop", n+1, n+1, n+1, 0)
+	}
+	vanish(true)
+	check("one stop more", lease.MaxStops+1, lease.MaxStops, lease.MaxStops, 1)
+	judge := func() {
+		t.Helper()
+		retry := &nixie.Settlement{Verb: nixie.Retry}
+		if err := errors.Join(m.Claim(7, 120, 100), m.Settle(retry, &nixie.QueueSettings{}, nil, 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	judge() // no holder survived
+	vanish(true)
+	check("a stop after the judgement", lease.MaxStops+3, lease.MaxStops, lease.MaxStops, 2)
+	judge()
+	judge() // it ran and failed: a survivor
+	vanish(true)
+	if m.Patience.Stops != 1 || m.Crashes != 0 || m.Attempts != 1 {
+		t.Errorf("a stop after an answer: %+v", m)
 	}
 }
 

@@ -83,7 +83,7 @@ func (m *message) makeDead(given *nixie.Letter, hash nixie.Hash, now time.Time) 
 	m.Hash, m.State, m.NotBefore = hash, nixie.Dead, time.Time{}
 	m.Generation = max(m.Generation, 1)
 	m.number = int64(m.Deliveries)
-	m.LastFailure, m.LastReason, m.OnConflict, m.MayPass = "", "", 0, false
+	m.LastFailure, m.LastReason, m.OnConflict, m.MayPass, m.Patience = "", "", 0, false, nixie.Patience{}
 	if m.EnqueuedAt.IsZero() {
 		m.EnqueuedAt = now
 	}

@@ -85,18 +85,23 @@ func (s *Store) transfer(from *queue, m *message, name string) error {
 	if err := lifecycle.Admits(&to.settings, name); err != nil {
 		return err
 	}
-	if err := to.free(m); err != nil {
-		return err
+	takes := lifecycle.TakesKey(to.settings.DedupeScope, m.number)
+	if takes {
+		if err := to.free(m); err != nil {
+			return err
+		}
 	}
 	if m.holdsKey {
-		delete(from.keys, m.DedupeKey)
+		from.drop(m)
 	}
 	is := func(o *message) bool { return o == m }
 	from.all, from.live = slices.DeleteFunc(from.all, is), slices.DeleteFunc(from.live, is)
 	m.Queue, m.MayPass = name, false
 	s.join(to, m)
 	m.position = m.rank
-	to.take(m)
+	if m.keyless = !takes; takes {
+		to.take(m)
+	}
 	to.all, to.live = append(to.all, m), append(to.live, m)
 	return nil
 }

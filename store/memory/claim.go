@@ -32,6 +32,9 @@ func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nix
 	if q == nil || q.settings.Paused {
 		return nil, nil
 	}
+	if now.Sub(q.asked) >= store.AskedEvery {
+		q.asked = now
+	}
 	chosen := q.choose(want, now)
 	deliveries := make([]*nixie.Delivery, 0, len(chosen))
 	for _, m := range chosen {
@@ -82,8 +85,8 @@ func (s *Store) vanish(m *message, now time.Time) error {
 		s.again(m, now)
 		return nil
 	}
-	by := cmp.Or(m.LeaseOwner, "unknown")
-	return m.decide(func(l *lifecycle.Message) error { return l.Abandon(by, now.UnixNano()) })
+	by, told := cmp.Or(m.LeaseOwner, "unknown"), m.holder.told
+	return m.decide(func(l *lifecycle.Message) error { return l.Abandon(by, told, now.UnixNano()) })
 }
 
 // LogProgress implements [lease.ProgressLog].
@@ -163,11 +166,13 @@ func (q *queue) dueRank(m *message) int64 { return q.settings.DueRank(m.due.Unix
 // deliver leases a message. The claim of an abandoned message is for judging, and counts no
 // attempt.
 func (s *Store) deliver(m *message, now time.Time, length time.Duration) (*nixie.Delivery, error) {
-	s.queue(m.Queue).pass(m)
+	q := s.queue(m.Queue)
+	q.pass(m)
 	until := now.Add(length)
 	if err := m.decide(func(l *lifecycle.Message) error { return l.Claim(0, until.UnixNano(), now.UnixNano()) }); err != nil {
 		return nil, err
 	}
+	q.claimed(m)
 	m.progress = 0
 	m.holder, m.LeaseOwner = s, s.owner
 	d := &nixie.Delivery{

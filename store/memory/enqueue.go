@@ -124,7 +124,7 @@ func (m *message) fresh(hash nixie.Hash, now time.Time) {
 		m.NotBefore = time.Time{}
 	}
 	m.Hash, m.State, m.EnqueuedAt, m.Generation = hash, nixie.Queued, now, 1
-	m.Attempts, m.Deliveries, m.Crashes, m.Redrives, m.Steps = 0, 0, 0, 0, nil
+	m.Attempts, m.Deliveries, m.Crashes, m.Redrives, m.Steps, m.Patience = 0, 0, 0, 0, nil, nixie.Patience{}
 	m.MayPass, m.OrderGap = false, false
 	m.FirstReceivedAt, m.EndedAt, m.LastFailure, m.LastReason = time.Time{}, time.Time{}, "", ""
 	m.LeaseOwner, m.LeasedAt, m.LeaseExpiresAt = "", time.Time{}, time.Time{}

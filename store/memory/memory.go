@@ -30,6 +30,7 @@ type Store struct {
 	*shared
 	owner string
 	gone  bool // closed or crashed: its leases are void
+	told  bool // it was told to stop: what it leaves behind is no crash
 	wakes store.Wakes
 }
 
@@ -43,10 +44,11 @@ type shared struct {
 	letters    map[nixie.ID]*letter
 	born       []*letter // all letters, in the order in which they were made
 	operations map[nixie.ID]*operation
-	planned    []*operation // all operations, in the order of their plans
-	position   int64        // of the newest message
-	births     int          // of letters
-	pruneAt    string       // cursor after the last step of Prune with Resume
+	planned    []*operation      // all operations, in the order of their plans
+	position   int64             // of the newest message
+	births     int               // of letters
+	watchers   map[string]string // their state by name
+	pruneAt    string            // cursor after the last step of Prune with Resume
 }
 
 // New makes an empty store and the first handle on it.
@@ -63,6 +65,7 @@ func New(o Options) *Store {
 		messages:   map[nixie.ID]*message{},
 		letters:    map[nixie.ID]*letter{},
 		operations: map[nixie.ID]*operation{},
+		watchers:   map[string]string{},
 	}
 	return all.handle(o.Owner)
 }
@@ -92,7 +95,20 @@ func (s *Store) Close() error {
 
 // Features returns streams, Check, and Wake for messages that this handle adds.
 func (s *Store) Features() store.Features {
-	return store.Features{Streams: s, Check: s.Check, Tried: s.tried, Wake: s.wakes.Next}
+	return store.Features{
+		Streams: s, Check: s.Check, Tried: s.tried, Watcher: s.watcher, KeepWatcher: s.keepWatcher, Wake: s.wakes.Next,
+		Stopping: s.stopping, Regroup: s.regroup,
+	}
+}
+
+// stopping implements Stopping of store.Features.
+func (s *Store) stopping(ctx context.Context, told bool) error {
+	if _, err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	s.told = told
+	return nil
 }
 
 // enter locks the mutex and returns the time of this call. Without an error the caller unlocks.

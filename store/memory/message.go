@@ -28,6 +28,7 @@ type message struct {
 	abandoned string         // holder that vanished: the next claim judges the message
 	alone     bool           // the last two holders had this message alone
 	holdsKey  bool
+	keyless   bool // its scope left it on its way without its dedupe key
 
 	history []nixie.Failure
 	dropped int
@@ -58,7 +59,8 @@ func (m *message) decide(change func(*lifecycle.Message) error) error {
 		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		Number: m.number, Claimed: lifecycle.Nanos(m.LeasedAt), Until: lifecycle.Nanos(m.LeaseExpiresAt),
 		Received: lifecycle.Nanos(m.FirstReceivedAt), Ended: lifecycle.Nanos(m.EndedAt), Redriven: lifecycle.Nanos(m.RedrivenAt),
-		Abandoned: m.abandoned, Alone: m.alone, Steps: m.Steps, Ordered: m.ordered, MayPass: m.MayPass, Gap: m.OrderGap, Rank: m.rank,
+		Abandoned: m.abandoned, Alone: m.alone, Patience: m.Patience,
+		Steps: m.Steps, Ordered: m.ordered, MayPass: m.MayPass, Gap: m.OrderGap, Rank: m.rank,
 	}
 	due := l.Due
 	if err := change(&l); err != nil {
@@ -75,7 +77,7 @@ func (m *message) decide(change func(*lifecycle.Message) error) error {
 	m.number, m.LeasedAt, m.LeaseExpiresAt = l.Number, lifecycle.Moment(l.Claimed), lifecycle.Moment(l.Until)
 	m.FirstReceivedAt, m.EndedAt, m.RedrivenAt = lifecycle.Moment(l.Received), lifecycle.Moment(l.Ended), lifecycle.Moment(l.Redriven)
 	m.abandoned, m.alone, m.Steps, m.ordered, m.MayPass = l.Abandoned, l.Alone, l.Steps, l.Ordered, l.MayPass
-	m.rank, m.OrderGap = l.Rank, l.Gap
+	m.rank, m.OrderGap, m.Patience = l.Rank, l.Gap, l.Patience
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // counted is the time for which an overview counts retries and deaths.
@@ -21,6 +22,7 @@ type queue struct {
 	live     []*message          // queued or leased; ended ones leave at the next claim
 	keys     map[string]*message // dedupe key to its holder
 	retries  []retry             // of the last hour
+	asked    time.Time           // when a claim was last noted
 	top      map[string]int64    // by stream: the highest rank that was delivered
 	chain    []store.AuditEntry  // the audit, from the oldest entry that is left
 
@@ -54,6 +56,19 @@ func (q *queue) release(m *message, ended bool) {
 	if !m.holdsKey || scope == nixie.DedupeEver || scope == nixie.DedupeUnresolved && !ended {
 		return
 	}
+	q.drop(m)
+}
+
+// claimed frees the dedupe key of a message that was claimed, if the scope says so.
+func (q *queue) claimed(m *message) {
+	if lifecycle.FreesClaimed(q.settings.DedupeScope) && m.holdsKey {
+		m.keyless = true
+		q.drop(m)
+	}
+}
+
+// drop takes the dedupe key away from the message that holds it.
+func (q *queue) drop(m *message) {
 	delete(q.keys, m.DedupeKey)
 	m.holdsKey = false
 }
@@ -105,7 +120,7 @@ func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]store.Que
 func (q *queue) info(now time.Time) store.QueueInfo {
 	since := now.Add(-counted)
 	info := store.QueueInfo{
-		Name: q.name, Settings: q.settings, Pruned: q.pruned, Purged: q.purged, Discards: maps.Clone(q.discards),
+		Name: q.name, Settings: q.settings, Pruned: q.pruned, Purged: q.purged, Discards: maps.Clone(q.discards), AskedAt: q.asked,
 		Total: q.pruned + q.purged, Succeeded: q.gone[nixie.Succeeded], Discarded: q.gone[nixie.Discarded],
 		Canceled: q.gone[nixie.Canceled],
 	}

@@ -96,7 +96,9 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 	case store.OnNote:
 		l.Notes = append(l.Notes, nixie.Note{At: now, By: r.Actor, Text: r.Reason})
 	case store.OnRedrive:
-		q.take(m)
+		if m.keyless = !lifecycle.NeedsKey(r.Event, q.settings.DedupeScope); !m.keyless {
+			q.take(m)
+		}
 		if !slices.Contains(q.live, m) { // the last sweep may not have removed it
 			q.live = append(q.live, m)
 		}

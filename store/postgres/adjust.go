@@ -6,93 +6,25 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/lifecycle"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
-// Adjust implements store.Overview.
-func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings,
-	error) {
-	var settings nixie.QueueSettings
-	err := s.write(ctx, func(t *tx) (err error) {
-		settings, err = t.adjust(queue, actor, reason, edit)
-		return err
-	})
-	return settings, err
-}
-
-func (t *tx) adjust(queue, actor, reason string, edit func(*nixie.QueueSettings) error) (settings nixie.QueueSettings, err error) {
-	made, err := t.lockQueue(queue)
-	if err != nil {
-		return settings, err
-	}
-	q := t.named[queue]
-	settings = q.settings
-	if err := edit(&settings); err != nil {
-		return settings, err
-	}
-	if err := store.CheckOperator(queue, actor, reason); err != nil {
-		return settings, err
-	}
-	if err := settings.Check(); err != nil || !made && q.settings == settings {
-		return settings, err
-	}
-	if err := t.refuseNotices(q, &settings); err != nil {
-		return settings, err
-	}
-	if err := t.reorder(q, &settings); err != nil {
-		return settings, err
-	}
-	q.settings = settings
-	t.saveSettings(q)
-	t.record(q.n, actor, store.OnConfigure, nixie.ID{}, reason)
-	if !settings.Paused {
-		t.wake(q.name)
-	}
-	return settings, nil
-}
-
-// tried implements Tried of store.Features.
-func (s *Store) tried(ctx context.Context, queue, actor, reason string) error {
-	if err := store.CheckOperator(queue, actor, reason); err != nil {
-		return err
-	}
-	return s.write(ctx, func(t *tx) error {
-		t.clock()
-		t.readQueues("name = $1", queue)
-		if err := t.send(); err != nil {
-			return err
-		}
-		q := t.named[queue]
-		if q == nil {
-			return nixie.Errorf(nixie.CodeNotFound, "no queue is called %q", queue)
-		}
-		t.record(q.n, actor, store.OnTry, nixie.ID{}, reason)
-		return nil
-	})
-}
-
-// refuseNotices asks [lifecycle.RefuseNotices]. Of two calls that change the ways of notices the
-// second waits for the first.
-func (t *tx) refuseNotices(q *queueRow, set *nixie.QueueSettings) error {
-	if set.DeadLetterTo == "" && !set.Closed {
-		return nil
-	}
-	t.run("select pg_advisory_xact_lock(hashtext('" + t.store.opts.Schema + "'), -1)")
+// otherSettings reads the settings of all queues but one. Of two calls that change the ways of
+// notices the second waits here for the first.
+func (v *verb) otherSettings(name string) (map[string]nixie.QueueSettings, error) {
+	v.run("select pg_advisory_xact_lock(hashtext('" + v.store.opts.Schema + "'), -1)")
 	others := map[string]nixie.QueueSettings{}
-	t.read(func(r row) error {
-		var name, text string
-		if err := r.Scan(&name, &text); err != nil {
+	v.read(func(r row) error {
+		var other, text string
+		if err := r.Scan(&other, &text); err != nil {
 			return err
 		}
 		var settings nixie.QueueSettings
 		err := fromJSON(text, &settings)
-		others[name] = settings
+		others[other] = settings
 		return err
-	}, "select name, settings::text from @.queue where n <> $1", q.n)
-	if err := t.send(); err != nil {
-		return err
-	}
-	return lifecycle.RefuseNotices(q.name, set, others)
+	}, "select name, settings::text from @.queue where name <> $1", name)
+	return others, v.send()
 }
 
 // lockQueue locks and reads a queue for its settings to be changed, and makes it if it does not
@@ -109,6 +41,11 @@ func (t *tx) lockQueue(name string) (made bool, err error) {
 	}
 	t.makeQueues([]string{name}, &made)
 	return made, lock()
+}
+
+// Reorder implements engine.Tx.
+func (v *verb) Reorder(q *engine.Queue, to *nixie.QueueSettings) error {
+	return v.reorder(v.named[q.Name], to)
 }
 
 // reorder applies a new order to existing streams. Between an order and none no message may be on

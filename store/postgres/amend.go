@@ -137,8 +137,11 @@ func (t *tx) transfer(m *message, to *queueRow) error {
 	if err := lifecycle.Admits(&to.settings, to.name); err != nil {
 		return err
 	}
-	if err := t.free(to.n, m); err != nil {
-		return err
+	takes := lifecycle.TakesKey(to.settings.DedupeScope, m.Number)
+	if takes {
+		if err := t.free(to.n, m); err != nil {
+			return err
+		}
 	}
 	if m.Ordered {
 		t.markDirty(m.queue, m.stream)
@@ -151,7 +154,9 @@ func (t *tx) transfer(m *message, to *queueRow) error {
 	if to.settings.Ordered() && m.stream != "" {
 		m.Ordered, m.State, m.Rank = true, lifecycle.Behind, t.nextPosition()
 	}
-	t.take(m)
+	if takes {
+		t.take(m)
+	}
 	t.work.moved = append(t.work.moved, m)
 	return nil
 }

@@ -34,12 +34,6 @@ func (t *tx) record(queue int64, actor string, on store.Event, subject nixie.ID,
 		subject: subject})
 }
 
-// recordResolved adds an entry about what an operator did to a letter.
-func (t *tx) recordResolved(queue int64, r *store.Resolution) {
-	t.record(queue, r.Actor, r.Event, r.Letter, r.Reason)
-	t.trail[len(t.trail)-1].operation = r.Operation
-}
-
 // flushTrail appends the entries to their chains. It locks the ends of the chains as the last thing
 // before the commit, so that no call waits for long.
 func (t *tx) flushTrail() error {

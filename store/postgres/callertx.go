@@ -82,6 +82,9 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 		if err := t.holdNow(which().ids, own, false, false); err != nil {
 			return err
 		}
+		if err := t.openFollowKeys(sts); err != nil {
+			return err
+		}
 		if err := t.settle(&sts[0]); err != nil {
 			return err
 		}

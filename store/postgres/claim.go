@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Claim implements store.Queue. It skips rows that others have locked, so it never waits for them.
@@ -76,18 +77,50 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 	if err := t.ctx.Err(); err != nil {
 		return nil, err
 	}
+	if t.now-c.q.asked >= int64(store.AskedEvery) {
+		t.run("note_asked.sql", c.q.n, t.now)
+	}
 	// From here on leases may be ours: a caller that leaves must not leave them without a holder.
 	uncut, stop := context.WithTimeout(context.WithoutCancel(t.ctx), connectPatience)
 	t.ctx, t.stop = uncut, stop
-	if void || suspects {
+	if err := c.claimDue(want, owner, void, suspects); err != nil {
+		return c, err
+	}
+	return c, c.freeKeys()
+}
+
+// claimDue claims suspects if there are any, or else other messages.
+func (c *claims) claimDue(want nixie.Want, owner int64, swept, suspects bool) error {
+	if swept || suspects {
 		if done, err := c.claimSuspects(want, owner); done || err != nil {
-			return c, err
+			return err
 		}
 	}
 	if !c.q.settings.Ordered() {
-		return c, c.claimUnordered(want, owner)
+		return c.claimUnordered(want, owner)
 	}
-	return c, c.claimOrdered(want, owner, void)
+	return c.claimOrdered(want, owner, swept)
+}
+
+// freeKeys frees the dedupe keys of what was claimed, if the queue's scope says so. A queue of
+// another scope pays no round trip for it.
+func (c *claims) freeKeys() error {
+	if !lifecycle.FreesClaimed(c.q.settings.DedupeScope) {
+		return nil
+	}
+	if err := c.t.send(); err != nil {
+		return err
+	}
+	var positions []int64
+	for _, got := range c.list {
+		if got.d.DedupeKey != "" {
+			positions = append(positions, got.pos)
+		}
+	}
+	if len(positions) > 0 {
+		c.t.freeKeys(positions)
+	}
+	return nil
 }
 
 // claimOrdered claims messages of a queue with an order: first by the ordered path, then rows. If

@@ -44,7 +44,7 @@ type claimed struct {
 func (c *claims) scan(r row) error {
 	got, d, m := c.next()
 	var enqueued, expires, due, until, received, leased, redriven, failed int64
-	var headers, origin, steps string
+	var headers, origin, steps, patience string
 	if v := binaryRow(r); v != nil {
 		whole := func(i int) int { return int(number(v[i])) }
 		got.pos, m.Priority, enqueued, expires = number(v[0]), int(int16(binary.BigEndian.Uint16(v[3]))), number(v[6]), number(v[7])
@@ -59,12 +59,13 @@ func (c *claims) scan(r row) error {
 			v[28][0] != 0, nixie.Reason(v[29])
 		d.AbandonedAlone, redriven, failed = v[30][0] != 0, number(v[31]), number(v[33])
 		copy(d.Operation[:], v[32])
+		patience = string(v[34])
 	} else if err := r.Scan(&got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires,
 		(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&m.DedupeKey), (*textColumn)(&headers), (*textColumn)(&origin),
 		&due, &got.queuePos, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &d.Lease.Number, &until, &received,
 		&leased, (*textColumn)(&d.AbandonedBy), (*textColumn)(&steps),
 		&got.stream, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason), &d.AbandonedAlone, &redriven, (*idColumn)(&d.Operation),
-		&failed); err != nil {
+		&failed, (*textColumn)(&patience)); err != nil {
 		return err
 	}
 	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt = lifecycle.Moment(enqueued), lifecycle.Moment(expires), lifecycle.Moment(received)
@@ -73,7 +74,7 @@ func (c *claims) scan(r row) error {
 	d.Abandoned = d.AbandonedBy != ""
 	d.AbandonedAlone = d.AbandonedAlone && d.Abandoned
 	got.dueRank = c.q.settings.DueRank(due, m.Priority)
-	c.add(&got.claimed, headers, origin, steps)
+	c.add(&got.claimed, headers, origin, steps, patience)
 	return nil
 }
 
@@ -86,14 +87,14 @@ func (c *claims) typed(name []byte) string {
 }
 
 // add takes a delivery in.
-func (c *claims) add(got *claimed, headers, origin, steps string) {
+func (c *claims) add(got *claimed, headers, origin, steps, patience string) {
 	d := got.d
 	d.Queue, d.State, d.Lease.Owner = c.q.name, nixie.Leased, c.t.store.owner.name
 	if !lease.Intact(d) {
 		d.Damage = append(d.Damage, bodyDamage)
 	}
-	if headers != "" || origin != "" || steps != "" {
-		d.Damage = append(d.Damage, readTexts(&d.Message, headers, origin, steps)...)
+	if headers != "" || origin != "" || steps != "" || patience != "" {
+		d.Damage = append(d.Damage, readTexts(&d.Message, headers, origin, steps, patience)...)
 	}
 	lease.Ready(d)
 	c.list, c.size = append(c.list, got), c.size+len(d.Body)
@@ -159,7 +160,7 @@ func (c *claims) scanOrdered(r row) error {
 	}
 	d.Lease.Handle.Batch = c.batch
 	c.first(got, claimed, claimed+c.lease)
-	c.add(&got.claimed, headers, origin, "")
+	c.add(&got.claimed, headers, origin, "", "")
 	return nil
 }
 
@@ -221,14 +222,14 @@ func (c *claims) scanMember(r row) error {
 	p.tx, p.pos, p.read = tx, got.pos, p.read+1
 	c.first(got, p.claimed, p.until)
 	d.Lease.Handle.Batch, d.Lease.Handle.Member = p.n, p.read
-	c.add(&got.claimed, headers, origin, "")
+	c.add(&got.claimed, headers, origin, "", "")
 	return nil
 }
 
 const bodyDamage = "body: it is not the one that was accepted, its hash differs"
 
 // readTexts reads what is kept as JSON, and names what cannot be read.
-func readTexts(m *nixie.Message, headers, origin, steps string) (damage []string) {
+func readTexts(m *nixie.Message, headers, origin, steps, patience string) (damage []string) {
 	for _, j := range [...]struct {
 		what, text string
 		into       any
@@ -236,6 +237,10 @@ func readTexts(m *nixie.Message, headers, origin, steps string) (damage []string
 		if err := fromJSON(j.text, j.into); err != nil {
 			damage = append(damage, j.what+": "+err.Error())
 		}
+	}
+	var err error
+	if m.Patience, err = lease.ReadPatience(patience); err != nil {
+		damage = append(damage, "patience: "+err.Error())
 	}
 	return damage
 }

@@ -17,7 +17,7 @@ import (
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
 	return st.Verb == nixie.Complete && d != nil && d.Lease.Handle.Pos != 0 && (d.Lease.Number == 1 || d.Lease.Handle.Batch == 0) &&
-		st.Failure == nil && st.Second == nil && st.Delay == 0 && len(st.Then) == 0 &&
+		st.Failure == nil && st.Second == nil && st.Delay == 0 && len(st.Then) == 0 && st.Waiver == nixie.NoWaiver &&
 		d.Generation == 1 && d.DedupeKey == "" && (d.Stream == "" || d.Lease.Handle.Stream != 0) && len(d.Steps) == 0
 }
 

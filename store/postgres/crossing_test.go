@@ -130,3 +130,37 @@ func disturb(ctx context.Context, s *postgres.Store, rng *rand.Rand, queue func(
 	_, other := s.Queues(ctx, store.QueueQuery{})
 	return []error{err, other}
 }
+
+// TestFollowersTakeEachOthersKeys lets two processes settle messages whose followers take each
+// other's keys. Neither waits for the other in a circle.
+func TestFollowersTakeEachOthersKeys(t *testing.T) {
+	before := deadlocks(t)
+	list, _ := crowdAt(t, 2, time.Now)
+	keys := [...]string{"a", "b"}
+	must(t, each(list, func(i int, s *postgres.Store) error {
+		ctx, other := t.Context(), keys[1-i]
+		for range 30 {
+			if _, err := s.Enqueue(ctx, nixie.Message{Queue: keys[i], DedupeKey: "k"}); err != nil {
+				return err
+			}
+			ds, err := s.Claim(ctx, keys[i], nixie.Want{Max: 9, Lease: nixie.MaxLease})
+			if err != nil {
+				return err
+			}
+			for _, d := range ds {
+				st := nixie.Settlement{Delivery: d, Verb: nixie.Complete, Then: []nixie.Message{{Queue: other, DedupeKey: "k"}}}
+				if err := s.Settle(ctx, []nixie.Settlement{st})[0]; err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+	sound(t, list[0])
+	for _, s := range list {
+		must(t, s.Close())
+	}
+	if n := deadlocks(t) - before; n > 0 {
+		t.Errorf("PostgreSQL had to end %d deadlocks", n)
+	}
+}

@@ -37,7 +37,7 @@ func (t *tx) ask(f *nixie.Filter) asking {
 		w := letterWhere(f, t.now)
 		return asking{letters: w.letters() + " cross join (select 1 as letters) one", where: w.String(), args: w.args}
 	}
-	w := facetWhere(f)
+	w := facetWhere(f, t.now)
 	return asking{where: w.String(), args: w.args, interval: intervalOf(f, t.now)}
 }
 
@@ -64,6 +64,9 @@ func intervalOf(f *nixie.Filter, now int64) interval {
 	return s
 }
 
+// always reports whether an interval has all times.
+func (s interval) always() bool { return s == interval{math.MinInt64, math.MaxInt64} }
+
 // within is the condition that a moment lies in an interval.
 func (s interval) within(column string) string {
 	return fmt.Sprintf("%s between '%d'::bigint and '%d'::bigint", column, s.from, s.to)
@@ -76,7 +79,7 @@ func (s interval) deaths(hourly bool) string {
 	part := func(letters, from string) string {
 		return fmt.Sprintf("select %s, facet, %s from %s", texts()["letter_counted_by"], letters, from)
 	}
-	switch always := s == (interval{math.MinInt64, math.MaxInt64}); {
+	switch always := s.always(); {
 	case always && hourly:
 		return "(select * from @.death where hour is not null) l"
 	case always:

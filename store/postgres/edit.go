@@ -2,48 +2,24 @@ package postgres
 
 import (
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/engine"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// readHeaders reads the headers of messages that may be edited.
-func (r *resolving) readHeaders(letters [][16]byte) {
-	r.headers, r.damaged = map[int64][]nixie.Header{}, map[int64]error{}
-	r.read(func(row row) error {
-		var pos int64
-		var text string
-		if err := row.Scan(&pos, &text); err != nil {
-			return err
-		}
-		var headers []nixie.Header
-		if err := fromJSON(text, &headers); err != nil {
-			r.damaged[pos] = nixie.Errorf(nixie.CodeInternal, "headers of the message at %d cannot be read: %w", pos, err)
-		}
-		r.headers[pos] = headers
-		return nil
-	}, "select pos, coalesce(headers, '') from @.message where pos"+which().letters, letters)
-}
-
-// edit gives a redriven message its new expiry and what an operator changed, and keeps what it was.
-func (r *resolving) edit(l *letterRow, by *store.Resolution) {
-	if at, what := lifecycle.Prolonged(l.m.expires, by, r.now); what != "" {
-		r.run("update @.message set expires = $2 where pos = $1", l.pos, at)
-		r.record(l.queue, by.Actor, store.OnAmend, l.ID, what)
-		r.trail[len(r.trail)-1].operation = by.Operation
+// writeEdits gives redriven messages their new expiries and what operators replaced in them, and
+// keeps what they were.
+func (v *verb) writeEdits(c *engine.Changes) {
+	for _, m := range c.Renewed {
+		v.run("update @.message set expires = $2 where pos = $1", m.Pos, m.Expires)
 	}
-	if by.Edit == nil {
-		return
+	for i := range c.Edits {
+		e := &c.Edits[i]
+		m := e.Message
+		v.rows[m.Pos].hash = m.Hash
+		v.run("keep_original.sql", m.Pos, v.now, plain(e.Actor))
+		v.run("update @.message set body = $2, hash = $3, headers = nullif($4, '') where pos = $1",
+			m.Pos, notNull(e.Body), m.Hash[:], toJSON(len(m.Headers) == 0, m.Headers))
 	}
-	what := lifecycle.Edited(l.m.hash, r.headers[l.pos], by.Edit)
-	if what == "" {
-		return
-	}
-	r.run("keep_original.sql", l.pos, r.now, plain(by.Actor))
-	l.m.hash = nixie.HashBody(by.Edit.Body)
-	r.run("update @.message set body = $2, hash = $3, headers = nullif($4, '') where pos = $1",
-		l.pos, notNull(by.Edit.Body), l.m.hash[:], toJSON(len(by.Edit.Headers) == 0, by.Edit.Headers))
-	r.record(l.queue, by.Actor, store.OnAmend, l.ID, what)
-	r.trail[len(r.trail)-1].operation = by.Operation
 }
 
 // readOriginals adds what messages of letters said before they were edited.

@@ -3,7 +3,9 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/url"
@@ -11,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -32,11 +35,18 @@ const (
 	listenParameter = "nixie_listen"
 )
 
-var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+var schemaName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+})
 
 // locate reads a URL or DSN. Its errors show nothing that could be a secret.
 func locate(dsn string, opts Options) (endpoint, error) {
 	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil && !cutPassword(dsn) {
+		if wrong := wrongPart(dsn, err); wrong != "" {
+			return endpoint{}, nixie.Errorf(nixie.CodeInvalid, "%s", wrong)
+		}
+	}
 	if err != nil || cutPassword(dsn) {
 		return endpoint{}, nixie.Errorf(nixie.CodeInvalid,
 			"store is no PostgreSQL URL: give one like postgres://user@host:5432/database, and characters like / : @ ? # %% in a password as %%2F and so on")
@@ -61,12 +71,38 @@ func locate(dsn string, opts Options) (endpoint, error) {
 	if opts.Owner == "" {
 		opts.Owner = processName()
 	}
-	if !schemaName.MatchString(opts.Schema) {
+	if !schemaName().MatchString(opts.Schema) {
 		return endpoint{}, nixie.Errorf(nixie.CodeInvalid, "schema %q: use small letters, digits and _, at most 63", opts.Schema)
 	}
 	s := endpoint{opts: opts, config: config, texts: textsOf(opts.Schema)}
 	s.address = s.url("")
 	return s, nil
+}
+
+// wrongPart says which part of a URL cannot be used, if it is a port, or the one parameter without
+// which it could be read. It shows no secrets.
+func wrongPart(dsn string, err error) string {
+	u, bad := url.Parse(dsn)
+	if bad != nil {
+		return ""
+	}
+	if n, bad := strconv.Atoi(u.Port()); bad == nil && (n < 1 || n > 65535) {
+		return "port of the store's URL is not from 1 to 65535"
+	}
+	why := "no such value is taken"
+	if errors.As(err, new(*fs.PathError)) {
+		why = "that file cannot be read: check its path"
+	}
+	for name, values := range u.Query() {
+		other := u.Query()
+		other.Del(name)
+		without := *u
+		without.RawQuery = other.Encode()
+		if _, err := pgxpool.ParseConfig(without.String()); err == nil && !strings.Contains(name, "pass") {
+			return fmt.Sprintf("parameter %s of the store's URL is %q: %s", name, strings.Join(values, " "), why)
+		}
+	}
+	return ""
 }
 
 // cutPassword reports whether a part of the password in a URL may be taken for something else, and

@@ -97,6 +97,9 @@ func (s *Store) Probing(every, patience time.Duration) {
 	s.listener.every, s.listener.patience = every, patience
 }
 
+// Hears reports whether the listener has heard something on its connection.
+func (s *Store) Hears() bool { return s.listener.hears.Load() }
+
 // SettingOfCalls returns a setting of a transaction.
 func (s *Store) SettingOfCalls(ctx context.Context, name string) (value string, err error) {
 	err = s.write(ctx, func(t *tx) error {

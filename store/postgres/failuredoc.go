@@ -25,6 +25,7 @@ func appendFailure(to []byte, f *nixie.Failure, steps []string) []byte {
 	d.texts("context", f.Context)
 	d.text("stack", plain(f.Stack))
 	d.text("step", f.Step)
+	d.text("group", plain(f.Group))
 	d.text("worker", f.Worker)
 	d.text("node", f.Node)
 	if f.ExitCode != nil {

@@ -19,12 +19,15 @@ type where struct {
 }
 
 // add adds a condition, with ? for each argument.
-func (w *where) add(term string, args ...any) {
+func (w *where) add(term string, args ...any) { w.terms = append(w.terms, w.with(term, args...)) }
+
+// with returns a text whose question marks are the numbers of arguments.
+func (w *where) with(text string, args ...any) string {
 	for _, a := range args {
 		w.args = append(w.args, a)
-		term = strings.Replace(term, "?", "$"+strconv.Itoa(len(w.args)), 1)
+		text = strings.Replace(text, "?", "$"+strconv.Itoa(len(w.args)), 1)
 	}
-	w.terms = append(w.terms, term)
+	return text
 }
 
 func (w *where) String() string {
@@ -107,6 +110,9 @@ func (w *where) counted(f *nixie.Filter, of string) {
 func (w *where) message(f *nixie.Filter, now int64) {
 	oneOf(w, "c.key", f.Keys)
 	oneOf(w, "c.stream", f.Streams)
+	for _, h := range f.Headers {
+		w.add("position(? in c.headers) > 0", toJSON(false, h))
+	}
 	if len(f.States) > 0 {
 		w.add("c.state = any(?)", eachOf(f.States, func(s nixie.State) int64 { return int64(lifecycle.Number(s)) }))
 	}
@@ -117,16 +123,37 @@ func (w *where) message(f *nixie.Filter, now int64) {
 	}
 }
 
-// asked returns a text of the folder sql as a part of a condition.
-func asked(part string) string { return strings.ReplaceAll(texts()[part], "$1", "?") }
+// asked returns a text of the folder sql as a part of a condition, with what its file leaves open.
+func asked(part string, open ...string) string {
+	return strings.ReplaceAll(fill(part, open...), "$1", "?")
+}
 
 // letterWhere is a filter over letter l and, if it asks for it, current c.
 func letterWhere(f *nixie.Filter, now int64) *where {
-	w := facetWhere(f)
+	w := &where{}
+	w.letterAll(f, now)
+	return w
+}
+
+func (w *where) letterAll(f *nixie.Filter, now int64) {
+	w.facet(f, now)
 	w.letter(f, now)
 	w.age("l.died", f.Age, now)
 	w.times("l.died", f.Died)
-	return w
+}
+
+// not adds that conditions do not hold.
+func (w *where) not(add func(*where)) {
+	of := &where{args: w.args}
+	add(of)
+	w.args, w.terms = of.args, append(w.terms, "("+of.String()+") is not true")
+}
+
+// ofFacetsOnly reports whether facets answer all of a filter.
+func ofFacetsOnly(f *nixie.Filter, now int64) bool {
+	rest := where{}
+	rest.letter(f, now)
+	return len(rest.terms) == 0 && f.Age == nixie.Durations{} && f.Died == nixie.Times{}
 }
 
 // facetsOfGroups finds the facets of letters with some fingerprints.
@@ -141,8 +168,13 @@ func (w *where) letters() string {
 }
 
 // facetWhere has the conditions on what letters are counted by.
-func facetWhere(f *nixie.Filter) *where {
+func facetWhere(f *nixie.Filter, now int64) *where {
 	w := &where{}
+	w.facet(f, now)
+	return w
+}
+
+func (w *where) facet(f *nixie.Filter, now int64) {
 	w.counted(f, "l")
 	oneOf(w, "l.status", f.Statuses)
 	oneOf(w, "l.reason", f.Reasons)
@@ -158,13 +190,22 @@ func facetWhere(f *nixie.Filter) *where {
 	if f.NeedsReview != nil {
 		w.add("l.needs_review = ?", *f.NeedsReview)
 	}
-	return w
+	for i := range f.Not {
+		if n := &f.Not[i]; ofFacetsOnly(n, now) {
+			w.not(func(w *where) { w.facet(n, now) })
+		}
+	}
 }
 
 // letter adds the conditions on neither facets nor times of death.
 func (w *where) letter(f *nixie.Filter, now int64) {
-	if len(f.IDs) > 0 {
-		w.add("l.pos = any(array("+asked("letters_with")+" union all "+asked("messages_with")+"))", uuids(f.IDs), uuids(f.IDs))
+	if len(f.IDs)+len(f.Endings) > 0 {
+		w.add("l.pos = any(" + w.named(f) + ")")
+	}
+	for i := range f.Not {
+		if n := &f.Not[i]; !ofFacetsOnly(n, now) {
+			w.not(func(w *where) { w.letterAll(n, now) })
+		}
 	}
 	w.contains("l.text", "l.text_low", f.Text)
 	w.times("l.first_failed", f.FirstFailed)
@@ -175,17 +216,32 @@ func (w *where) letter(f *nixie.Filter, now int64) {
 	w.message(f, now)
 }
 
+// named returns an array of the positions of letters that a filter names by their IDs or the ends
+// of these.
+func (w *where) named(f *nixie.Filter) string {
+	return w.with("array("+asked("letters_with")+" union all "+asked("messages_with")+" union all "+asked("ending", "table", "letter")+")",
+		uuids(f.IDs), uuids(f.IDs), endings(f))
+}
+
 // messageWhere is a filter over current c. What only letters have matches no
 // message, as in filter.MatchMessage.
 func messageWhere(f *nixie.Filter, now int64) *where {
 	w := &where{}
+	w.messageAll(f, now)
+	return w
+}
+
+func (w *where) messageAll(f *nixie.Filter, now int64) {
 	if len(f.Statuses)+len(f.Classes)+len(f.Causes)+len(f.Fingerprints) > 0 || f.Signature != "" ||
 		f.Redrivable != nil || f.NeedsReview != nil || !f.Operation.IsZero() ||
 		f.FirstFailed != (nixie.Times{}) || f.LastFailed != (nixie.Times{}) {
 		w.add("false")
 	}
-	if len(f.IDs) > 0 {
-		w.add("c.pos = any(array("+asked("messages_with")+"))", uuids(f.IDs))
+	if len(f.IDs)+len(f.Endings) > 0 {
+		w.add("c.pos = any(array("+asked("messages_with")+" union all "+asked("ending", "table", "message")+"))", uuids(f.IDs), endings(f))
+	}
+	for i := range f.Not {
+		w.not(func(w *where) { w.messageAll(&f.Not[i], now) })
 	}
 	w.contains(texts()["newest_text"], "(select f.low from @.history f where f.pos = c.pos order by f.ordinal desc limit 1)", f.Text)
 	oneOf(w, "c.reason", f.Reasons)
@@ -193,7 +249,11 @@ func messageWhere(f *nixie.Filter, now int64) *where {
 	w.message(f, now)
 	w.age("c.enqueued", f.Age, now)
 	w.times("c.enqueued", f.Died)
-	return w
+}
+
+// endings returns the endings of a filter; what is too short names nothing.
+func endings(f *nixie.Filter) []string {
+	return slices.DeleteFunc(slices.Clone(f.Endings), func(ending string) bool { return len(ending) < nixie.MinEnding })
 }
 
 // cursorNumber reads a cursor that is one number.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // flush collects what a transaction writes at its end.
@@ -110,7 +111,7 @@ type (
 		state, priority, attempts, deliveries, crashes, generation int
 		redrives                                                   int
 		number, owner, until, received, claimed, redriven          int64
-		abandoned, steps, stream, reason                           string
+		abandoned, steps, stream, reason, patience                 string
 		mayPass, gap                                               bool
 	}
 	logKind struct {
@@ -125,7 +126,8 @@ type (
 func (m *message) pendingKind() pendingKind {
 	return pendingKind{
 		m.queue, m.State, m.priority, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Number, m.Owner, m.Until, m.Received,
-		m.Claimed, m.Redriven, m.Abandoned, m.stepsText(), m.ordering(), m.reason, m.MayPass, m.Gap,
+		m.Claimed, m.Redriven, m.Abandoned, m.stepsText(), m.ordering(), m.reason, m.patienceText(), m.MayPass,
+		m.Gap,
 	}
 }
 
@@ -135,6 +137,8 @@ func (m *message) logKind() logKind {
 }
 
 func (m *message) stepsText() string { return toJSON(len(m.Steps) == 0, m.Steps) }
+
+func (m *message) patienceText() string { return lease.PatienceText(m.Patience) }
 
 // ordering returns the name of the ordered stream that the message is in.
 func (m *message) ordering() string {
@@ -168,7 +172,8 @@ func (s *Store) pendingWriter() bulkWriter[*message, pendingKind] {
 		of("owner", "int", func(m *message) int64 { return m.Owner }),
 		of("until", "bigint", func(m *message) int64 { return m.Until }),
 		of("claimed", "bigint", func(m *message) int64 { return m.Claimed }),
-		text("abandoned", func(m *message) string { return m.Abandoned }), inStream((*message).ordering),
+		text("abandoned", func(m *message) string { return m.Abandoned }), text("patience", (*message).patienceText),
+		inStream((*message).ordering),
 		of("may_pass", "boolean", func(m *message) bool { return m.MayPass }))
 	return makeBulkWriter(s, "pending", (*message).pendingKind, common,
 		of("pos", "bigint", func(m *message) int64 { return m.pos }), of("due", "bigint", func(m *message) int64 { return m.Due }),

@@ -194,11 +194,17 @@ func TestLeaseThatEndsInATransaction(t *testing.T) {
 // the first.
 func TestDeadRowsAreNotSteppedOver(t *testing.T) {
 	const rounds, most = 200, 200 // rows that indexes may find in each round
+	server.Need(t)
 	clock := storetest.NewClock()
-	list, schema := crowdAt(t, 1, clock.Now)
-	fill(t, list[0], 1)
-	must(t, store.Configure(t.Context(), list[0], "strict", strict(), "ann", ""))
-	must(t, list[0].Close())
+	schemas.Lock()
+	schema := unusedSchema() // dead rows of another test would be kept, and counted
+	schemas.Unlock()
+	t.Cleanup(func() { dropSchema(t, schema) })
+	first, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, Clock: clock.Now})
+	must(t, err)
+	fill(t, first, 1)
+	must(t, store.Configure(t.Context(), first, "strict", strict(), "ann", ""))
+	must(t, first.Close())
 	conn, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
 	defer func() { must(t, conn.Close(context.Background())) }()

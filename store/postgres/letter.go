@@ -28,6 +28,7 @@ type letterRow struct {
 	pos     int64
 	doc     string // of its own failure
 	notes   int    // how many it has
+	was     bool   // it was in its stream when the engine read it
 	m       *message
 	stored  bool
 	touched bool

@@ -17,20 +17,20 @@ const maxPageSize = 16 << 20
 // current reads shown_columns, and more columns behind them. It leaves out what cannot be read, and
 // names it.
 func current(r row, m *nixie.Message, more ...any) (pos int64, damage []string, err error) {
-	var headers, origin, steps, owner string
+	var headers, origin, steps, patience, owner string
 	var enqueued, expires, due, until, claimed, received, ended, redriven int64
 	var state int
 	into := append([]any{&pos, (*idColumn)(&m.ID), &m.Queue, &m.Type, &m.Key, &m.Stream, &m.DedupeKey, &m.Priority, (*hashColumn)(&m.Hash),
 		&headers, &origin,
 		&enqueued, &expires, &state, &due, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives,
-		&owner, &until, &claimed, &received, &steps, &ended, &m.MayPass, &m.OrderGap, &m.LastReason, &redriven}, more...)
+		&owner, &until, &claimed, &received, &steps, &ended, &m.MayPass, &m.OrderGap, &m.LastReason, &redriven, &patience}, more...)
 	if err := r.Scan(into...); err != nil {
 		return 0, nil, err
 	}
 	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt, m.EndedAt = lifecycle.Moment(enqueued), lifecycle.Moment(expires),
 		lifecycle.Moment(received), lifecycle.Moment(ended)
 	m.RedrivenAt = lifecycle.Moment(redriven)
-	damage = readTexts(m, headers, origin, steps)
+	damage = readTexts(m, headers, origin, steps, patience)
 	if m.State = lifecycle.State(state); m.State == "" {
 		return pos, append(damage, fmt.Sprintf("state %d is not one of ours", state)), nil
 	}
@@ -146,7 +146,9 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			return err
 		}
 		t.run("for_pages.sql")
-		w := letterWhere(&filter, t.now)
+		rest := filter
+		rest.IDs, rest.Endings = nil, nil // they are the parts of the list
+		w := letterWhere(&rest, t.now)
 		if page.Cursor != "" {
 			after, err := cursorNumbers(page.Cursor, 2)
 			if err != nil {
@@ -154,14 +156,9 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			}
 			w.add("(l.died, l.pos) < (?, ?)", after[0], after[1])
 		}
-		facets, err := t.fewFacets(&filter, limit)
+		parts, part, err := t.partsOf(w, &filter, limit)
 		if err != nil {
 			return err
-		}
-		parts, part := "@.queue q", "l.queue = q.n" // in which an index has the latest first
-		if facets != nil {
-			w.args = append(w.args, facets)
-			parts, part = fmt.Sprintf("unnest($%d::bigint[]) k (facet)", len(w.args)), "l.facet = k.facet"
 		}
 		t.read(func(r row) error {
 			l, pos, err := shownLetter(r)
@@ -195,6 +192,20 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 	return list[:limit], fmt.Sprintf("%d.%d", list[limit-1].DiedAt.UnixNano(), positions[limit-1]), nil
 }
 
+// partsOf returns the parts in which letters are looked for, each by an index that has them ready
+// or the latest first. Letters with given IDs are read one by one: without statistics the server
+// would read a queue to find them.
+func (t *tx) partsOf(w *where, f *nixie.Filter, limit int) (parts, part string, err error) {
+	if len(f.IDs)+len(f.Endings) > 0 {
+		return "(select distinct pos from unnest(" + w.named(f) + ") n (pos)) k", "l.pos = k.pos", nil
+	}
+	facets, err := t.fewFacets(f, limit)
+	if err != nil || facets == nil {
+		return "@.queue q", "l.queue = q.n", err
+	}
+	return w.with("unnest(?::bigint[]) k (facet)", facets), "l.facet = k.facet", nil
+}
+
 // mostOfFacets limits the letters of facets that a page reads. A page that would read more reads
 // the letters of queues, until it has enough that match.
 const mostOfFacets = 20_000
@@ -202,7 +213,7 @@ const mostOfFacets = 20_000
 // fewFacets returns the facets that a filter chooses by their properties, if a page with a number
 // of letters of each is short enough, else nil.
 func (t *tx) fewFacets(f *nixie.Filter, page int) ([]int64, error) {
-	w := facetWhere(f)
+	w := facetWhere(f, t.now)
 	if len(w.terms) == 0 {
 		return nil, nil
 	}

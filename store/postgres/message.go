@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -71,18 +72,19 @@ func (m *message) goesByRange() bool { return m.in != nowhere && m.in != onOrder
 // keep reads a row of message_columns.
 func (t *tx) keep(r row) error {
 	m := &message{}
-	var steps string
+	var steps, patience string
 	if err := r.Scan(&m.pos, (*idColumn)(&m.ID), &m.queue, &m.mtype, &m.key, &m.stream, &m.dedupe, &m.priority, (*hashColumn)(&m.hash),
 		&m.in, &m.batch, &m.State, &m.Due, &m.queuePos,
 		&m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives,
 		&m.Number, &m.Owner, &m.Until, &m.Received, &m.Claimed, &m.Abandoned, &steps,
-		&m.inStream, &m.Rank, &m.MayPass, &m.Gap, &m.reason, &m.Ended, &m.Redriven, &m.expires); err != nil {
+		&m.inStream, &m.Rank, &m.MayPass, &m.Gap, &m.reason, &m.Ended, &m.Redriven, &m.expires, &patience); err != nil {
 		return err
 	}
 	m.Ordered = m.inStream != 0
 	if err := fromJSON(steps, &m.Steps); err != nil {
 		m.Steps = nil // shown as damage; what is kept then are the new ones
 	}
+	m.Patience, _ = lease.ReadPatience(patience) // what is damaged is shown so; it begins anew
 	t.rows[m.pos], t.byID[m.ID] = m, m
 	return nil
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"math"
 	"strconv"
 
 	"github.com/nixie-go/nixie"
@@ -10,36 +9,22 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Plan implements store.Operations.
-func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, limit int) (store.Operation, error) {
-	if !op.ID.IsZero() {
-		return s.planAgain(ctx, op.ID)
-	}
-	if err := store.CheckPlan(&op, limit); err != nil {
-		return op, err
-	}
-	if limit == 0 {
-		limit = math.MaxInt32
-	}
-	var planned store.Operation
-	err := s.write(ctx, func(t *tx) error {
-		if err := t.time(); err != nil {
-			return err
-		}
-		planned = op
-		planned.ID, planned.CreatedAt = t.store.ids.New(lifecycle.Moment(t.now)), lifecycle.Moment(t.now)
-		t.run("insert_operation.sql", [16]byte(planned.ID), string(op.Event), plain(op.Actor), plain(op.Reason), plain(op.Filter), op.Force,
-			t.now,
-			plain(op.Destination), eachOf(op.Statuses, func(s nixie.Status) string { return string(s) }), op.Reviewed, op.Guarded)
-		w := letterWhere(&filter, t.now)
-		w.add("?::uuid is not null", [16]byte(planned.ID))
-		t.number(&planned.Selected, fill("plan_items.sql", "letters", w.letters(), "where", w.String(), "limit", strconv.Itoa(limit),
-			"operation", "$"+strconv.Itoa(len(w.args))), w.args...)
-		err := t.send()
-		planned.Pending = planned.Selected
-		return err
-	})
-	return planned, err
+// Select implements engine.Tx.
+func (v *verb) Select(op *store.Operation, filter *nixie.Filter, most int) (selected int64, err error) {
+	id := [16]byte(op.ID)
+	v.run("insert_operation.sql", id, string(op.Event), plain(op.Actor), plain(op.Reason), plain(op.Filter), op.Force, v.now,
+		plain(op.Destination), eachOf(op.Statuses, func(s nixie.Status) string { return string(s) }), op.Reviewed, op.Guarded)
+	w := letterWhere(filter, v.now)
+	w.add("?::uuid is not null", id)
+	v.number(&selected, fill("plan_items.sql", "letters", w.letters(), "where", w.String(), "limit", strconv.Itoa(most),
+		"operation", "$"+strconv.Itoa(len(w.args))), w.args...)
+	return selected, v.send()
+}
+
+// SelectAgain implements engine.Tx.
+func (v *verb) SelectAgain(id nixie.ID) error {
+	v.run("replan_items.sql", [16]byte(id))
+	return v.send()
 }
 
 // Operations implements store.Operations.
@@ -115,15 +100,4 @@ func (t *tx) readOperations(into *[]store.Operation, last *int64, where string, 
 		}
 		return nil
 	}, fill("read_operations.sql", "where", where), args...)
-}
-
-// planAgain makes items pending again whose letters died again.
-func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, error) {
-	if err := s.write(ctx, func(t *tx) error {
-		t.run("replan_items.sql", [16]byte(id))
-		return t.send()
-	}); err != nil {
-		return store.Operation{}, err
-	}
-	return store.FindOperation(ctx, s, store.OperationQuery{ID: id})
 }

@@ -32,6 +32,9 @@ func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]store.Queu
 		}
 		for n, q := range t.queues {
 			infos[n] = &store.QueueInfo{Name: q.name, Settings: q.settings, Discards: map[nixie.Reason]int64{}}
+			if !look.Settings {
+				infos[n].AskedAt = lifecycle.Moment(q.asked)
+			}
 		}
 		if look.Settings {
 			return nil

@@ -22,6 +22,7 @@ type ownership struct {
 	name string
 	mu   sync.Mutex
 	n    int64
+	told bool // to stop
 	stop context.CancelFunc
 	done chan struct{} // closed when heartbeats have ended
 
@@ -40,7 +41,8 @@ func (o *ownership) registered(ctx context.Context, s *Store, known int64) (int6
 	}
 	asked, answered := context.WithTimeout(ctx, s.opts.AnswerWait)
 	defer answered()
-	if err := s.pool.QueryRow(asked, s.named("insert into @.owner (name) values ($1) returning n"), o.name).Scan(&o.n); err != nil {
+	if err := s.pool.QueryRow(asked, s.named("insert into @.owner (name, stopping) values ($1, $2) returning n"),
+		o.name, o.told).Scan(&o.n); err != nil {
 		return 0, err
 	}
 	if o.stop == nil {
@@ -67,6 +69,27 @@ func (s *Store) keepBreaker(ctx context.Context, change nixie.BreakerChange) err
 			return nil
 		})
 	})
+}
+
+// stopping implements Stopping of store.Features.
+func (s *Store) stopping(ctx context.Context, told bool) error {
+	if !s.owner.tell(told) {
+		return nil
+	}
+	return s.write(ctx, func(t *tx) error {
+		t.quiet = true
+		t.run("update @.owner set stopping = $2 where n = $1", s.owner.self(), told)
+		return nil
+	})
+}
+
+// tell notes whether this process was told to stop, and reports whether its row has to say it.
+func (o *ownership) tell(told bool) (news bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was := o.told
+	o.told = told
+	return was != told && o.n != 0
 }
 
 // batches returns a number behind which as many are free as one claim may need. No two claims ever

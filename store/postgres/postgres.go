@@ -25,6 +25,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
 // Options of a store. The zero value is fine.
@@ -61,6 +62,7 @@ const (
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
+	*verbs
 	endpoint
 	schema  *Schema
 	pool    *pgxpool.Pool
@@ -102,6 +104,7 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 		return nil, err
 	}
 	s := &Store{endpoint: at, listener: newListener(), local: time.Now} //nolint:forbidigo // the default
+	s.verbs = engine.New(engineDriver{s}, &s.ids)
 	if opts.Clock != nil {
 		s.local = opts.Clock
 	}
@@ -131,8 +134,9 @@ func millis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds(
 // Features returns all but Await.
 func (s *Store) Features() store.Features {
 	return store.Features{
-		Streams: s, Check: s.Check, Inspect: s.Inspect, Ping: s.Ping, Tried: s.tried, Patience: patienceFor,
-		Breaker: s.keepBreaker, Wake: s.wake, Watch: s.watchFor,
+		Streams: s, Check: s.Check, Inspect: s.Inspect, Ping: s.Ping, Tried: s.Tried, Patience: patienceFor,
+		Breaker: s.keepBreaker, Watcher: s.watcher, KeepWatcher: s.keepWatcher, Stopping: s.stopping, Regroup: s.Regroup,
+		Canceled: s.canceled, Wake: s.wake, Watch: s.watchFor,
 	}
 }
 

@@ -12,18 +12,19 @@ type queueRow struct {
 	name     string
 	settings nixie.QueueSettings
 	text     string // the settings as they are kept
+	asked    int64  // when a claim was last noted
 }
 
 // readQueues reads queues; what was read before is read again.
 func (t *tx) readQueues(where string, args ...any) {
 	t.read(func(r row) error {
 		q := &queueRow{}
-		if err := r.Scan(&q.n, &q.name, &q.text); err != nil {
+		if err := r.Scan(&q.n, &q.name, &q.text, &q.asked); err != nil {
 			return err
 		}
 		t.queues[q.n], t.named[q.name] = q, q
 		return fromJSON(q.text, &q.settings)
-	}, "select n, name, settings::text from @.queue where "+where, args...)
+	}, "select n, name, settings::text, asked from @.queue where "+where, args...)
 }
 
 // lockQueues keeps queues from being reordered until the transaction ends. All calls that add

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 )
@@ -45,22 +46,31 @@ func freshSchema(t testing.TB) string {
 // the last builds an index without stopping those who write.
 func growing(t testing.TB) fs.FS {
 	t.Helper()
-	folder := fstest.MapFS{
-		"m/0003_note.up.sql": {Data: []byte("alter table @.meta add column note text;\ncomment on column @.meta.note is 'why; -- or " +
-			"who';\n")},
-		"m/0003_note.down.sql": {Data: []byte("alter table @.meta drop column note;\n")},
-		"m/0004_index.up.sql": {Data: []byte("-- online\n-- What is left of an interrupted one is not valid, and made again.\ndrop " +
-			"index concurrently if exists @.message_type;\ncreate index concurrently message_type on @.message (type);\n")},
-		"m/0004_index.down.sql": {Data: []byte("drop index @.message_type;\n")},
-	}
 	names, err := fs.Glob(postgres.Migrations(), "*/*.sql")
 	must(t, err)
+	numbered := func(n int, name string) string { return fmt.Sprintf("m/%04d_%s.sql", ours(t)+n, name) }
+	folder := fstest.MapFS{
+		numbered(1, "note.up"): {Data: []byte("alter table @.meta add column note text;\ncomment on column @.meta.note is 'why; -- or " +
+			"who';\n")},
+		numbered(1, "note.down"): {Data: []byte("alter table @.meta drop column note;\n")},
+		numbered(2, "index.up"): {Data: []byte("-- online\n-- What is left of an interrupted one is not valid, and made again.\ndrop " +
+			"index concurrently if exists @.message_type;\ncreate index concurrently message_type on @.message (type);\n")},
+		numbered(2, "index.down"): {Data: []byte("drop index @.message_type;\n")},
+	}
 	for _, name := range names {
 		data, err := fs.ReadFile(postgres.Migrations(), name)
 		must(t, err)
 		folder["m/"+name[strings.LastIndexByte(name, '/')+1:]] = &fstest.MapFile{Data: data}
 	}
 	return folder
+}
+
+// ours returns the version of the schema that this program has.
+func ours(t testing.TB) int {
+	t.Helper()
+	list, err := store.ReadMigrations(postgres.Migrations())
+	must(t, err)
+	return len(list)
 }
 
 // valid checks that the schema equals that of its migrations, and that all are applied.
@@ -82,8 +92,18 @@ func valid(t *testing.T, m *postgres.Schema) {
 
 // TestMigrationInterrupted cuts the connections of a migration at one statement
 // after the other, before it is run or before it is answered, and runs it again. Up
-// or down, the second run ends what the first began.
+// or down, the second run ends what the first began. Each seed has a fifth of the statements.
 func TestMigrationInterrupted(t *testing.T) {
+	proof.Run(t, "migrations-postgres", func(t *testing.T, seed uint64) int {
+		interruptMigrations(t, int(seed-1)%fifths)
+		return 1
+	})
+}
+
+// fifths counts the seeds that together cut at each statement.
+const fifths = 5
+
+func interruptMigrations(t *testing.T, fifth int) {
 	w := newWire(t)
 	schema := freshSchema(t)
 	first, err := postgres.SchemaOf(w.url, postgres.Options{Schema: schema}, growing(t))
@@ -102,7 +122,7 @@ func TestMigrationInterrupted(t *testing.T) {
 		step         int // down, which drops what up has made, is cut at every third
 	}{{"up", clear, up, 1}, {"down", up, down, 3}} {
 		cuts := 0
-		for question := 1; ; question += way.step {
+		for question := 1 + fifth*way.step; ; question += fifths * way.step {
 			must(t, way.before(again))
 			w.cutAt(question, question%2 == 0)
 			told := way.move(first)
@@ -130,6 +150,9 @@ func TestMigrationInterrupted(t *testing.T) {
 			}
 		}
 		t.Logf("%s: cut at %d questions", way.name, cuts)
+		if cuts == 0 {
+			t.Errorf("%s: no question was cut", way.name)
+		}
 	}
 	must(t, up(again))
 	valid(t, again)
@@ -171,7 +194,7 @@ func TestMigrationWaitsForLocks(t *testing.T) {
 	schema := freshSchema(t)
 	m, err := postgres.SchemaOf(server.URL, postgres.Options{Schema: schema}, growing(t))
 	must(t, err)
-	_, err = m.Up(t.Context(), 2, "")
+	_, err = m.Up(t.Context(), ours(t), "")
 	must(t, err)
 	reader, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
@@ -182,7 +205,7 @@ func TestMigrationWaitsForLocks(t *testing.T) {
 	must(t, err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := m.Up(t.Context(), 3, "")
+		_, err := m.Up(t.Context(), ours(t)+1, "")
 		done <- err
 	}()
 	// It has given up waiting once when the server has counted a transaction undone.
@@ -220,7 +243,7 @@ func TestDownSparesData(t *testing.T) {
 	valid(t, m)
 	done, err := m.Down(t.Context(), 0, true)
 	must(t, err)
-	if len(done) != 2 || done[1].Version != 1 {
+	if n := ours(t); len(done) != n || done[n-1].Version != 1 {
 		t.Errorf("undone: %v", done)
 	}
 	_, err = m.Validate(t.Context())
@@ -283,7 +306,7 @@ func TestOtherVersions(t *testing.T) {
 	must(t, s.Close())
 	_, err = postgres.OpenOf(t.Context(), server.URL, opts, growing(t))
 	if nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(),
-		"has schema version 2, this program needs 4: run nixie migrate up --store '") {
+		"has schema version 4, this program needs 6: run nixie migrate up --store '") {
 		t.Errorf("an older schema: %v", err)
 	}
 	m, err := postgres.SchemaOf(server.URL, opts, growing(t))
@@ -295,7 +318,7 @@ func TestOtherVersions(t *testing.T) {
 	}
 	_, err = postgres.Open(t.Context(), server.URL, opts)
 	if nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(),
-		"was made by another build (it has schema version 3, ours is 2): export it with that one (nixie dlq export) and import it") {
+		"was made by another build (it has schema version 5, ours is 4): export it with that one (nixie dlq export) and import it") {
 		t.Errorf("a newer schema: %v", err)
 	}
 	s, err = postgres.OpenOf(t.Context(), server.URL, opts, growing(t))

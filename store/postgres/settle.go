@@ -73,6 +73,9 @@ func (t *tx) settleAll(settlements []nixie.Settlement, errs []error) error {
 	if err := t.holdLeased(deliveries, told); err != nil {
 		return err
 	}
+	if err := t.openFollowKeys(settlements); err != nil {
+		return err
+	}
 	t.work.changed, t.work.failures = slices.Grow(t.work.changed, len(settlements)), slices.Grow(t.work.failures, failing)
 	t.work.letters, t.trail = slices.Grow(t.work.letters, dying), slices.Grow(t.trail, dying)
 	for i := range settlements {
@@ -91,6 +94,31 @@ func (t *tx) openFollows(settlements []nixie.Settlement) {
 		t.lockQueues("name = any($1)", names)
 		t.readQueues("name = any($1)", names)
 	}
+}
+
+// openFollowKeys locks the dedupe keys of the messages that follow settlements together with those
+// that the settlements free: two calls that take each other's keys would wait for each other.
+func (t *tx) openFollowKeys(settlements []nixie.Settlement) error {
+	var queues []int64
+	var keys []string
+	for i := range settlements {
+		for j := range settlements[i].Then {
+			m := &settlements[i].Then[j]
+			if q := t.named[m.Queue]; q != nil && m.DedupeKey != "" {
+				queues, keys = append(queues, q.n), append(keys, m.DedupeKey)
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	for _, m := range t.rows {
+		if m.dedupe != "" {
+			queues, keys = append(queues, m.queue), append(keys, m.dedupe)
+		}
+	}
+	t.openKeys("select * from unnest($1::int[], $2::text[])", queues, keys)
+	return t.send()
 }
 
 // enqueueFollows enqueues what follows the settlements that were not refused: of each one the

@@ -16,7 +16,17 @@ import (
 var sqlFolder embed.FS
 
 // texts has the statements by name. The schema is not known yet: @. stands for it.
-var texts = sqlfile.Texts(sqlFolder, "$")
+var texts = sync.OnceValue(func() map[string]string {
+	all, err := sqlfile.Read(sqlFolder, "$")
+	if err != nil {
+		panic(err) // a test reads them all
+	}
+	texts := make(map[string]string, len(all))
+	for name, f := range all {
+		texts[name] = f.Text
+	}
+	return texts
+})
 
 // which says which messages or letters a statement is about, as a condition behind a column of
 // positions: those with the IDs $1, or with the positions $1.

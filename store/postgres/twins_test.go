@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store/lifecycle"
 	"github.com/nixie-go/nixie/store/postgres"
 )
@@ -26,22 +27,24 @@ func TestTwins(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, conn.Close(t.Context())) })
 	var rows []nixie.Message
-	for range 2 * 3 * 3 * 3 * 2 * 2 * 2 {
+	for range 2 * 3 * 3 * 3 * 2 * 2 * 2 * 3 {
 		rows = append(rows, nixie.Message{Queue: "q", Priority: 1, Body: []byte("x")}) // a row of its own
 	}
 	_, err = s.Enqueue(t.Context(), rows...)
 	must(t, err)
 	_, err = conn.Exec(t.Context(), fmt.Sprintf(`update %[1]q.pending p set generation = 1 + i %% 2,
 		redrives = i %% 2, attempts = i / 2 %% 3, deliveries = 3 + i / 6 %% 3, crashes = i / 18 %% 3, number = 3 + i %% 5,
-			abandoned = case when i / 54 %% 2 = 1 and i / 18 %% 3 > 0 then 'gone' end, received = i / 108 %% 2 * 5, alone = i / 216 = 1
+			abandoned = case when i / 54 %% 2 = 1 and i / 18 %% 3 > 0 then 'gone' end,
+			received = i / 108 %% 2 * 5, alone = i / 216 %% 2 = 1,
+			patience = (array[null, '{"free":5,"stops":3,"stopped_by":"early"}', '{"free":20,"stops":20}'])[1 + i / 432]
 		from (select pos, row_number() over (order by pos) - 1 as i from %[1]q.pending) c where c.pos = p.pos`, schema))
 	must(t, err)
 
 	before := standing(t, conn, schema)
-	const lease = time.Minute
+	const length = time.Minute
 	claimed := map[nixie.ID]bool{}
 	for { // those to be judged come first, then suspects of one kind after the other
-		ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: nixie.MaxBatch, Lease: lease, Parallel: nixie.MaxBatch})
+		ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: nixie.MaxBatch, Lease: length, Parallel: nixie.MaxBatch})
 		must(t, err)
 		if len(ds) == 0 {
 			break
@@ -56,20 +59,21 @@ func TestTwins(t *testing.T) {
 	}
 	for pos, m := range before {
 		is := leased[pos]
-		must(t, m.Claim(is.Owner, lifecycle.Nanos(now.Add(lease)), lifecycle.Nanos(now)))
+		must(t, m.Claim(is.Owner, lifecycle.Nanos(now.Add(length)), lifecycle.Nanos(now)))
 		m.Alone = is.Alone // the claim sets it for a group
 		if !reflect.DeepEqual(m, is) {
 			t.Errorf("a claim made %+v\nlifecycle says %+v", is, m)
 		}
 	}
 
-	now = now.Add(lease)
-	_, err = s.Claim(t.Context(), "other", nixie.Want{Max: 1, Lease: lease}) // any claim ends what is over
+	must(t, s.Features().Stopping(t.Context(), true)) // what 20 stops made a crash is one all the same
+	now = now.Add(length)
+	_, err = s.Claim(t.Context(), "other", nixie.Want{Max: 1, Lease: length}) // any claim ends what is over
 	must(t, err)
 	ended := 0
 	for pos, is := range standing(t, conn, schema) {
 		m := leased[pos]
-		must(t, m.Abandon("holder", lifecycle.Nanos(now)))
+		must(t, m.Abandon("holder", true, lifecycle.Nanos(now)))
 		m.Claimed = is.Claimed // it is not read while there is no lease
 		if ended++; !reflect.DeepEqual(m, is) {
 			t.Errorf("the end of a lease made %+v\nlifecycle says %+v", is, m)
@@ -85,15 +89,20 @@ func TestTwins(t *testing.T) {
 func standing(t *testing.T, conn *pgx.Conn, schema string) map[int64]lifecycle.Message {
 	t.Helper()
 	found, err := conn.Query(t.Context(), fmt.Sprintf(`select pos, state, due, attempts,
-		deliveries, crashes, generation, redrives, number, owner, claimed, until, received, coalesce(abandoned, ''), alone
+		deliveries, crashes, generation, redrives, number, owner, claimed, until, received, coalesce(abandoned, ''), alone,
+		coalesce(patience, '')
 		from %q.pending`, schema))
 	must(t, err)
 	list := map[int64]lifecycle.Message{}
 	for found.Next() {
 		var pos int64
 		var m lifecycle.Message
+		var patience string
 		must(t, found.Scan(&pos, &m.State, &m.Due, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &m.Number, &m.Owner,
-			&m.Claimed, &m.Until, &m.Received, &m.Abandoned, &m.Alone))
+			&m.Claimed, &m.Until, &m.Received, &m.Abandoned, &m.Alone, &patience))
+		var err error
+		m.Patience, err = lease.ReadPatience(patience)
+		must(t, err)
 		list[pos] = m
 	}
 	must(t, found.Err())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -197,8 +198,13 @@ func TestB050_DeadListenerIsReplaced(t *testing.T) {
 	s.Probing(50*time.Millisecond, 100*time.Millisecond)
 	_ = s.Features().Wake("q")
 	first := listening(t, server.URL, schema)
-	w.silence()
+	for deadline := time.Now().Add(wakePatience); !s.Hears(); runtime.Gosched() { // so it knows that it can miss something
+		if time.Now().After(deadline) {
+			t.Fatal("it hears nothing")
+		}
+	}
 	ch := s.Features().Wake("q")
+	w.silence()
 	second := listening(t, server.URL, schema, first)
 	woken(t, ch) // to ask for what came while no connection listened
 	if second == first {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
@@ -170,7 +171,7 @@ func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, chang
 		t.markDirty(q, p.stream)
 		t.countAgain(&was, p)
 		return t.run(sqlText("amend_row"),
-			p.Due, p.Attempts, p.Deliveries, p.Crashes, p.Alone, text(p.Abandoned), p.MayPass, pos)
+			p.Due, p.Attempts, p.Deliveries, p.Crashes, p.Alone, text(p.Abandoned), p.MayPass, text(lease.PatienceText(p.Patience)), pos)
 	}
 	if p.Due == was.Due {
 		return nil
@@ -259,14 +260,20 @@ func (t *tx) insertMoved(to *queueRow, h *held, newPos int64) error {
 	return t.insertPending(&p)
 }
 
-// moveKey takes the dedupe key in the new queue and frees it in the old one.
+// moveKey takes the dedupe key in the new queue, if its scope says so, and frees it in the old one.
 func (t *tx) moveKey(from, to *queueRow, pos, newPos int64) error {
 	key, err := t.dedupeKey(pos)
 	if err != nil || key == "" {
 		return err
 	}
-	if err := t.takeFreeKey(to, key, newPos); err != nil {
+	number, err := t.number("select number from pending where pos = ?", pos)
+	if err != nil {
 		return err
+	}
+	if lifecycle.TakesKey(to.settings.DedupeScope, number) {
+		if err := t.takeFreeKey(to, key, newPos); err != nil {
+			return err
+		}
 	}
 	return t.run("delete from dedupe where queue = ? and key = ? and pos = ?", from.n, key, pos)
 }

@@ -16,11 +16,6 @@ func (t *tx) audit(queue int64, actor string, event store.Event, subject nixie.I
 	return t.chain(queue, store.AuditEntry{Actor: actor, Event: event, Subject: subject, Reason: reason})
 }
 
-// auditResolved appends an entry about an operator's resolution of a letter.
-func (t *tx) auditResolved(queue int64, r *store.Resolution) error {
-	return t.chain(queue, store.AuditEntry{Actor: r.Actor, Event: r.Event, Subject: r.Letter, Reason: r.Reason, Operation: r.Operation})
-}
-
 func (t *tx) chain(queue int64, e store.AuditEntry) error {
 	head, err := t.link(queue)
 	if err != nil {

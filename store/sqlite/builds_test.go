@@ -61,5 +61,7 @@ func TestFrozenMigrations(t *testing.T) {
 	storetest.Frozen(t, list,
 		"5bdf719d00fb887ca340e6d64dff294c22a2e254787b276d6abed8cad27a6c0b",
 		"ecd8c7d544392ae8905f13e6427bfc71405189923715d712a07d1906fea28ddb",
+		"d6f69b349f5d17aef9e8abd5db584fdd904465e7cee117fd83f7ec406e8d9745",
+		"51ad5542b5726e8df6ac345a0c749af1285b6799a41aeea0ea1a13730c28e3e2",
 	)
 }

@@ -11,33 +11,45 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// Messages in the store that no worker can handle.
+// Messages in the store that no worker can handle. A quick run has fewest of them.
 const (
 	followers = 100_000
 	scheduled = 1_000_000
+	fewest    = 10 // a tenth
 )
 
 // mostBurden is by how much the drain of other queues and streams may be slower
 // next to it.
 const mostBurden = 1.10
 
-// A drain is measured this many times on each side, in rounds that are short and begin
-// with the other side each time: what other programs of the machine do to its caches
-// meets both alike, and the median of the rounds counts.
-const rounds = 110
-
 // TestShow4BurdenCostsOthersNothing drains other queues and other streams of the
 // same queue on an empty store and on one that carries a blocked stream with
 // 100,000 followers and 1,000,000 scheduled messages, in rounds, and compares the
 // processor time of both.
+//
+// Rounds are short and begin with the other side each time: what other programs of the machine do
+// to its caches meets both alike, and the median of the rounds counts.
 func TestShow4BurdenCostsOthersNothing(t *testing.T) {
 	if testing.Short() {
-		t.Skip("loads 1,100,000 messages")
+		t.Skip("loads many messages")
 	}
+	proof.Run(t, "burden-sqlite", func(t *testing.T, _ uint64) int {
+		part := 1
+		if proof.Current() < proof.Long {
+			part = fewest
+		}
+		compareBurdened(t, followers/part, scheduled/part, proof.Count("burden-sqlite"))
+		return proof.Count("burden-sqlite")
+	})
+}
+
+func compareBurdened(t *testing.T, followers, scheduled, rounds int) {
+	t.Helper()
 	free, burdened := open(t, "", sqlite.Options{}), open(t, "", sqlite.Options{})
 	for _, s := range []*sqlite.Store{free, burdened} {
 		must(t, store.Configure(t.Context(), s, "orders", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "test"))
@@ -46,7 +58,7 @@ func TestShow4BurdenCostsOthersNothing(t *testing.T) {
 		drainAll(t, s, "plain")
 		drainAll(t, s, "later")
 	}
-	burden(t, burdened)
+	burden(t, burdened, followers, scheduled)
 	for _, c := range []struct {
 		name  string
 		fill  func(testing.TB, *sqlite.Store)
@@ -88,7 +100,7 @@ func TestShow4BurdenCostsOthersNothing(t *testing.T) {
 }
 
 // burden loads the store.
-func burden(t *testing.T, s *sqlite.Store) {
+func burden(t *testing.T, s *sqlite.Store, followers, scheduled int) {
 	t.Helper()
 	ctx := t.Context()
 	for lo := 0; lo < scheduled; lo += 10_000 {

@@ -172,7 +172,7 @@ func (t *tx) letterFollows(h *held, e lifecycle.End) error {
 	if err := l.Follow(e, t.now); err != nil {
 		return err
 	}
-	if l.facet, err = t.moveFacet(&was, l.Status, false); err != nil {
+	if l.facet, err = t.moveFacet(&was, l.Status); err != nil {
 		return err
 	}
 	if err := t.writeMove(l); err != nil {
@@ -193,9 +193,18 @@ func (t *tx) pause(q *queueRow, note string) error {
 func (t *tx) saveSettings(q *queueRow) error {
 	q.paused = q.settings.Paused
 	settings := textOf(jsonText(false, q.settings))
-	return t.run("update queue set paused = ?, widest = max(widest, ?), settings = ?, texts = ? where n = ?", q.settings.Paused,
-		width(q.settings.DedupeScope), settings, sumOf(settings), q.n)
+	scope := q.settings.DedupeScope
+	frees := 0
+	if lifecycle.FreesClaimed(scope) {
+		frees = everFreed
+	}
+	return t.run("update queue set paused = ?, widest = max(widest & 3, ?) | (widest & 4) | ?, settings = ?, texts = ? where n = ?",
+		q.settings.Paused, width(scope), frees, settings, sumOf(settings), q.n)
 }
+
+// everFreed is the flag in queue.widest that the scope was one in which claims free keys. Then
+// messages on their way may be without theirs.
+const everFreed = 4
 
 // width orders dedupe scopes: a wider one holds keys longer.
 func width(scope nixie.DedupeScope) int {
@@ -206,4 +215,11 @@ func width(scope nixie.DedupeScope) int {
 		return 2
 	}
 	return 0
+}
+
+func idOrNull(id nixie.ID) any {
+	if id.IsZero() {
+		return nil
+	}
+	return id
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/nixie-go/nixie"
@@ -59,16 +60,23 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		return nil, err
 	}
 	defer s.gate.leave()
-	dead, busy, err := s.precheck(ctx, queue)
-	if err != nil || !busy {
+	found, err := s.precheck(ctx, queue)
+	switch {
+	case err != nil:
 		return nil, err
+	case !found.busy && !found.noted:
+		// A worker that drains the queue leaves now. If this fails, a later claim says why.
+		_ = s.submit(context.WithoutCancel(ctx), 0, false, func(t *tx) error { return t.noteAsked(queue) })
+		return nil, nil
+	case !found.busy:
+		return nil, nil
 	}
-	got, err := s.leaseMessages(ctx, queue, want, dead)
+	got, err := s.leaseMessages(ctx, queue, want, found.dead)
 	if err != nil {
 		return nil, err
 	}
-	if len(dead) > 0 {
-		s.forget(dead)
+	if len(found.dead) > 0 {
+		s.forget(found.dead)
 	}
 	return s.deliveries(ctx, queue, got)
 }
@@ -90,30 +98,47 @@ func (s *Store) leaseMessages(ctx context.Context, queue string, want nixie.Want
 	return &got, err
 }
 
-// precheck returns some owners that are dead and whether a claim has anything to do.
-func (s *Store) precheck(ctx context.Context, queue string) (dead []ownerRow, busy bool, err error) {
-	if err := s.files.check(); err != nil {
-		return nil, false, s.giveUp(nixie.CodeUnavailable, err)
-	}
-	err = s.view(ctx, s.claimers, func(c conn) (err error) {
-		if dead, err = s.someDeadOwners(c); err != nil {
-			return err
-		}
-		busy, err = s.hasWork(c, queue)
-		return err
-	})
-	return dead, busy || len(dead) > 0, err
+// outlook tells a claim what it has to do.
+type outlook struct {
+	dead  []ownerRow // some owners that are dead
+	busy  bool       // a message is due, a lease is over or an owner is dead
+	noted bool       // see [store.AskedEvery]
 }
 
-// hasWork reports whether a message is due in a queue or a lease is over.
-func (s *Store) hasWork(c conn, queue string) (bool, error) {
-	now := s.now()
-	end, err := s.firstEnd(c)
-	if err != nil || isOver(end, now) {
-		return err == nil, err
+// precheck reads what a claim has to do, without a transaction.
+func (s *Store) precheck(ctx context.Context, queue string) (found outlook, err error) {
+	if err := s.files.check(); err != nil {
+		return found, s.giveUp(nixie.CodeUnavailable, err)
 	}
-	due, err := s.firstDue(c, queue)
-	return isOver(due, now), err
+	err = s.view(ctx, s.claimers, func(c conn) (err error) {
+		if found.dead, err = s.someDeadOwners(c); err != nil || len(found.dead) > 0 {
+			found.busy = true
+			return err
+		}
+		now := s.now()
+		end, err := s.firstEnd(c)
+		if err != nil || isOver(end, now) {
+			found.busy = true
+			return err
+		}
+		due, asked, err := s.firstDue(c, queue)
+		found.busy, found.noted = isOver(due, now), isNoted(asked, now)
+		return err
+	})
+	return found, err
+}
+
+// isNoted reports whether a claim needs no note, because an earlier one has it.
+func isNoted(asked, now int64) bool { return now-asked < int64(store.AskedEvery) }
+
+// noteAsked notes now and then that a queue was asked for messages.
+func (t *tx) noteAsked(queue string) error {
+	q, err := t.queue(queue)
+	if err != nil || q == nil || q.paused || isNoted(q.asked, t.now) {
+		return err
+	}
+	q.asked = t.now
+	return t.run("update queue set asked = ? where n = ?", q.asked, q.n)
 }
 
 // isOver reports whether a moment has come. 0 never comes.
@@ -124,19 +149,30 @@ func (s *Store) firstEnd(c conn) (int64, error) {
 	return c.number(sqlText("first_lease_end"))
 }
 
-// firstDue returns when the first message of a queue is due, 0 if the queue has none. A new message
-// is due at 1.
-func (s *Store) firstDue(c conn, queue string) (int64, error) {
-	return c.number(sqlText("first_due"), queue)
+// firstDue returns when the first message of a queue is due, 0 if the queue has none, and when a
+// claim was last noted. A new message is due at 1. A claim of a queue that is paused or does not
+// exist needs no note.
+func (s *Store) firstDue(c conn, queue string) (due, asked int64, err error) {
+	asked = math.MaxInt64
+	err = c.each(sqlText("first_due"), func(row rows) error {
+		due, asked = row.ColumnInt64(0), row.ColumnInt64(1)
+		return nil
+	}, queue)
+	return due, asked, err
 }
 
 // claim hands out messages and, if the worker asks for it, logs that they wait.
 func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
-	err := t.leaseNext(got, queue, want)
-	if err == nil && want.LogProgress {
+	if err := t.leaseNext(got, queue, want); err != nil {
+		return err
+	}
+	if err := t.freeClaimedKeys(got, queue); err != nil {
+		return err
+	}
+	if want.LogProgress {
 		t.store.owner.progress.logClaim(got)
 	}
-	return err
+	return nil
 }
 
 // leaseNext leases the messages that a worker has to judge, or else a group of suspects, or else up
@@ -145,6 +181,9 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 func (t *tx) leaseNext(got *claimed, queue string, want nixie.Want) error {
 	q, err := t.queue(queue)
 	if err != nil || q == nil || q.paused {
+		return err
+	}
+	if err := t.noteAsked(queue); err != nil {
 		return err
 	}
 	if err := t.recomputeHeads(); err != nil {

@@ -40,7 +40,8 @@ func (s *Store) byMachine(ds []*nixie.Delivery) {
 		return
 	}
 	for _, d := range ds {
-		for _, at := range [...]*time.Time{&d.EnqueuedAt, &d.FirstReceivedAt, &d.RedrivenAt, &d.Lease.ExpiresAt} {
+		for _, at := range [...]*time.Time{&d.EnqueuedAt, &d.FirstReceivedAt, &d.RedrivenAt, &d.Lease.ExpiresAt,
+			&d.Patience.FailingSince, &d.Patience.RefusedSince} {
 			*at = now.shown(lifecycle.Nanos(*at))
 		}
 	}
@@ -119,7 +120,7 @@ func (s *Store) describe(d *nixie.Delivery, queue string, r *pendingRow) {
 	}
 	d.Queue, d.State = queue, nixie.Leased
 	d.Attempts, d.Deliveries, d.Crashes = r.Attempts, r.Deliveries, r.Crashes
-	d.Generation, d.Redrives, d.Steps = r.Generation, r.Redrives, r.Steps
+	d.Generation, d.Redrives, d.Steps, d.Patience = r.Generation, r.Redrives, r.Steps, r.Patience
 	d.LastReason = nixie.Reason(r.reason)
 	d.FirstReceivedAt, d.RedrivenAt, d.OrderGap = lifecycle.Moment(r.Received), lifecycle.Moment(r.Redriven), r.Gap
 	d.Abandoned, d.AbandonedBy, d.AbandonedAlone = r.Abandoned != "", r.Abandoned, r.Abandoned != "" && r.Alone

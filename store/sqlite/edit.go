@@ -2,62 +2,43 @@ package sqlite
 
 import (
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/engine"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// edited holds what an edit compares and replaces in a message.
-type edited struct {
-	nixie.Message
-	headers, origin string
+// writeEdits gives redriven messages their new expiries and what operators replaced in them, and
+// keeps the originals.
+func (v *verb) writeEdits(c *engine.Changes) error {
+	for _, m := range c.Renewed {
+		if err := v.run("update message set expires = ? where pos = ?", m.Expires, m.Pos); err != nil {
+			return err
+		}
+	}
+	for i := range c.Edits {
+		if err := v.edit(&c.Edits[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// readEdited reads the message that an edit changes.
-func (t *tx) readEdited(pos int64) (*edited, error) {
-	m := &edited{}
-	return m, t.each("select hash, headers, type, key, stream, dedupe, origin from message where pos = +?", func(row rows) error {
-		row.ColumnBytes(0, m.Hash[:])
-		m.headers, m.origin = row.ColumnText(1), row.ColumnText(6)
-		m.Type, m.Key, m.Stream, m.DedupeKey = row.ColumnText(2), row.ColumnText(3), row.ColumnText(4), row.ColumnText(5)
-		return fromJSON(m.headers, &m.Headers)
-	}, pos)
-}
-
-// prolong gives a redriven message the expiry that the redrive asks for.
-func (t *tx) prolong(l *letterRow, expires int64, r *store.Resolution) error {
-	at, what := lifecycle.Prolonged(expires, r, t.at.wall)
-	if what == "" {
+func (v *verb) edit(e *engine.Edit) error {
+	pos, q := e.Message.Pos, v.letters[e.Message.Pos].q
+	m, headers, origin := nixie.Message{}, "", ""
+	if err := v.each("select headers, type, key, stream, dedupe, origin from message where pos = +?", func(row rows) error {
+		headers, origin = row.ColumnText(0), row.ColumnText(5)
+		m.Type, m.Key, m.Stream, m.DedupeKey = row.ColumnText(1), row.ColumnText(2), row.ColumnText(3), row.ColumnText(4)
 		return nil
-	}
-	if err := t.run("update message set expires = ? where pos = ?", at, l.pos); err != nil {
+	}, pos); err != nil {
 		return err
 	}
-	return t.chain(l.queue, store.AuditEntry{Actor: r.Actor, Event: store.OnAmend, Subject: r.Letter, Reason: what, Operation: r.Operation})
-}
-
-// edit writes an operator's edit to a redriven message, and keeps the original.
-func (t *tx) edit(l *letterRow, m *edited, r *store.Resolution) error {
-	if m == nil {
-		return nil
-	}
-	what := lifecycle.Edited(m.Hash, m.Headers, r.Edit)
-	if what == "" {
-		return nil
-	}
-	if err := t.run(sqlText("keep_original"), t.now, r.Actor, sumOf(m.headers, r.Actor), l.pos); err != nil {
+	if err := v.run(sqlText("keep_original"), v.now, e.Actor, sumOf(headers, e.Actor), pos); err != nil {
 		return err
 	}
-	q, err := t.queueAt(l.pos)
-	if err != nil {
-		return err
-	}
-	q.largest, q.dirty = max(q.largest, int64(len(r.Edit.Body))), true
-	hash, headers := nixie.HashBody(r.Edit.Body), jsonText(len(r.Edit.Headers) == 0, r.Edit.Headers)
-	if err := t.run("update message set body = ?, hash = ?, headers = ?, texts = ? where pos = ?",
-		append([]byte{}, r.Edit.Body...), hash, headers, messageSum(&m.Message, textOf(headers), m.origin), l.pos); err != nil {
-		return err
-	}
-	return t.chain(l.queue, store.AuditEntry{Actor: r.Actor, Event: store.OnAmend, Subject: r.Letter, Reason: what, Operation: r.Operation})
+	q.largest, q.dirty = max(q.largest, int64(len(e.Body))), true
+	now := jsonText(len(e.Message.Headers) == 0, e.Message.Headers)
+	return v.run("update message set body = ?, hash = ?, headers = ?, texts = ? where pos = ?",
+		append([]byte{}, e.Body...), e.Message.Hash, now, messageSum(&m, textOf(now), origin), pos)
 }
 
 // original reads what the message of a letter said before its first edit.

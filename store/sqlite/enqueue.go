@@ -241,6 +241,29 @@ func (t *tx) freeKey(q *queueRow, pos int64, key string, state int) error {
 	return t.run("delete from dedupe where queue = ? and key = ? and pos = ?", q.n, key, pos)
 }
 
+// freeClaimedKeys releases the dedupe keys of messages that were claimed, if the queue's scope says
+// so. Queues of other scopes pay nothing for it.
+func (t *tx) freeClaimedKeys(got *claimed, queue string) error {
+	if got.count() == 0 {
+		return nil
+	}
+	q, err := t.queue(queue)
+	if err != nil || !lifecycle.FreesClaimed(q.settings.DedupeScope) {
+		return err
+	}
+	for _, r := range got.rows {
+		if err := t.run(sqlText("free_key_of"), r.pos); err != nil {
+			return err
+		}
+	}
+	for _, pos := range got.members {
+		if err := t.run(sqlText("free_key_of"), pos); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // standing holds the state of a message and where that is stored.
 type standing struct {
 	state, deliveries int

@@ -163,3 +163,25 @@ func (h heard) prepare(query string) (stmt, error) {
 	*h.list = append(*h.list, query)
 	return h.statements.prepare(query)
 }
+
+// NamingPlans returns how SQLite finds the letters and the messages that a filter names.
+func (s *Store) NamingPlans(f *nixie.Filter) (letters, messages string, err error) {
+	err = s.read(context.Background(), func(c conn) error {
+		for _, named := range []struct {
+			of    string
+			where func(*nixie.Filter) (string, []any)
+			plan  *string
+		}{{"letter", letterNamed, &letters}, {"message", messageNamed, &messages}} {
+			where, args := named.where(f)
+			err := c.each("explain query plan select pos from "+named.of+" where "+where, func(row rows) error {
+				*named.plan += row.ColumnText(3) + "\n"
+				return nil
+			}, args...)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return letters, messages, err
+}

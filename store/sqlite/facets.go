@@ -81,27 +81,40 @@ func (t *tx) addToFacet(f *facet, died, by int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	t.facets.letters[n] += by
-	t.add(counter{what: ofDeaths, subject: n, slot: lifecycle.Hour(died)}, by)
+	t.countInFacet(n, died, by)
 	return n, nil
 }
 
-// leaveFacet takes a letter out of the counts of its facet and returns that facet.
-func (t *tx) leaveFacet(l *letterRow) (f facet, err error) {
+func (t *tx) countInFacet(n, died, by int64) {
+	t.facets.letters[n] += by
+	t.add(counter{what: ofDeaths, subject: n, slot: lifecycle.Hour(died)}, by)
+}
+
+// facetOfLetter returns the facet that a letter is counted in.
+func (t *tx) facetOfLetter(l *letterRow) (f facet, err error) {
 	f, found := t.facets.known[l.facet]
-	if !found {
-		if err = t.each(sqlText("facet"), func(row rows) error {
-			f, found = scanFacet(row), true
-			return nil
-		}, l.facet); err != nil {
-			return f, err
-		}
-		if !found {
-			return f, nixie.Errorf(nixie.CodeInternal, "letter %s has lost its facet: run nixie verify", l.ID)
-		}
-		t.knowFacet(f, l.facet)
+	if found {
+		return f, nil
 	}
-	_, err = t.addToFacet(&f, l.Died, -1)
+	if err = t.each(sqlText("facet"), func(row rows) error {
+		f, found = scanFacet(row), true
+		return nil
+	}, l.facet); err != nil {
+		return f, err
+	}
+	if !found {
+		return f, nixie.Errorf(nixie.CodeInternal, "letter %s has lost its facet: run nixie verify", l.ID)
+	}
+	t.knowFacet(f, l.facet)
+	return f, nil
+}
+
+// leaveFacet takes a letter out of the counts of its facet and returns that facet.
+func (t *tx) leaveFacet(l *letterRow) (facet, error) {
+	f, err := t.facetOfLetter(l)
+	if err == nil {
+		t.countInFacet(l.facet, l.Died, -1)
+	}
 	return f, err
 }
 
@@ -116,27 +129,20 @@ func (t *tx) joinFacet(l *letterRow, mtype string, m *lifecycle.Message) (err er
 	return err
 }
 
-// moveFacet moves a letter's count to the facet for a new status and returns that facet's number.
-// With reviewed the letter is also counted as redrivable. A facet has the final counters of a
+// moveFacet moves the count of a letter whose message has ended, after it was redriven, to the
+// facet for its new status, and returns the number of that. A facet has the final counters of a
 // message, so the caller writes the row of log first.
-func (t *tx) moveFacet(l *letterRow, status nixie.Status, reviewed bool) (int64, error) {
+func (t *tx) moveFacet(l *letterRow, status nixie.Status) (int64, error) {
 	f, err := t.leaveFacet(l)
 	if err != nil {
 		return 0, err
 	}
 	f.status = status
-	if reviewed {
-		f.redrivable, f.needsReview = true, false
-	}
-	if status == nixie.StatusRedriving || status == nixie.StatusResolved && l.Status != nixie.StatusRedriving {
-		f.redrives, f.attempts, f.crashes = f.redrives+1, 0, 0
-	} else if l.Status == nixie.StatusRedriving {
-		if err := t.each("select coalesce(attempts, 1), coalesce(crashes, 0) from log where pos = ?", func(row rows) error {
-			f.attempts, f.crashes = row.ColumnInt(0), row.ColumnInt(1)
-			return nil
-		}, l.pos); err != nil {
-			return 0, err
-		}
+	if err := t.each("select coalesce(attempts, 1), coalesce(crashes, 0) from log where pos = ?", func(row rows) error {
+		f.attempts, f.crashes = row.ColumnInt(0), row.ColumnInt(1)
+		return nil
+	}, l.pos); err != nil {
+		return 0, err
 	}
 	return t.addToFacet(&f, l.Died, 1)
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"encoding/hex"
 	"strings"
 
 	"github.com/nixie-go/nixie"
@@ -99,10 +100,21 @@ func (w *where) common(f *nixie.Filter, began string, now moment) {
 		w.add("c.state = 0 and c.due > ?", now.store)
 		w.times("c.due", nixie.Times{After: now.dueAt(f.Due.After), Before: now.dueAt(f.Due.Before)})
 	}
+	for _, h := range f.Headers {
+		w.add("instr(c.headers, ?) > 0", jsonText(false, h))
+	}
+}
+
+// not adds that conditions do not hold.
+func (w *where) not(of *where) { w.add("("+of.String()+") is not true", of.args...) }
+
+// ofFacetsOnly reports whether facets answer all of a filter.
+func ofFacetsOnly(f *nixie.Filter, now moment) bool {
+	return len(restWhere(f, now).terms) == 0 && f.Age == nixie.Durations{} && f.Died == nixie.Times{}
 }
 
 // facetWhere returns the conditions of a filter on facet f.
-func facetWhere(f *nixie.Filter) *where {
+func facetWhere(f *nixie.Filter, now moment) *where {
 	w := &where{}
 	if len(f.Queues) > 0 {
 		q := &where{}
@@ -125,6 +137,11 @@ func facetWhere(f *nixie.Filter) *where {
 	w.bounds("f.redrives", f.Redrives)
 	w.bounds("f.attempts", f.Attempts)
 	w.bounds("f.crashes", f.Crashes)
+	for i := range f.Not {
+		if ofFacetsOnly(&f.Not[i], now) {
+			w.not(facetWhere(&f.Not[i], now))
+		}
+	}
 	return w
 }
 
@@ -132,8 +149,9 @@ func facetWhere(f *nixie.Filter) *where {
 // facets nor about the time of death.
 func restWhere(f *nixie.Filter, now moment) *where {
 	w := &where{}
-	if len(f.IDs) > 0 {
-		w.add("l."+hasID(len(f.IDs)), append(idArgs(f.IDs), idArgs(f.IDs)...)...)
+	if len(f.IDs)+len(f.Endings) > 0 {
+		named, args := letterNamed(f)
+		w.add("l."+named, args...)
 	}
 	w.contains("l.text", f.Text)
 	w.times("l.first_failed", f.FirstFailed)
@@ -144,6 +162,11 @@ func restWhere(f *nixie.Filter, now moment) *where {
 	rest := *f
 	rest.Age, rest.Died, rest.Attempts, rest.Crashes = nixie.Durations{}, nixie.Times{}, nixie.Range{}, nixie.Range{}
 	w.common(&rest, "", now)
+	for i := range f.Not {
+		if !ofFacetsOnly(&f.Not[i], now) {
+			w.not(letterWhere(&f.Not[i], now))
+		}
+	}
 	return w
 }
 
@@ -152,7 +175,7 @@ func letterWhere(f *nixie.Filter, now moment) *where {
 	w := restWhere(f, now)
 	w.age("l.died", f.Age, now)
 	w.times("l.died", f.Died)
-	w.ofFacets(facetWhere(f))
+	w.ofFacets(facetWhere(f, now))
 	return w
 }
 
@@ -172,8 +195,12 @@ func messageWhere(f *nixie.Filter, now moment) *where {
 		f.FirstFailed != (nixie.Times{}) || f.LastFailed != (nixie.Times{}) {
 		w.add("false")
 	}
-	if len(f.IDs) > 0 {
-		w.add("c.id in (?"+strings.Repeat(", ?", len(f.IDs)-1)+")", idArgs(f.IDs)...)
+	if len(f.IDs)+len(f.Endings) > 0 {
+		named, args := messageNamed(f)
+		w.add("c."+named, args...)
+	}
+	for i := range f.Not {
+		w.not(messageWhere(&f.Not[i], now))
 	}
 	w.contains("coalesce((select text from failure where failure.pos = c.pos order by ordinal desc limit 1), '')", f.Text)
 	oneOf(w, "(select reason from failure where failure.pos = c.pos order by ordinal desc limit 1)", f.Reasons)
@@ -184,13 +211,45 @@ func messageWhere(f *nixie.Filter, now moment) *where {
 	return w
 }
 
-// hasID returns the condition that a letter or its message has one of n IDs, without the alias of
-// letter.
-func hasID(n int) string {
-	marks := "(?" + strings.Repeat(", ?", n-1) + ")"
-	ofMessages := "select h.pos from message m join letter h on h.pos = m.pos where m.id in " + marks
-	return "pos in (select pos from letter where id in " + marks + " union all " + ofMessages + ")"
+// letterNamed returns the condition that a filter names a letter or its message, without the alias
+// of letter.
+func letterNamed(f *nixie.Filter) (condition string, args []any) {
+	var parts []string
+	if len(f.IDs) > 0 {
+		parts = append(parts, "select pos from letter where id in "+marks(f.IDs),
+			"select h.pos from message m join letter h on h.pos = m.pos where m.id in "+marks(f.IDs))
+		args = append(idArgs(f.IDs), idArgs(f.IDs)...)
+	}
+	return withEndings(parts, args, "letter", f.Endings)
 }
+
+// messageNamed is letterNamed for messages.
+func messageNamed(f *nixie.Filter) (condition string, args []any) {
+	var parts []string
+	if len(f.IDs) > 0 {
+		parts, args = []string{"select pos from message where id in " + marks(f.IDs)}, idArgs(f.IDs)
+	}
+	return withEndings(parts, args, "message", f.Endings)
+}
+
+// withEndings adds the rows of a table whose ID has an ending. The index of letters has the last
+// three bytes; messages have no such index, as each would pay for it.
+func withEndings(parts []string, args []any, table string, endings []string) (string, []any) {
+	for _, ending := range endings {
+		last, err := hex.DecodeString(ending[max(0, len(ending)-nixie.MinEnding):])
+		if err != nil || len(ending) < nixie.MinEnding {
+			continue // names nothing
+		}
+		parts = append(parts, "select pos from "+table+" where substr(id, 14) = ? and lower(hex(id)) like ?")
+		args = append(args, last, "%"+ending)
+	}
+	if len(parts) == 0 {
+		return "pos in ()", nil
+	}
+	return "pos in (" + strings.Join(parts, " union all ") + ")", args
+}
+
+func marks(ids []nixie.ID) string { return "(?" + strings.Repeat(", ?", len(ids)-1) + ")" }
 
 func idArgs(ids []nixie.ID) []any {
 	args := make([]any, len(ids))

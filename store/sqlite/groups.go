@@ -21,6 +21,7 @@ var groupings = map[store.GroupBy]string{
 	store.ByStatus:      "f.status",
 	store.ByHour:        "''",
 	store.ByQueueHour:   "(select name from queue where n = f.queue)",
+	store.ByLabel:       "f.fingerprint || char(10) || f.reason || char(10) || f.type || char(10) || f.signature",
 	store.ByRedrivable:  "iif(f.redrivable, 'yes', 'no')",
 	store.ByAttempts:    "cast(f.attempts as text)",
 	store.ByReview:      "iif(f.needs_review, 'yes', 'no')",
@@ -165,7 +166,7 @@ func (g *grouper) counted(facets *where) error {
 	}
 	letters := map[int64]int64{} // within the times of death, by facet
 	if g.within != allTime() {
-		if err := eachDeath(g.c, facets, g.within, func(facet, _, n int64) { letters[facet] += n }); err != nil {
+		if err := eachDeathOf(g.c, facets, len(g.facets), g.within, func(facet, _, n int64) { letters[facet] += n }); err != nil {
 			return err
 		}
 	}

@@ -30,6 +30,11 @@ func (s interval) hours() (first, end int64, rest []interval) {
 // eachDeath calls f with the number of letters that died within an hour, for each of some facets
 // and each hour of an interval. It reads counters for whole hours and counts letters at the ends.
 func eachDeath(c conn, facets *where, s interval, f func(facet, hour, n int64)) error {
+	return eachDeathBy(c, sqlText("deaths_in_hours")+" "+facets.String(), facets.args, facets, s, f)
+}
+
+// eachDeathBy is eachDeath with a query for the counters of whole hours.
+func eachDeathBy(c conn, whole string, args []any, facets *where, s interval, f func(facet, hour, n int64)) error {
 	meet := func(row rows) error {
 		if n := row.ColumnInt64(2); n > 0 {
 			f(row.ColumnInt64(0), row.ColumnInt64(1), n)
@@ -37,8 +42,7 @@ func eachDeath(c conn, facets *where, s interval, f func(facet, hour, n int64)) 
 		return nil
 	}
 	first, end, rest := s.hours()
-	if err := c.each(sqlText("deaths_in_hours")+" "+facets.String(),
-		meet, append([]any{first, end}, facets.args...)...); err != nil {
+	if err := c.each(whole, meet, append([]any{first, end}, args...)...); err != nil {
 		return err
 	}
 	for _, r := range rest {
@@ -49,6 +53,48 @@ func eachDeath(c conn, facets *where, s interval, f func(facet, hour, n int64)) 
 		}
 	}
 	return nil
+}
+
+// oneByOne is the number of facets that cost as much as one letter that is found by its death, and
+// the number of counters, or of letters in an index, that cost as much as to find those of one
+// facet.
+const oneByOne = 3
+
+// eachDeathOf is eachDeath for a known number of facets, at less cost where these are very many: it
+// looks at each letter of the interval if these are few, at the index of all letters or at all
+// counters if these are not many more. Then f may hear of other facets too, and of one several
+// times.
+func eachDeathOf(c conn, facets *where, many int, s interval, f func(facet, hour, n int64)) error {
+	args := []any{s.below.died, s.below.pos, s.least.died, s.least.pos}
+	letter := func(row rows) error {
+		if at := (deathPos{row.ColumnInt64(1), row.ColumnInt64(2)}); s.below.compare(at) < 0 && at.compare(s.least) < 0 {
+			f(row.ColumnInt64(0), lifecycle.Hour(at.died), 1)
+		}
+		return nil
+	}
+	most := int64(many / oneByOne)
+	n, err := c.number(sqlText("deaths_up_to"), append(args, most)...)
+	if err != nil {
+		return err
+	}
+	if n < most {
+		return c.each(sqlText("deaths_one_by_one"), letter, args...)
+	}
+	most = int64(many * oneByOne)
+	if n, err = c.number("select count(*) from (select 1 from letter limit ?)", most); err != nil {
+		return err
+	}
+	if n < most {
+		return c.each("select facet, died, pos from letter indexed by letter_facet", letter)
+	}
+	n, err = c.number("select count(*) from (select 1 from deaths limit ?)", most)
+	switch {
+	case err != nil:
+		return err
+	case n == most:
+		return eachDeath(c, facets, s, f)
+	}
+	return eachDeathBy(c, "select facet, hour, n from deaths where hour >= ? and hour < ?", nil, facets, s, f)
 }
 
 // hourSum is the group of an hour under construction.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -201,6 +202,52 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 			}
 			if covered != want || scan == store.ScanAll && n != c.of || scan == store.ScanRecent && n >= c.of {
 				t.Errorf("%s: %d letters were counted, and it says that it scanned %+v of %d", c.name, n, covered, c.of)
+			}
+		}
+	}
+}
+
+// TestCountsOfManyFacets counts letters whose facets are about as many, or several times less, with
+// those of a store that reads each letter.
+func TestCountsOfManyFacets(t *testing.T) {
+	const facets = 60
+	began := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return began.Add(6 * time.Hour) }
+	for _, each := range []int{1, 2, 8} {
+		s, err := sqlite.Open(filepath.Join(t.TempDir(), "nixie.db"), sqlite.Options{Clock: clock})
+		must(t, err)
+		t.Cleanup(func() { must(t, s.Close()) })
+		ref := memory.New(memory.Options{Clock: clock})
+		random := rand.New(rand.NewPCG(3, uint64(each)))
+		var letters []nixie.Letter
+		for i := range facets * each {
+			at := began.Add(time.Duration(random.IntN(5*60)) * time.Minute)
+			letters = append(letters, deadOf(random.IntN(facets), i, at))
+		}
+		for _, st := range []store.Store{s, ref} {
+			_, errs := st.Adopt(t.Context(), letters, "tester", "")
+			must(t, errors.Join(errs...))
+		}
+		by := []store.GroupBy{store.ByFingerprint, store.ByLabel, store.ByQueue, store.ByHour, store.ByQueueHour, store.ByReason}
+		for i := range 40 {
+			var f nixie.Filter
+			if i%2 == 1 {
+				f.Statuses = []nixie.Status{nixie.StatusOpen, nixie.StatusReview}
+			}
+			if i%4 > 1 {
+				f.Died.After = letters[random.IntN(len(letters))].DiedAt
+			}
+			if i%8 > 3 {
+				f.Died.Before = letters[random.IntN(len(letters))].DiedAt
+			}
+			got, _, err := s.Count(t.Context(), f, store.Counting{By: by})
+			must(t, err)
+			want, _, err := ref.Count(t.Context(), f, store.Counting{By: by})
+			must(t, err)
+			for j := range by {
+				if !reflect.DeepEqual(got[j], want[j]) {
+					t.Fatalf("%d of each facet, %s by %s: %v, want %v", each, filter.Text(f), by[j], got[j], want[j])
+				}
 			}
 		}
 	}

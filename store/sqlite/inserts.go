@@ -12,8 +12,11 @@ type target int
 const (
 	toMessage target = iota
 	toLog
+	toLogWhole
+	toLogAgain // over the row of an earlier end
 	toFailure
 	toPending
+	toPendingWhole
 	toLetter
 	toAudit
 	targets
@@ -30,18 +33,21 @@ type addition struct {
 
 var additions = sync.OnceValue(func() *[targets]addition {
 	return &[targets]addition{
-		toMessage: adding("add_new_message"),
-		toLog:     adding("add_log"),
-		toFailure: adding("add_failure"),
-		toPending: adding("add_simple_pending"),
-		toLetter:  adding("add_letter"),
-		toAudit:   adding("add_audit"),
+		toMessage:      adding("add_new_message"),
+		toLog:          adding("add_log"),
+		toLogWhole:     adding("write_log"),
+		toLogAgain:     adding("write_log", "insert into", "insert or replace into"),
+		toFailure:      adding("add_failure"),
+		toPending:      adding("add_simple_pending"),
+		toPendingWhole: adding("add_pending"),
+		toLetter:       adding("add_letter"),
+		toAudit:        adding("add_audit"),
 	}
 })
 
-// adding makes the statements of a target from the one that adds one row.
-func adding(name string) addition {
-	head, row, _ := strings.Cut(sqlText(name), " values ")
+// adding makes the statements of a target from the one that adds one row, with some words replaced.
+func adding(name string, instead ...string) addition {
+	head, row, _ := strings.Cut(strings.NewReplacer(instead...).Replace(sqlText(name)), " values ")
 	a := addition{columns: strings.Count(row, "?")}
 	one := "(?" + strings.Repeat(", ?", a.columns-1) + ")"
 	for i, n := range rowsAtOnce {

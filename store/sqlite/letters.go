@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -14,7 +15,7 @@ import (
 )
 
 // currentWidth is the number of columns that scanCurrent reads.
-const currentWidth = 31
+const currentWidth = 32
 
 // scanCurrent reads the columns of current_columns. It leaves out and names damaged columns.
 func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string, err error) {
@@ -39,10 +40,13 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 		col  int
 		what string
 		into any
-	}{{9, "headers", &m.Headers}, {10, "origin", &m.Origin}, {24, "steps", &m.Steps}} {
+	}{{9, "headers", &m.Headers}, {10, "origin", &m.Origin}, {24, "steps", &m.Steps}, {31, "patience", &m.Patience}} {
 		if err := fromJSON(row.ColumnText(j.col), j.into); err != nil {
 			damage = append(damage, j.what+": "+err.Error())
 		}
+	}
+	for _, since := range [...]*time.Time{&m.Patience.FailingSince, &m.Patience.RefusedSince} {
+		*since = now.shown(lifecycle.Nanos(*since))
 	}
 	if m.State != nixie.Leased {
 		return damage, nil

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"math"
 	"strconv"
 	"strings"
 
@@ -11,34 +10,26 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Plan implements store.Operations.
-func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, limit int) (store.Operation, error) {
-	if !op.ID.IsZero() {
-		return s.planAgain(ctx, op.ID)
+// Select implements engine.Tx.
+func (v *verb) Select(op *store.Operation, filter *nixie.Filter, most int) (int64, error) {
+	if err := v.run(sqlText("add_operation"), op.ID, string(op.Event), op.Actor, op.Reason, op.Filter, op.Force, v.now, op.Destination,
+		statusText(op.Statuses), op.Reviewed, op.Guarded); err != nil {
+		return 0, err
 	}
-	if err := store.CheckPlan(&op, limit); err != nil {
-		return op, err
-	}
-	if limit == 0 {
-		limit = math.MaxInt32
-	}
-	var planned store.Operation
-	err := s.write(ctx, 0, func(t *tx) error {
-		planned = op
-		planned.ID, planned.CreatedAt = t.store.ids.New(lifecycle.Moment(t.now)), lifecycle.Moment(t.now)
-		if err := t.run(sqlText("add_operation"),
-			planned.ID, string(op.Event), op.Actor, op.Reason, op.Filter, op.Force, t.now, op.Destination, statusText(op.Statuses),
-			op.Reviewed, op.Guarded); err != nil {
-			return err
-		}
-		n := t.LastInsertRowID()
-		w := letterWhere(&filter, t.at)
-		selected, err := t.change(sqlText("plan_items")+" "+w.String()+" order by l.died, l.pos limit ?))",
-			append(append([]any{n}, w.args...), limit)...)
-		planned.Selected, planned.Pending = int64(selected), int64(selected)
+	n := v.LastInsertRowID()
+	w := letterWhere(filter, v.at)
+	selected, err := v.change(sqlText("plan_items")+" "+w.String()+" order by l.died, l.pos limit ?))",
+		append(append([]any{n}, w.args...), most)...)
+	return int64(selected), err
+}
+
+// SelectAgain implements engine.Tx.
+func (v *verb) SelectAgain(id nixie.ID) error {
+	n, err := operationNumber(v.each, id)
+	if err != nil {
 		return err
-	})
-	return planned, err
+	}
+	return v.run(sqlText("plan_again"), n, id)
 }
 
 // statusText joins statuses to one text, which statusesOf reads.
@@ -146,18 +137,4 @@ func (t *tx) ends(letter int64, endings ...lifecycle.Ending) error {
 		}
 	}
 	return nil
-}
-
-// planAgain makes items pending again whose letters died again.
-func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, error) {
-	if err := s.write(ctx, 0, func(t *tx) error {
-		op, err := operationNumber(t.each, id)
-		if err != nil {
-			return err
-		}
-		return t.run(sqlText("plan_again"), op, id)
-	}); err != nil {
-		return store.Operation{}, err
-	}
-	return store.FindOperation(ctx, s, store.OperationQuery{ID: id})
 }

@@ -21,6 +21,8 @@ type ownership struct {
 	n    int64 // row of the table owner
 	file *os.File
 
+	told bool // to stop
+
 	progress progressFile // logged in the file
 	breakers store.Breakers
 
@@ -69,7 +71,8 @@ func (s *Store) register(t *tx) error {
 		}
 		o.name = host + ":" + strconv.Itoa(os.Getpid())
 	}
-	if err := t.run("insert into owner (name, lock, started) values (?, ?, ?)", o.name, filepath.Base(o.file.Name()), t.now); err != nil {
+	if err := t.run("insert into owner (name, lock, started, stopping) values (?, ?, ?, ?)",
+		o.name, filepath.Base(o.file.Name()), t.now, o.told); err != nil {
 		return err
 	}
 	t.owner = t.LastInsertRowID()
@@ -89,6 +92,31 @@ func (s *Store) keepBreaker(ctx context.Context, change nixie.BreakerChange) err
 			return t.run("update owner set breakers = ? where n = ?", text, s.owner.registered().n)
 		})
 	})
+}
+
+// stopping implements Stopping of store.Features. The lock file outlives the process at once, also
+// while others keep the store locked; the row outlives a power loss.
+func (s *Store) stopping(ctx context.Context, told bool) error {
+	if !s.owner.tell(told) {
+		return nil
+	}
+	logged := s.owner.progress.tell(told)
+	err := s.write(ctx, 0, func(t *tx) error {
+		return t.run("update owner set stopping = ? where n = ?", told, s.owner.registered().n)
+	})
+	if told && logged == nil {
+		return nil
+	}
+	return errors.Join(logged, err)
+}
+
+// tell notes whether this process was told to stop, and reports whether an owner has to say it.
+func (o *ownership) tell(told bool) (news bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was := o.told
+	o.told = told
+	return was != told && o.n != 0
 }
 
 func (o *ownership) lock(folder, name string) error {

@@ -63,8 +63,8 @@ func allTime() interval {
 // plan sorts the conditions of a filter by what can answer them.
 func plan(c conn, f *nixie.Filter, now moment) *picker {
 	rest := *f
-	rest.IDs = nil // named has them
-	p := &picker{c: c, facets: facetWhere(f), named: namedBy(f), rest: restWhere(&rest, now), interval: allTime()}
+	rest.IDs, rest.Endings = nil, nil // named has them
+	p := &picker{c: c, facets: facetWhere(f, now), named: namedBy(f), rest: restWhere(&rest, now), interval: allTime()}
 	p.bound(f, now)
 	return p
 }
@@ -124,8 +124,9 @@ func (s *interval) after(at deathPos) {
 func namedBy(f *nixie.Filter) []source {
 	w := &where{}
 	switch {
-	case len(f.IDs) > 0:
-		w.add(hasID(len(f.IDs)), append(idArgs(f.IDs), idArgs(f.IDs)...)...)
+	case len(f.IDs)+len(f.Endings) > 0:
+		named, args := letterNamed(f)
+		w.add(named, args...)
 	case len(f.Keys) > 0 && !slices.Contains(f.Keys, ""):
 		oneOf(w, "key", f.Keys)
 		w.terms[0] = "pos in (select pos from message where " + w.terms[0] + ")"

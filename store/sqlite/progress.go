@@ -37,6 +37,18 @@ type leaseID struct{ pos, number int64 }
 
 func leaseOf(d *nixie.Delivery) leaseID { return leaseID{d.Lease.Handle.Pos, d.Lease.Number} }
 
+// stopSlot returns the slot of a process that was told to stop. No message has position 0.
+func stopSlot() leaseID { return leaseID{} }
+
+// tell logs whether this process was told to stop.
+func (g *progressFile) tell(told bool) error {
+	progress := lease.Progress(0)
+	if told {
+		progress = lease.Succeeded // which counts after another boot, too
+	}
+	return g.write(progress, []leaseID{stopSlot()})
+}
+
 const (
 	slotSize = 32
 	sumSize  = 4

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]store.Que
 				q.Ready, q.Succeeded = row.ColumnInt64(5), row.ColumnInt64(6)
 				q.Discarded, q.Canceled = row.ColumnInt64(7), row.ColumnInt64(8)
 				q.Total = q.Succeeded + q.Discarded + q.Canceled + row.ColumnInt64(9)
+				q.AskedAt = lifecycle.Moment(row.ColumnInt64(10))
 			}
 			rowsOf = append(rowsOf, queueRow{n: row.ColumnInt64(0), cursor: row.ColumnInt64(3), last: row.ColumnInt64(4)})
 			err := fromJSON(row.ColumnText(2), &q.Settings)
@@ -54,7 +56,7 @@ func countQueues(c conn, now int64, rowsOf []queueRow, list []store.QueueInfo, b
 	if err != nil {
 		return err
 	}
-	var dead map[int64]deathCount
+	var dead map[int64]*deathCount
 	if !brief {
 		if dead, err = countDeaths(c, now-int64(time.Hour)); err != nil {
 			return err
@@ -62,7 +64,9 @@ func countQueues(c conn, now int64, rowsOf []queueRow, list []store.QueueInfo, b
 	}
 	for i := range rowsOf {
 		list[i].Leased = leased[rowsOf[i].n]
-		list[i].Dead, list[i].Died = dead[rowsOf[i].n].waiting, dead[rowsOf[i].n].late
+		if of := dead[rowsOf[i].n]; of != nil {
+			list[i].Dead, list[i].Died = of.waiting, of.late
+		}
 		if err := countQueue(c, &rowsOf[i], now, &list[i], brief); err != nil {
 			return err
 		}
@@ -128,13 +132,30 @@ func countQueue(c conn, at *queueRow, now int64, q *store.QueueInfo, brief bool)
 type deathCount struct{ waiting, late int64 }
 
 // countDeaths counts letters by queue. It reads counters, and letters only for the hour that
-// contains the moment.
-func countDeaths(c conn, since int64) (map[int64]deathCount, error) {
-	counts := map[int64]deathCount{}
-	return counts, c.each(sqlText("queue_deaths"), func(row rows) error {
-		counts[row.ColumnInt64(0)] = deathCount{row.ColumnInt64(1), row.ColumnInt64(2)}
+// contains the moment, or where they are few.
+func countDeaths(c conn, since int64) (map[int64]*deathCount, error) {
+	counts := map[int64]*deathCount{} // by queue
+	facets := facetList{}
+	var of []*deathCount // of each facet
+	if err := c.each("select n, queue, iif(status in ('open', 'review', 'quarantined'), letters, 0) from facet", func(row rows) error {
+		queue := row.ColumnInt64(1)
+		if counts[queue] == nil {
+			counts[queue] = &deathCount{}
+		}
+		counts[queue].waiting += row.ColumnInt64(2)
+		facets.add(row.ColumnInt64(0))
+		of = append(of, counts[queue])
 		return nil
-	}, lifecycle.Hour(since), since, (lifecycle.Hour(since)+1)*hour)
+	}); err != nil {
+		return nil, err
+	}
+	after := allTime()
+	after.least = deathPos{since, math.MaxInt64}
+	return counts, eachDeathOf(c, &where{}, facets.len(), after, func(facet, _, n int64) {
+		if at := facets.find(facet); at >= 0 {
+			of[at].late += n
+		}
+	})
 }
 
 // oldestReady returns when the first ready message was due; 0 if none is.

@@ -6,14 +6,6 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// purge removes a letter for good.
-func (t *tx) purge(l *letterRow, r *store.Resolution) error {
-	if err := t.removeLetter(l, r.Operation, ofPurged); err != nil {
-		return err
-	}
-	return t.auditResolved(l.queue, r)
-}
-
 // removeLetter removes a letter with its message. Pending items of other operations are skipped.
 func (t *tx) removeLetter(l *letterRow, operation nixie.ID, why counting) error {
 	if err := t.run(sqlText("skip_items"), t.now, l.pos, idOrNull(operation)); err != nil {
@@ -51,7 +43,7 @@ func (t *tx) removeMessage(pos int64, why counting) error {
 		return nixie.Errorf(nixie.CodeInternal, "message at %d has not ended: run nixie verify", pos)
 	}
 	for _, remove := range [...]string{
-		"delete from dedupe where queue = ?1 >> 40 and key = (select dedupe from message where pos = ?1) and pos = ?1",
+		sqlText("free_key_of"),
 		"delete from attachment where pos = ?",
 		"delete from failure where pos = ?",
 		"delete from log where pos = ?",
@@ -66,33 +58,41 @@ func (t *tx) removeMessage(pos int64, why counting) error {
 	return nil
 }
 
-// dissolve gives the unsettled members of a batch rows of their own, each leased as before. Then no
-// range covers a position whose message is removed, moved or queued again. Otherwise a late
-// settlement would find no row there and take the message for unsettled.
-func (t *tx) dissolve(pos int64) error {
+// dissolve gives the unsettled members of batches around positions rows of their own, each leased
+// as before. Then no range covers a position whose message is removed, moved or queued again.
+// Otherwise a late settlement would find no row there and take the message for unsettled.
+func (t *tx) dissolve(positions ...int64) error {
 	if err := t.flushBatches(); err != nil {
 		return err
 	}
-	n, err := t.number("select n from batch where first <= ?1 and last >= ?1", pos)
-	if err != nil || n == 0 {
+	var batches []int64
+	if err := t.each(sqlText("batches_around"), func(row rows) error {
+		batches = append(batches, row.ColumnInt64(0))
+		return nil
+	}, listed(positions, same)); err != nil {
 		return err
 	}
-	b, err := t.batch(n)
-	if err != nil {
-		return err
-	}
-	positions, err := t.unsettled(b)
-	if err != nil {
-		return err
-	}
-	for _, pos := range positions {
-		p := b.member(pos)
-		if err := t.insertPending(&p); err != nil {
+	for _, n := range batches {
+		b, err := t.batch(n)
+		if err != nil {
+			return err
+		}
+		members, err := t.unsettled(b)
+		if err != nil {
+			return err
+		}
+		for _, pos := range members {
+			p := b.member(pos)
+			if err := t.insertPending(&p); err != nil {
+				return err
+			}
+		}
+		t.keepBatch(b.n, nil)
+		if err := t.run("delete from batch where n = ?", b.n); err != nil {
 			return err
 		}
 	}
-	t.keepBatch(b.n, nil)
-	return t.run("delete from batch where n = ?", b.n)
+	return nil
 }
 
 // readGone reads the counters of a queue that outlive its rows.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -21,13 +22,15 @@ func (t *tx) insertPending(p *pendingRow) error {
 	if p.isSimple() {
 		row := t.added.add(toPending)
 		row.num(p.pos).num(p.queue).num(lifecycle.Queued).num(int64(p.priority)).num(p.Due).num(int64(p.Attempts)).num(int64(p.Deliveries))
-		row.num(p.Number).num(p.Received).num(p.Claimed).strOrNull(p.reason)
+		row.num(p.Number).num(p.Received).num(p.Claimed).strOrNull(p.reason).strOrNull(lease.PatienceText(p.Patience))
 		return t.added.end(row)
 	}
-	return t.run(sqlText("add_pending"),
-		p.pos, p.queue, p.State, p.priority, p.Due, p.Attempts, p.Deliveries, p.Crashes, p.Generation, p.Redrives,
-		p.Number, p.Owner, p.Until, p.Received, text(p.Abandoned), jsonText(len(p.Steps) == 0, p.Steps),
-		orNull(p.stream), p.Rank, p.MayPass, p.Gap, p.Claimed, text(p.reason), p.Alone, p.Redriven)
+	row := t.added.add(toPendingWhole)
+	row.num(p.pos).num(p.queue).num(int64(p.State)).num(int64(p.priority)).num(p.Due).num(int64(p.Attempts)).num(int64(p.Deliveries))
+	row.num(int64(p.Crashes)).num(int64(p.Generation)).num(int64(p.Redrives)).num(p.Number).num(p.Owner).num(p.Until).num(p.Received)
+	row.strOrNull(p.Abandoned).strOrNull(textOf(jsonText(len(p.Steps) == 0, p.Steps))).numOrNull(p.stream).num(p.Rank).flag(p.MayPass)
+	row.flag(p.Gap).num(p.Claimed).strOrNull(p.reason).flag(p.Alone).num(p.Redriven).strOrNull(lease.PatienceText(p.Patience))
+	return t.added.end(row)
 }
 
 // isSimple reports whether add_simple_pending can add the row: a queued message without a stream,
@@ -38,7 +41,7 @@ func (p *pendingRow) isSimple() bool {
 }
 
 // pendingWidth is the number of columns that scanPending reads.
-const pendingWidth = 24
+const pendingWidth = 25
 
 func scanPending(row rows) *pendingRow {
 	p := &pendingRow{
@@ -56,6 +59,10 @@ func scanPending(row rows) *pendingRow {
 	}
 	if err := fromJSON(row.ColumnText(15), &p.Steps); err != nil {
 		p.Steps, p.damage = nil, "steps: "+err.Error()
+	}
+	var err error
+	if p.Patience, err = lease.ReadPatience(row.ColumnText(24)); err != nil {
+		p.damage = "patience: " + err.Error()
 	}
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
@@ -270,7 +271,7 @@ func (t *tx) end(h *held, note string) error {
 	if err := t.leave(h); err != nil {
 		return err
 	}
-	if err := t.writeLog(&h.pendingRow, note); err != nil {
+	if err := t.writeLog(&h.pendingRow, note, toLogWhole); err != nil {
 		return err
 	}
 	h.q.ended[h.State]++
@@ -296,15 +297,16 @@ func (t *tx) keyOf(h *held) (string, error) {
 
 // writeLog writes how a message ended. It leaves the counters out for a clean first generation,
 // which is the usual case.
-func (t *tx) writeLog(p *pendingRow, note string) error {
+func (t *tx) writeLog(p *pendingRow, note string, whole target) error {
 	if p.Attempts == 1 && p.Deliveries == 1 && p.Crashes == 0 && p.Generation == 1 && p.Redrives == 0 && p.Number == 1 &&
 		len(p.Steps) == 0 && note == "" && !p.Gap {
 		row := t.added.add(toLog)
 		return t.added.end(row.num(p.pos).num(int64(p.State)).num(p.Ended).num(p.Received))
 	}
-	return t.run(sqlText("write_log"),
-		p.pos, p.State, p.Ended, p.Received, p.Attempts, p.Deliveries, p.Crashes, p.Generation, p.Redrives, p.Number,
-		jsonText(len(p.Steps) == 0, p.Steps), text(note), p.Gap, p.Redriven)
+	row := t.added.add(whole)
+	row.num(p.pos).num(int64(p.State)).num(p.Ended).num(p.Received).num(int64(p.Attempts)).num(int64(p.Deliveries)).num(int64(p.Crashes))
+	row.num(int64(p.Generation)).num(int64(p.Redrives)).num(p.Number).strOrNull(textOf(jsonText(len(p.Steps) == 0, p.Steps)))
+	return t.added.end(row.strOrNull(note).flag(p.Gap).numOrNull(p.Redriven))
 }
 
 func (t *tx) dedupeKey(pos int64) (string, error) {
@@ -335,5 +337,5 @@ func (t *tx) requeue(h *held) error {
 	t.countAgain(&h.was, &h.pendingRow)
 	return t.run(sqlText("requeue_row"),
 		h.State, h.Due, h.Attempts, h.Crashes, h.Alone, text(h.Abandoned), jsonText(len(h.Steps) == 0, h.Steps), h.MayPass, text(h.reason),
-		h.pos)
+		text(lease.PatienceText(h.Patience)), h.pos)
 }

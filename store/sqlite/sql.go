@@ -9,14 +9,8 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-var sqlTexts = sqlfile.Texts(sqlFiles, "?")
-
 // sqlText returns a statement of the folder sql, or a part of one, by the name of its file. Its
 // arguments have the order of the header.
-func sqlText(name string) string {
-	text, known := sqlTexts()[name]
-	if !known {
-		panic("sqlite: there is no statement " + name)
-	}
-	return text
-}
+func sqlText(name string) string { return sqlTexts(name) }
+
+var sqlTexts = sqlfile.Text(sqlFiles, "?")

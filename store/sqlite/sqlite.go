@@ -24,6 +24,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
 // Options of a store. The zero value is fine.
@@ -58,6 +59,7 @@ const (
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
+	*verbs
 	path        string
 	opts        Options
 	ids         store.IDs
@@ -109,8 +111,6 @@ func Open(path string, opts Options) (*Store, error) {
 		path:        path,
 		opts:        opts,
 		time:        newStoreTime(opts.Clock, opts.Uptime),
-		readers:     newPool(readers),
-		claimers:    newPool(claimReaders),
 		writes:      make(chan *write, 4096),
 		idle:        make(chan struct{}),
 		gate:        newGate(),
@@ -120,6 +120,9 @@ func Open(path string, opts Options) (*Store, error) {
 		callers:     callers{next: make(chan struct{}, 1), queue: writerQueue{folder: path + lockFolder, wait: opts.LockWait}},
 		space:       spaceWatch{folder: filepath.Dir(path), reserve: opts.Reserve},
 	}
+	s.verbs = engine.New(engineDriver{s}, &s.ids)
+	s.readers = newPool(readers, func() (conn, error) { return s.openReader(listCache) })
+	s.claimers = newPool(claimReaders, func() (conn, error) { return s.openReader() })
 	s.watch = store.NewWatch(&s.wakes, s.findWork)
 	w, err := s.connect()
 	if err != nil {
@@ -142,7 +145,7 @@ func checkFile(path string, mustExist bool) error {
 	case errors.Is(err, os.ErrNotExist):
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
-			return nixie.Errorf(nixie.CodeUnavailable, "store cannot be created: %w", err)
+			return nixie.Errorf(nixie.CodeUnavailable, "store cannot be created: %w: name a file in a folder that can be written", err)
 		}
 		return f.Close()
 	case err != nil:
@@ -168,19 +171,13 @@ func checkEmpty(path string, mustExist bool) error {
 	return nil
 }
 
-// connect opens the writing connection and the readers' pool.
+// connect opens the writing connection.
 func (s *Store) connect() (conn, error) {
 	w, err := openLooking(s.path, s.opts.VFS, true, s.opts.LockWait, func(c conn) error { return recognise(c, s.path) })
 	if err != nil {
 		return conn{}, err
 	}
-	all := []conn{w}
-	fail := func(err error) (conn, error) {
-		for _, c := range all {
-			err = errors.Join(err, c.Close())
-		}
-		return conn{}, explain(s.path, err)
-	}
+	fail := func(err error) (conn, error) { return conn{}, explain(s.path, errors.Join(err, w.Close())) }
 	if err := migrate(w, s.path); err != nil {
 		return fail(err)
 	}
@@ -193,22 +190,22 @@ func (s *Store) connect() (conn, error) {
 	if err := s.files.learn(s.path); err != nil {
 		return fail(err)
 	}
-	for i := range readers + claimReaders {
-		r, err := openConn(s.path, s.opts.VFS, false, s.opts.LockWait)
-		if err != nil {
-			return fail(err)
-		}
-		all = append(all, r)
-		if i < readers {
-			if err := r.run(listCache); err != nil {
-				return fail(err)
-			}
-			s.readers.put(r)
-		} else {
-			s.claimers.put(r)
+	return w, nil
+}
+
+// openReader opens one more connection to the file that is open, with some settings. A file that
+// has replaced it is not touched.
+func (s *Store) openReader(settings ...string) (conn, error) {
+	c, err := openLooking(s.path, s.opts.VFS, false, s.opts.LockWait, func(conn) error { return s.files.check() })
+	if err != nil {
+		return conn{}, err
+	}
+	for _, p := range settings {
+		if err := c.run(p); err != nil {
+			return conn{}, errors.Join(explain(s.path, err), c.Close())
 		}
 	}
-	return w, nil
+	return c, nil
 }
 
 // listCache is an eighth of the usual cache, for readers of lists: they read most pages once, and a
@@ -297,8 +294,9 @@ func (s *Store) leave() error {
 // Features implements store.Store: the store has all optional abilities.
 func (s *Store) Features() store.Features {
 	return store.Features{
-		Streams: s, Check: s.Check, Inspect: s.Inspect, Ping: s.Ping, Tried: s.tried, Patience: s.patience,
-		Breaker: s.keepBreaker, Wake: s.wakes.Next, Watch: s.watch.Watch, Await: s.await,
+		Streams: s, Check: s.Check, Inspect: s.Inspect, Ping: s.Ping, Tried: s.Tried, Patience: s.patience,
+		Breaker: s.keepBreaker, Watcher: s.watcher, KeepWatcher: s.keepWatcher, Stopping: s.stopping,
+		Regroup: s.Regroup, Wake: s.wakes.Next, Watch: s.watch.Watch, Await: s.await,
 	}
 }
 

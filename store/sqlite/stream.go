@@ -189,16 +189,6 @@ func (t *tx) leaveStream(l *letterRow) error {
 	return t.run("update letter set stream = null, blocks = 0 where pos = ?", l.pos)
 }
 
-// rejoin puts a letter back into its stream.
-func (t *tx) rejoin(q *queueRow, l *letterRow, stream string) error {
-	n, err := t.openStream(q, stream)
-	if err != nil {
-		return err
-	}
-	t.markDirty(q, n)
-	return t.run("update letter set stream = ? where pos = ?", n, l.pos)
-}
-
 // reorder applies a new order to the existing streams. A change between an order and none is
 // refused while messages have not ended, because no rule says which of them came first.
 func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {

@@ -78,7 +78,7 @@ func (t *tx) voidMember(b *batchRow, pos int64, o *vanished) error {
 	if done, err := t.asLogged(h, o); done || err != nil {
 		return err
 	}
-	if err := h.Abandon(o.name, t.now); err != nil {
+	if err := h.Abandon(o.name, o.told, t.now); err != nil {
 		return err
 	}
 	return t.insertPending(&h.pendingRow)
@@ -137,7 +137,7 @@ func (t *tx) voidRows(query string, arg int64) error {
 			continue
 		}
 		was := *p
-		if err := p.Abandon(o.name, t.now); err != nil {
+		if err := p.Abandon(o.name, o.told, t.now); err != nil {
 			return err
 		}
 		if p.stream != 0 {
@@ -146,7 +146,7 @@ func (t *tx) voidRows(query string, arg int64) error {
 		}
 		t.countAgain(&was, p)
 		if err := t.run(sqlText("abandon_row"),
-			p.State, p.Due, p.Attempts, p.Crashes, p.Abandoned, p.pos); err != nil {
+			p.State, p.Due, p.Attempts, p.Crashes, p.Abandoned, text(lease.PatienceText(p.Patience)), p.pos); err != nil {
 			return err
 		}
 		t.wake(q.name)
@@ -165,6 +165,7 @@ func (t *tx) wakeAt(pos int64) error {
 // vanished is a holder whose leases ended without an answer.
 type vanished struct {
 	name     string // as failures name it
+	told     bool   // it was told to stop
 	progress map[leaseID]lease.Progress
 }
 
@@ -174,9 +175,10 @@ func (t *tx) vanished(n int64) (*vanished, error) {
 		return o, nil
 	}
 	o := &vanished{name: "unknown"}
-	err := t.each("select name, lock from owner where n = ?", func(row rows) error {
+	err := t.each("select name, lock, stopping from owner where n = ?", func(row rows) error {
 		o.name = row.ColumnText(0)
 		o.progress = t.store.progressIn(row.ColumnText(1))
+		o.told = row.ColumnBool(2) || o.progress[stopSlot()] != 0
 		return nil
 	}, n)
 	if t.gone == nil {

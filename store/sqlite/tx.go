@@ -32,6 +32,7 @@ type queueRow struct {
 	n, last, cursor int64
 	fresh           int64    // new messages, which ranges will hand out
 	largest         int64    // upper bound of the bytes of a body
+	asked           int64    // when a claim was last noted
 	ended           [6]int64 // rows of log by state
 	name            string
 	paused          bool
@@ -68,6 +69,7 @@ func (t *tx) loadQueue(query string, arg any) (*queueRow, error) {
 		q = &queueRow{
 			n: row.ColumnInt64(0), name: row.ColumnText(1), last: row.ColumnInt64(2), cursor: row.ColumnInt64(3),
 			paused: row.ColumnBool(4), fresh: row.ColumnInt64(6), largest: row.ColumnInt64(11),
+			asked: row.ColumnInt64(12),
 		}
 		for i, state := range savedEnds {
 			q.ended[state] = row.ColumnInt64(7 + i)

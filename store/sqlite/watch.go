@@ -99,7 +99,7 @@ func (s *Store) readQueues(c conn, queues []string) (ready []string, next int64,
 		return queues, 0, nil // whichever claims first ends the leases
 	}
 	for _, queue := range queues {
-		due, err := s.firstDue(c, queue)
+		due, _, err := s.firstDue(c, queue)
 		switch {
 		case err != nil:
 			return nil, 0, err

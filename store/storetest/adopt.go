@@ -62,7 +62,7 @@ func (b *fixture) foreign(key string) nixie.Letter {
 			Generation: 1, Attempt: i + 1, StartedAt: failed.Add(-time.Second), FailedAt: failed, Took: time.Second + 7,
 			Class:  nixie.ClassTransient,
 			Reason: nixie.ReasonTimeout, Type: "Slow", Text: fmt.Sprint("slow ", i), Context: []string{"a", "b"}, Stack: "stack",
-			Step:   "step",
+			Step: "step", Group: "by hand",
 			Worker: "w", Node: "n", ExitCode: &code, LogLocation: "log", Steps: []string{"one"}, Decision: nixie.Retry,
 			NextAt:      failed.Add(time.Second),
 			Attachments: []nixie.Attachment{{Name: "x", Data: []byte{0, 255, byte(i)}, Truncated: 3}, {Name: "x", Data: []byte("more")}},

@@ -23,6 +23,7 @@ func Builds() []Build {
 	return []Build{
 		{"b579487b", true}, {"b611378a", true}, {"d7cfff43", true}, {"537b58e9", true},
 		{"frozen", false}, // the one that froze the first migrations
+		{"patience", false},
 	}
 }
 

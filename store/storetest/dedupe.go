@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,6 +22,11 @@ func dedupeClauses() []clause {
 		{"ReplaceExistingFailsOnceClaimed", replaceClaimed},
 		{"ReplaceExistingOfARedrivenOneCountsItsLetterByTheNewType", replaceRedriven},
 		{"ScopeActive", scopeActive},
+		{"ScopeQueuedEndsAtTheFirstClaim", scopeQueued},
+		{"ScopeQueuedIsNeverTakenAgain", scopeQueuedOnce},
+		{"ScopeQueuedOfAClaimOfMany", scopeQueuedMany},
+		{"ScopeQueuedOfAMovedMessage", scopeQueuedMoved},
+		{"ScopeQueuedFreesAtTheNextClaim", scopeQueuedLater},
 		{"ScopeUnresolved", scopeUnresolved},
 		{"ScopeEver", scopeEver},
 		{"ANewScopeHoldsFromNowOn", scopeChanges},
@@ -231,6 +237,136 @@ func scopeActive(b *fixture) {
 		b.again(nixie.ID{})
 		b.ok(b.settle(nixie.Settlement{Delivery: b.take("other"), Verb: nixie.Complete}))
 	}
+}
+
+// scopeQueued takes a message of each kind: new, due later, with a priority, in a stream. News that
+// come while it runs are not dropped.
+func scopeQueued(b *fixture) {
+	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeQueued, Order: nixie.OrderStrict})
+	for _, opt := range []nixie.Option{nixie.Key("a"), nixie.Delay(time.Minute), nixie.Priority(2), nixie.Stream("s")} {
+		id := b.put("a", nixie.DedupeKey("k"), opt)
+		b.again(id)
+		b.clock.Advance(time.Minute)
+		d := b.take("a")
+		b.again(nixie.ID{})
+		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
+		other := b.take("other")
+		news := b.put("news", nixie.DedupeKey("k"), nixie.OnConflict(nixie.FailOnConflict))
+		b.ok(b.settle(nixie.Settlement{Delivery: other, Verb: nixie.Complete}))
+		b.again(news)
+		b.ok(b.settle(nixie.Settlement{Delivery: b.take("news"), Verb: nixie.Complete}))
+		b.sound()
+	}
+}
+
+// scopeQueuedOnce gives a claimed message back in each way. It does not take its key again, and
+// does not free that of a newer message.
+func scopeQueuedOnce(b *fixture) {
+	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeQueued})
+	d := b.took("a", nixie.DedupeKey("k"))
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Delay: time.Hour}))
+	newer := b.put("newer", nixie.DedupeKey("k"))
+	held := func(what string) {
+		b.Helper()
+		r, err := b.st.Enqueue(b.ctx, message("other", nixie.DedupeKey("k")))
+		b.ok(err)
+		same(b, what, r[0].ID, newer)
+		b.sound()
+	}
+	held("holder after a retry")
+	later := change(store.Reschedule)
+	later.At = b.clock.Now().Add(time.Hour)
+	b.ok(b.change(newer, later))
+	b.ok(b.amend(d.ID, store.RetryNow))
+	d = b.take("a")
+	held("holder after another claim")
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
+	held("holder after a release")
+	b.take("a")
+	b.clock.Advance(31 * time.Second)
+	d = b.take("a")
+	same(b, "abandoned", d.Abandoned, true)
+	held("holder after a crash")
+	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+	l := b.letterOf(d.ID)
+	held("holder after a death")
+	b.ok(b.resolve(l.ID, store.OnRedrive))
+	held("holder after a redrive")
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
+	held("holder after a success")
+}
+
+// scopeQueuedMany claims many at once, some with keys and some without.
+func scopeQueuedMany(b *fixture) {
+	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeQueued})
+	key := func(i int) nixie.Option { return nixie.DedupeKey(fmt.Sprint("k", i)) }
+	const n = 50
+	for range 2 {
+		var list []nixie.Message
+		for i := range n {
+			list = append(list, message("keyed", key(i)), message("plain"))
+		}
+		receipts, err := b.st.Enqueue(b.ctx, list...)
+		b.ok(err)
+		for i, r := range receipts {
+			if r.Duplicate {
+				b.Fatalf("message %d is a duplicate: its key was free", i)
+			}
+		}
+		same(b, "claimed", len(b.claim(2*n)), 2*n)
+		b.sound()
+	}
+}
+
+// scopeQueuedMoved moves messages into a queue of this scope and out of it.
+func scopeQueuedMoved(b *fixture) {
+	const narrow = "narrow"
+	b.ok(store.Configure(b.ctx, b.st, narrow, keeping(nixie.QueueSettings{DedupeScope: nixie.DedupeQueued}), "ann", "r"))
+	enqueue := func(queue string, duplicate bool) {
+		b.Helper()
+		r, err := b.st.Enqueue(b.ctx, message("other", nixie.Queue(queue), nixie.DedupeKey("k"), nixie.Delay(time.Hour)))
+		b.ok(err)
+		same(b, "duplicate in "+queue, r[0].Duplicate, duplicate)
+		if !duplicate {
+			b.ok(b.amend(r[0].ID, store.Cancel))
+		}
+		b.sound()
+	}
+	move := func(id nixie.ID, queue string) {
+		b.Helper()
+		c := change(store.Move)
+		c.Queue = queue
+		b.ok(b.change(id, c))
+	}
+	d := b.took("a", nixie.DedupeKey("k"))
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry}))
+	move(d.ID, narrow)
+	enqueue(work, false)
+	enqueue(narrow, false) // it was claimed before
+	move(d.ID, work)
+	enqueue(work, true)
+	b.ok(b.amend(d.ID, store.Cancel))
+	id := b.put("b", nixie.DedupeKey("k"))
+	move(id, narrow)
+	enqueue(narrow, true)
+	enqueue(work, false)
+}
+
+// scopeQueuedLater changes to the scope and back: a claimed message keeps its key until its next
+// claim, and what a claim freed stays free.
+func scopeQueuedLater(b *fixture) {
+	d := b.took("b", nixie.DedupeKey("l"))
+	plain := b.put("a", nixie.DedupeKey("k"))
+	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeQueued})
+	b.again(plain)
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
+	same(b, "claimed", len(b.claim(9)), 2)
+	b.configure(nixie.QueueSettings{})
+	b.sound()
+	r, err := b.st.Enqueue(b.ctx, message("c", nixie.DedupeKey("k")), message("c", nixie.DedupeKey("l")))
+	b.ok(err)
+	same(b, "duplicates", r[0].Duplicate || r[1].Duplicate, false)
+	b.sound()
 }
 
 func scopeUnresolved(b *fixture) {

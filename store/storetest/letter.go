@@ -28,7 +28,7 @@ func historyIsWhole(b *fixture) {
 	f := nixie.Failure{
 		Generation: 1, Attempt: 1, StartedAt: b.clock.Now().Add(-time.Second), FailedAt: b.clock.Now(), Took: time.Second,
 		Class: nixie.ClassTransient, Reason: nixie.ReasonCommandFailed, Type: "*exec.ExitError", Text: "line ü\n2",
-		Context: []string{"outer", "inner"}, Stack: "main.go:1", Step: "send", Worker: "w", Node: "n", ExitCode: &code,
+		Context: []string{"outer", "inner"}, Stack: "main.go:1", Step: "send", Group: "by ü", Worker: "w", Node: "n", ExitCode: &code,
 		LogLocation: "file.log", Steps: []string{"s"}, Decision: nixie.Bury,
 		Attachments: []nixie.Attachment{{Name: "stderr", Data: []byte{0, 1, 2, 0xff}, Truncated: 9}},
 	}
@@ -40,7 +40,7 @@ func historyIsWhole(b *fixture) {
 			got.Took != f.Took ||
 			got.Class != f.Class || got.Reason != f.Reason || got.Type != f.Type || got.Text != f.Text ||
 			!slices.Equal(got.Context, f.Context) ||
-			got.Stack != f.Stack || got.Step != f.Step || got.Worker != f.Worker || got.Node != f.Node ||
+			got.Stack != f.Stack || got.Step != f.Step || got.Group != f.Group || got.Worker != f.Worker || got.Node != f.Node ||
 			got.LogLocation != f.LogLocation ||
 			!slices.Equal(got.Steps, f.Steps) || got.Decision != f.Decision {
 			b.Fatalf("failure came back as\n%+v, want\n%+v", got, f)

@@ -2,12 +2,14 @@ package storetest
 
 import (
 	"cmp"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -38,6 +40,7 @@ func (b *fixture) manyLetters(n int, random *rand.Rand) {
 		for i := from; i < min(from+50, n); i++ {
 			ms = append(ms, nixie.Message{
 				Queue: work, Type: pick(random, "invoice", "mail"), Key: fmt.Sprint(i), Stream: pick(random, "", "s"), Body: []byte("x"),
+				Headers: pick(random, nil, []nixie.Header{{Name: "tenant", Value: "acme"}, {Name: "a", Value: `<"ü\`}}),
 			})
 		}
 		_, err := b.st.Enqueue(b.ctx, ms...)
@@ -207,12 +210,30 @@ func (b *fixture) randomFilter(random *rand.Rand, all []nixie.Letter) nixie.Filt
 		func() { f.Crashes.Max = &one },
 		func() { f.Crashes.Min = &one },
 		func() { f.Due.After = b.clock.Now() },
+		func() { f.Endings = []string{ending(some.ID, 6)} },
+		func() {
+			f.Endings = []string{"zz", ending(some.ID, 8), ending(some.Message.ID, 9), ending(pick(random, all...).ID, 31)}
+		},
+		func() { f.IDs, f.Endings = []nixie.ID{some.Message.ID}, []string{ending(pick(random, all...).ID, 13)} },
+		func() { f.Headers = pick(random, all...).Message.Headers },
+		func() { f.Headers = []nixie.Header{{Name: "tenant", Value: "acme"}} },
+		func() { f.Not = []nixie.Filter{{Reasons: []nixie.Reason{some.Reason}}} },
+		func() { f.Not = []nixie.Filter{{Keys: []string{some.Message.Key}}, {Text: "refused"}} },
+		func() {
+			f.Not = []nixie.Filter{{Fingerprints: []string{some.Fingerprint}}, {Streams: []string{some.Message.Stream}}}
+		},
+		func() { f.Not = []nixie.Filter{{Died: nixie.Times{After: some.DiedAt}}} },
+		func() { f.Not = []nixie.Filter{{IDs: []nixie.ID{some.ID}}, {Endings: []string{ending(some.ID, 7)}}} },
+		func() { f.Not = []nixie.Filter{{Headers: []nixie.Header{{Name: "tenant", Value: "acme"}}}} },
 	}
 	for range 2 {
 		pick(random, parts...)()
 	}
 	return f
 }
+
+// ending returns the last digits of an ID.
+func ending(id nixie.ID, digits int) string { return hex.EncodeToString(id[:])[32-digits:] }
 
 func filtersMean(b *fixture) {
 	random := rand.New(rand.NewPCG(3, 4))
@@ -297,6 +318,7 @@ func groupsMatch(b *fixture) {
 	all := b.letters(nixie.Filter{})
 	keys := groupKeys()
 	delete(keys, store.ByQueueHour) // it is not described
+	delete(keys, store.ByLabel)     // nor is that
 	for by, key := range keys {
 		for range 5 {
 			f := b.randomFilter(random, all)
@@ -370,6 +392,9 @@ func groupKeys() map[store.GroupBy]func(*nixie.Letter) string {
 		store.ByRedrivable:  func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
 		store.ByAttempts:    func(l *nixie.Letter) string { return strconv.Itoa(l.Message.Attempts) },
 		store.ByReview:      func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
+		store.ByLabel: func(l *nixie.Letter) string {
+			return strings.Join([]string{l.Fingerprint, string(l.Reason), l.Message.Type, l.Signature}, "\n")
+		},
 	}
 }
 
@@ -401,6 +426,8 @@ func unknownGrouping(b *fixture) {
 	b.code(err, nixie.CodeInvalid)
 	_, _, err = b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByReason, "colour"}, Scan: store.ScanRecent})
 	b.code(err, nixie.CodeInvalid)
-	_, _, err = b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByQueueHour}, Described: true})
-	b.code(err, nixie.CodeInvalid)
+	for _, by := range []store.GroupBy{store.ByQueueHour, store.ByLabel} {
+		_, _, err = b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{by}, Described: true})
+		b.code(err, nixie.CodeInvalid)
+	}
 }

@@ -87,7 +87,8 @@ func model(t *testing.T, h Harness, faults bool, every int) {
 			"settleMany": m.settleMany, "extend": m.extend, "amend": m.amend,
 			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder,
 			"unblock": m.unblock, "query": m.query, "adopt": m.adopt, "purge": m.purge, "adjust": m.adjust, "tally": m.retrying,
-			"search": m.search, "repeat": m.repeat, "": m.compareNow,
+			"regroup": m.regroup,
+			"search":  m.search, "repeat": m.repeat, "": m.compareNow,
 		}
 		if h.Begin != nil {
 			actions["transact"] = m.transact
@@ -145,7 +146,8 @@ func (m *machine) join() *process {
 
 // begin configures the queues.
 func (m *machine) begin() {
-	m.scope = rapid.SampledFrom([]nixie.DedupeScope{"", nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver}).Draw(m.T, "scope")
+	m.scope = rapid.SampledFrom([]nixie.DedupeScope{"", nixie.DedupeQueued, nixie.DedupeActive, nixie.DedupeUnresolved,
+		nixie.DedupeEver}).Draw(m.T, "scope")
 	m.order = map[string]nixie.QueueSettings{}
 	for _, q := range modelQueues {
 		m.order[q] = m.ordering(m.T)
@@ -295,7 +297,8 @@ func (m *machine) seeMessage(side int, r *store.Record) string {
 	}
 	return fmt.Sprint(m.name(side, r.ID), r.Queue, r.Stream, r.MayPass, r.OrderGap, r.DedupeKey, m.seeBody(side, r.Body),
 		" says ", r.Type, r.Key, r.Headers, r.Priority, r.State, " attempts ", r.Attempts, r.Deliveries, r.Crashes,
-		" generations ", r.Generation, r.Redrives, r.Steps, " last ", r.LastFailure, texts, r.HistoryDropped, " lease ", r.LeaseOwner,
+		" generations ", r.Generation, r.Redrives, r.Steps, " patience ", r.Patience,
+		" last ", r.LastFailure, texts, r.HistoryDropped, " lease ", r.LeaseOwner,
 		at(r.LeaseExpiresAt),
 		" times ", at(notBefore), at(r.EnqueuedAt), at(r.RedrivenAt), at(r.ExpiresAt), at(r.FirstReceivedAt), at(r.EndedAt))
 }
@@ -363,6 +366,7 @@ func (m *machine) compareQueues(p *process, skip map[string]bool) {
 		}
 		x.OldestAt, y.OldestAt, x.NextAt, y.NextAt = x.OldestAt.UTC(), y.OldestAt.UTC(), x.NextAt.UTC(), y.NextAt.UTC()
 		x.BlockedAt, y.BlockedAt = x.BlockedAt.UTC(), y.BlockedAt.UTC()
+		x.AskedAt = y.AskedAt // a claim that failed may have noted it
 		x.Settings.PausedNote, y.Settings.PausedNote = m.seeNote(0, x.Settings), m.seeNote(1, y.Settings)
 		m.same("overview", x, y)
 	}

@@ -106,7 +106,8 @@ func (m *machine) seeDeliveries(side int, ds []*nixie.Delivery) []string {
 	for _, d := range ds {
 		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), d.LastFailure, d.LastReason, m.seeBody(side, d.Body),
 			d.Hash == nixie.HashBody(d.Body), " attempts ", d.Attempts, d.Deliveries, d.Crashes,
-			" generations ", d.Generation, d.Redrives, d.Steps, " lease ", d.Lease.Number, d.Lease.Owner, at(d.Lease.ExpiresAt),
+			" generations ", d.Generation, d.Redrives, d.Steps, " patience ", d.Patience,
+			" lease ", d.Lease.Number, d.Lease.Owner, at(d.Lease.ExpiresAt),
 			d.Abandoned, d.AbandonedBy, d.AbandonedAlone, d.OrderGap, d.MayPass, at(d.FirstReceivedAt),
 			" redriven ", at(d.RedrivenAt), d.Operation.IsZero(), at(d.FirstFailedAt)))
 	}
@@ -133,9 +134,16 @@ func (m *machine) settle(r *rapid.T) {
 	m.settleBoth(p, "settle", sut, ref)
 }
 
-// settleBoth settles in both stores, and numbers the messages that follow.
+// settleBoth settles in both stores, and numbers the messages that follow. Of a call only those of
+// the last settlement have dedupe keys: a store may take in earlier ones before or after a later
+// settlement frees their key.
 func (m *machine) settleBoth(p *process, what string, sut, ref []nixie.Settlement) {
 	m.Helper()
+	for i := range sut[:max(len(sut)-1, 0)] {
+		for j := range sut[i].Then { // the reference has the same list
+			sut[i].Then[j].DedupeKey = ""
+		}
+	}
 	m.sameCodes(what, p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
 	m.followed()
 }
@@ -246,11 +254,17 @@ func (m *machine) die(r *rapid.T) {
 	var sut, ref []nixie.Settlement
 	for _, l := range m.pairs[max(len(m.pairs)-(m.received-before), 0):] {
 		x, y := m.settlement(r, l)
-		x.Verb, y.Verb = nixie.Bury, nixie.Bury
+		x.Verb, y.Verb, x.Waiver, y.Waiver = nixie.Bury, nixie.Bury, nixie.NoWaiver, nixie.NoWaiver
 		sut, ref = append(sut, x), append(ref, y)
 	}
 	p := m.process(r)
 	m.settleBoth(p, "bury", sut, ref)
+}
+
+// waivers has what a settlement with a verb may say; of the others none.
+var waivers = map[nixie.Verb][]nixie.Waiver{
+	nixie.Retry:   {nixie.NoWaiver, nixie.NoWaiver, nixie.WaiveTry},
+	nixie.Release: {nixie.NoWaiver, nixie.WaiveSnooze, nixie.WaiveUnknown, nixie.WaiveUntried},
 }
 
 func (m *machine) settlement(r *rapid.T, l pair) (sut, ref nixie.Settlement) {
@@ -259,6 +273,9 @@ func (m *machine) settlement(r *rapid.T, l pair) (sut, ref nixie.Settlement) {
 			nixie.Complete, nixie.Retry, nixie.Retry, nixie.Release, nixie.Discard, nixie.Bury, nixie.Bury, nixie.Hold, nixie.Halt,
 		}).Draw(r, "verb"),
 		Delay: rapid.SampledFrom([]time.Duration{0, 0, 5 * time.Second, time.Minute}).Draw(r, "delay"),
+	}
+	if free := waivers[s.Verb]; free != nil {
+		s.Waiver = rapid.SampledFrom(free).Draw(r, "waiver")
 	}
 	if rapid.Bool().Draw(r, "failed") {
 		s.Failure = &nixie.Failure{
@@ -297,7 +314,7 @@ func (m *machine) settlement(r *rapid.T, l pair) (sut, ref nixie.Settlement) {
 func (m *machine) follows(r *rapid.T) []nixie.Message {
 	list := m.messages(r)
 	for i := range list {
-		list[i].DedupeKey, list[i].OnConflict = "", nixie.ReturnExisting
+		list[i].OnConflict = nixie.ReturnExisting
 	}
 	return list
 }

@@ -112,7 +112,8 @@ func (m *machine) purge(r *rapid.T) {
 func (m *machine) adjust(r *rapid.T) {
 	p, queue := m.process(r), m.queue(r)
 	paused, closed := rapid.Bool().Draw(r, "paused"), rapid.Bool().Draw(r, "closed")
-	scope := rapid.SampledFrom([]nixie.DedupeScope{m.scope, nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver}).Draw(r, "scope")
+	scope := rapid.SampledFrom([]nixie.DedupeScope{m.scope, nixie.DedupeQueued, nixie.DedupeActive, nixie.DedupeUnresolved,
+		nixie.DedupeEver}).Draw(r, "scope")
 	refused := rapid.SampledFrom([]error{nil, nil, nixie.Errorf(nixie.CodeConflict, "no")}).Draw(r, "refused")
 	edit := func(s *nixie.QueueSettings) error {
 		s.Paused, s.Closed, s.DedupeScope = paused, closed, scope
@@ -123,6 +124,25 @@ func (m *machine) adjust(r *rapid.T) {
 	m.sameCode("adjust", err, want)
 	sut.PausedNote, ref.PausedNote = m.seeNote(0, sut), m.seeNote(1, ref)
 	m.same("settings", sut, ref)
+}
+
+// regroup gives some letters another group.
+func (m *machine) regroup(r *rapid.T) {
+	p := m.process(r)
+	here := m.lettersOf(p)
+	if len(here) == 0 {
+		r.Skip("no letters")
+	}
+	sut := store.Regrouping{Actor: rapid.SampledFrom([]string{"", "ann"}).Draw(r, "actor"), DryRun: rapid.Bool().Draw(r, "dry")}
+	ref := sut
+	for range rapid.IntRange(1, 3).Draw(r, "letters") {
+		pair := rapid.SampledFrom(here).Draw(r, "letter")
+		for i := range pair {
+			pair[i].Signature, pair[i].Fingerprint = "new", "v1:new"
+		}
+		sut.Letters, ref.Letters = append(sut.Letters, pair[0]), append(ref.Letters, pair[1])
+	}
+	m.sameCodes("regroup", p.sut.Features().Regroup(m.ctx, sut), p.ref.Features().Regroup(m.ctx, ref))
 }
 
 // retrying compares the counts of messages that retry.

@@ -68,6 +68,7 @@ func cancelHasEntry(b *fixture) {
 		b.Fatalf("audit of a canceled message is %q", got)
 	}
 	b.ok(store.Configure(b.ctx, b.st, work, nixie.QueueSettings{Paused: true}, "bob", "full moon"))
+	b.ok(store.Configure(b.ctx, b.st, work, nixie.QueueSettings{Paused: true}, "cy", "without a change, so without an entry"))
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)
 	last := entries[len(entries)-1]
@@ -142,6 +143,8 @@ func queueClauses() []clause {
 		{"OldestAndNext", oldestAndNext},
 		{"TheLastHour", lastHour},
 		{"ByName", queuesByName},
+		{"AClaimIsNotedNowAndThen", claimIsNoted},
+		{"WatchersKeepTheirState", watchersKeep},
 		{"ConfigureMakesAQueue", configureMakes},
 		{"ConfigureRefusesNonsense", configureNonsense},
 	}
@@ -227,6 +230,56 @@ func queuesByName(b *fixture) {
 	same(b, "queues", len(infos), 3)
 	for i, name := range []string{"a", "b", "c"} {
 		same(b, "name", infos[i].Name, name)
+	}
+}
+
+// claimIsNoted: also a claim that finds nothing, but only of a queue that exists and is not paused.
+func claimIsNoted(b *fixture) {
+	asked := func(what string, want time.Time, never bool) {
+		b.Helper()
+		info := b.info()
+		if !info.AskedAt.Equal(want) || info.NeverAsked() != never {
+			b.Fatalf("%s: asked at %s (never: %v), want %s (never: %v)", what, info.AskedAt, info.NeverAsked(), want, never)
+		}
+	}
+	b.claim(1)
+	infos, err := b.st.Queues(b.ctx, store.QueueQuery{})
+	b.ok(err)
+	same(b, "queues after a claim of one that does not exist", len(infos), 0)
+	b.ok(store.Configure(b.ctx, b.st, work, nixie.QueueSettings{Paused: true}, "ann", ""))
+	b.put("later", nixie.Delay(time.Hour))
+	b.claim(1)
+	asked("a claim of a paused queue", time.Time{}, false)
+	b.ok(store.Configure(b.ctx, b.st, work, nixie.QueueSettings{}, "ann", ""))
+	asked("before a claim", time.Time{}, true)
+	began := b.clock.Now()
+	b.keys(b.claim(1))
+	asked("a claim that finds nothing", began, false)
+	b.clock.Advance(store.AskedEvery - time.Second)
+	b.put("a")
+	b.take("a")
+	asked("a claim soon after", began, false)
+	b.clock.Advance(time.Second)
+	b.put("b")
+	b.take("b")
+	asked("a claim later, of a message", b.clock.Now(), false)
+	b.clock.Advance(store.AskedEvery)
+	b.claimBy(b.join(), 1)
+	asked("a claim of another process, still later", b.clock.Now(), false)
+}
+
+func watchersKeep(b *fixture) {
+	kept := func(name, want string) {
+		b.Helper()
+		got, err := b.join().Features().Watcher(b.ctx, name)
+		b.ok(err)
+		same(b, "state of watcher "+name, got, want)
+	}
+	kept("chat", "")
+	for _, state := range []string{`{"a":"'; drop table watcher"}`, `{}`} {
+		b.ok(b.st.Features().KeepWatcher(b.ctx, "chat", state))
+		kept("chat", state)
+		kept("mail", "")
 	}
 }
 

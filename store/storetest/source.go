@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -21,6 +22,7 @@ func sourceClauses() []clause {
 		{"WaitsForAResume", waitsForAResume},
 		{"WaitsInVain", waitsInVain},
 		{"ManyWait", manyWait},
+		{"TellsWhatWasCanceled", tellsCanceled},
 	}
 }
 
@@ -202,4 +204,32 @@ func manyWait(b *fixture) {
 	for key, n := range times {
 		same(b, "deliveries of "+key, n, 1)
 	}
+}
+
+// tellsCanceled asks for messages that run, ended, do not exist, or were canceled, also after a
+// redrive.
+func tellsCanceled(b *fixture) {
+	runs, done, canceled := b.took("runs"), b.took("done"), b.took("canceled")
+	b.ok(b.settle(nixie.Settlement{Delivery: done, Verb: nixie.Complete}))
+	l := b.dead("again", nixie.StatusOpen)
+	b.ok(b.resolve(l.ID, store.OnRedrive))
+	again := b.take("again")
+	src := store.NewSource(b.st, work)
+	ask := func() map[nixie.ID]lease.Cancel {
+		got, err := src.Canceled(b.ctx, []nixie.ID{runs.ID, canceled.ID, done.ID, again.ID, {1}})
+		b.ok(err)
+		return got
+	}
+	same(b, "canceled before", len(ask()), 0)
+	b.ok(b.amend(canceled.ID, store.Cancel))
+	b.ok(b.amend(again.ID, store.Cancel))
+	got := ask()
+	same(b, "canceled", len(got), 2)
+	for _, d := range []*nixie.Delivery{canceled, again} {
+		same(b, "cancel of "+d.Key, got[d.ID], lease.Cancel{By: "ann", Reason: "because"})
+		b.code(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}), nixie.CodeLeaseLost)
+	}
+	none, err := src.Canceled(b.ctx, nil)
+	b.ok(err)
+	same(b, "canceled of none", len(none), 0)
 }

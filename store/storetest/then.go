@@ -17,6 +17,8 @@ func thenClauses() []clause {
 		{"ThenToAClosedQueueRefusesTheSettlement", thenClosed},
 		{"ThenBeyondALimitIsRefused", thenRefused},
 		{"ThenWaitsForItsTime", thenWaits},
+		{"ThenTakesTheKeyOfItsOwnMessage", thenTakesKey},
+		{"ThenWithATakenKeyAddsNothing", thenOfTakenKey},
 	}
 }
 
@@ -132,7 +134,7 @@ func thenRefused(b *fixture) {
 	b.code(b.settle(of(many...)), nixie.CodeLimit)
 	b.code(b.settle(of(nixie.Message{Queue: next, Body: half}, nixie.Message{Queue: next, Body: half})), nixie.CodeLimit)
 	for _, m := range []nixie.Message{
-		{}, {Queue: next, Priority: nixie.MaxPriority + 1}, {Queue: next, DedupeKey: "own"}, {Queue: next, ID: d.ID},
+		{}, {Queue: next, Priority: nixie.MaxPriority + 1}, {Queue: next, ID: d.ID},
 		{Queue: next, Origin: &nixie.Origin{System: "elsewhere"}}, {Queue: next, OnConflict: nixie.FailOnConflict},
 	} {
 		b.code(b.settle(of(message("one", nixie.Queue(next)), m)), nixie.CodeInvalid)
@@ -152,4 +154,39 @@ func thenWaits(b *fixture) {
 	b.waiting("high", "low")
 	b.clock.Advance(time.Minute)
 	b.waiting("later")
+}
+
+// thenTakesKey goes round: each run enqueues the next one, under the key that the run itself holds.
+// A death frees the key as well.
+func thenTakesKey(b *fixture) {
+	again := message("tick", nixie.DedupeKey("k"))
+	b.put("tick", nixie.DedupeKey("k"))
+	for _, verb := range []nixie.Verb{nixie.Complete, nixie.Discard, nixie.Complete, nixie.Bury} {
+		d := b.take("tick")
+		st := nixie.Settlement{Delivery: d, Verb: verb, Then: []nixie.Message{again, again}}
+		if verb == nixie.Bury {
+			st.Burial = burial("")
+		}
+		b.ok(b.settle(st))
+		same(b, "messages that wait", b.info().Ready, 1)
+	}
+	b.again(b.take("tick").ID)
+	b.sound()
+}
+
+// thenOfTakenKey shows that a key that is held adds nothing, and refuses neither the settlement nor
+// what follows besides: of another message, or of a scope that ends do not free.
+func thenOfTakenKey(b *fixture) {
+	d := b.took("a", nixie.DedupeKey("own"))
+	holder := b.put("holder", nixie.DedupeKey("k"))
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Then: []nixie.Message{
+		message("dropped", nixie.DedupeKey("own")), message("dropped", nixie.DedupeKey("k")), message("fresh", nixie.DedupeKey("new")),
+	}}))
+	b.again(holder)
+	same(b, "claimed: that holder, the retry and what is new", len(b.claim(9)), 3)
+	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeEver})
+	b.ok(b.settle(nixie.Settlement{Delivery: b.took("b", nixie.DedupeKey("ever")), Verb: nixie.Complete,
+		Then: []nixie.Message{message("dropped", nixie.DedupeKey("ever"))}}))
+	same(b, "messages that wait", b.info().Ready, 0)
+	b.sound()
 }

@@ -49,7 +49,13 @@ var falseTexts = []struct{ file, source, rule, text string }{
 	{"worker/a_test.go", "package worker\nfunc x(t *T) { t.SkipN" + "ow() }", "skip", "says why"},
 	{"worker/a.go", "package worker\n" + strings.Repeat("\n", maxFileLines), "file-size", "limit is 600"},
 	{"worker/a.go", "package worker\nfunc x() {\n" + strings.Repeat("\n", maxFuncLines) + "}", "function-size", "limit is 80"},
+	{"internal/proof/histories/a_test.go", "package histories\nimport _ \"" + Module + "/store/lifecycle\"", "second-opinion",
+		"decides for itself"},
+	{"store/memory/a.go", "package memory\nimport _ \"" + Module + "/store/engine\"", "second-opinion", "store/engine"},
+	{"store/sqlite/a.go", "package sqlite\nfunc x() { lifecycle.Refuse(f, r) }", "driver-decides", "decides Resolve"},
+	{"store/postgres/a.go", "package postgres\nfunc x() { l.Regroup(to, true) }", "driver-decides", "Regroup of l"},
 	{"worker/a.go", "package util", "package-name", "says nothing"},
+	{"worker/a.go", "package worker\nimport \"regexp\"\nvar x = regexp.MustCompile(`x`)", "start", "x is compiled"},
 	{"worker/a.go", "package worker\n// TO" + "DO: more", "unfinished", "tracker"},
 	{"docs/a.md", "x\nFIX" + "ME", "unfinished", "docs/a.md:2"},
 	{"worker/a.go", "package worker\nfunc x() { pan" + "ic(\"unimplemented\") }", "stub", "not there"},
@@ -146,7 +152,8 @@ func TestTrueTree(t *testing.T) {
 		"policy/a.go":     "package policy\nimport (\"net\"\n\"os\")\nvar _ = []any{os.ErrDeadlineExceeded, net.OpError{}}",
 		"worker/a.go": "package worker\nimport (\"time\"\n\"" + Module + "/store\")\nfunc x() { f(time.Now); _ = store.X " +
 			"}\nvar _ store.X = y{}",
-		"worker/b.go": "package worker\nimport \"regexp\"\nvar (\npattern = regexp.MustCompile(`x`)\ntable = " +
+		"worker/b.go": "package worker\nimport (\"regexp\"\n\"sync\")\nvar (\npattern = sync.OnceValue(func() *regexp.Regexp " +
+			"{ return regexp.MustCompile(`x`) })\ntable = " +
 			"[]int{1}\n)\nfunc y() { table := []int{}; table[0] = 1 }",
 		"worker/a_test.go": "package worker\nimport (\"testing/synctest\"\n\"time\")\nfunc x(t *T) { synctest.Test(t, func(t *T) " +
 			"{ time.Sleep(1) }); t.Skip(\"why\") }",

@@ -16,6 +16,7 @@ func Check(t *Tree) []Violation {
 		for _, f := range p.files {
 			t.checkFloor(p, f)
 			t.checkCalls(p, f)
+			t.checkEngine(p, f)
 			t.checkVariables(p, f)
 			t.checkNumbers(p, f)
 			t.checkSize(f)

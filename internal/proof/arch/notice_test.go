@@ -23,6 +23,12 @@ var noticed = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying|notice)([.-][\w.
 const noticeHead = `Nixie is under the Apache License, Version 2.0: see LICENSE. The program nixie
 contains parts of the modules below, whose licences and notices follow. Modules
 with the same text share it.
+
+The image for containers also has the certificates of authorities that Debian packages as
+ca-certificates: a list by the Mozilla Foundation, under the Mozilla Public License 2.0,
+https://www.mozilla.org/MPL/2.0/. They are data, in the form in which the package has them.
+Its label nixie.ca-certificates names the version. Its time zones are those of the Go
+distribution, from the time zone database of IANA, which is in the public domain.
 `
 
 // TestNotice compares NOTICE with the licences of all that the program links, on each system that

@@ -46,6 +46,8 @@ var plan = []room{
 
 	{path: "store", floor: 2, kind: open, job: "persistence contract"},
 	{path: "store/lifecycle", floor: 2, kind: open, sees: []string{"store"}, job: "decides what may happen to a letter, purely"},
+	{path: "store/engine", floor: 2, kind: open, sees: []string{"store", "store/lifecycle"},
+		job: "each verb of a store once, over a driver that keeps facts"},
 	{path: "broker", floor: 2, kind: open, job: "driver contract"},
 
 	{path: "worker", floor: 3, kind: open, job: "engine: the loop and the desk"},
@@ -81,6 +83,7 @@ var plan = []room{
 	{path: "console/browser", floor: 6, kind: proof, job: "looks at pages in a Chromium"},
 	{path: "loop/looptest", floor: 4, kind: proof, only: []string{".", "loop", "store", "store/memory"}, job: "doubles of mailboxes"},
 	{path: "internal/proof/...", floor: 6, kind: proof, job: "proofs and what they are made with"},
+	{path: "internal/release/...", floor: 6, kind: proof, job: "builds what is released, and checks it"},
 	{path: "bench/...", floor: 6, kind: proof, job: "benchmarks"},
 	{path: "examples/...", floor: 6, kind: proof, job: "examples"},
 }

@@ -23,5 +23,8 @@ var bannedNames = []string{
 var constructors = []string{
 	"errors.New", "fmt.Errorf", "nixie.Errorf", "Errorf",
 	"regexp.MustCompile", "template.Must", "strings.NewReplacer",
-	"nixie.NewType", "sqlfile.Texts", "sync.OnceValue", "sync.OnceValues",
+	"nixie.NewType", "sqlfile.Text", "sync.OnceValue", "sync.OnceValues",
 }
+
+// compilers are constructors that work at once, which each start of nixie would pay for.
+var compilers = []string{"regexp.MustCompile", "template.Must"}

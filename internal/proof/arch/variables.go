@@ -36,6 +36,9 @@ func (t *Tree) checkVariable(p *pkg, spec *ast.ValueSpec) {
 		if i < len(spec.Values) {
 			value = spec.Values[i]
 		}
+		if call, is := value.(*ast.CallExpr); is && p.room.kind != proof && slices.Contains(compilers, types.ExprString(call.Fun)) {
+			t.say("start", t.where(name), "%s is compiled at the start of each program: compile it in a sync.OnceValue", name.Name)
+		}
 		why := changeable(name.Name, value)
 		if write := t.writeTo(p, name, spec); why == "" && write != nil {
 			why = "it is changed at " + t.where(write)

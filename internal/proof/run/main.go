@@ -1,6 +1,6 @@
 // Run runs the tests of the repository, and the seeded proofs at length.
 //
-//	run test [-tier T] [-count N] [-timeout D] [-rows] [-fuzz D] [packages]
+//	run test [-tier T] [-count N] [-timeout D] [-vet off] [-rows] [-fuzz D] [packages]
 //	run deep [names of proofs, or how they begin]
 //	run trust
 //

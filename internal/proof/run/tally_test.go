@@ -2,6 +2,7 @@ package main
 
 import (
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -79,16 +80,22 @@ func TestTally(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	packages := []string{modulePrefix + "worker", modulePrefix + "internal/proof/arch"}
+	packages := []string{modulePrefix + "redrive", modulePrefix + "internal/proof/arch"}
 	got := split(packages, true)
-	if len(got) != 2 || !slices.Equal(got[0].packages, packages[:1]) || !slices.Equal(got[0].options, []string{"-race"}) ||
-		got[1].options != nil {
+	if len(got) != 2 || got[0].options != nil || !slices.Equal(got[1].packages, packages[:1]) ||
+		!slices.Equal(got[1].options, []string{"-race"}) {
 		t.Errorf("with race: %v", got)
 	}
 	store := []string{modulePrefix + "store/sqlite"}
 	if got = split(store, true); len(got) != 2 || got[0].options != nil || !slices.Contains(got[1].options, "-run") ||
 		!slices.Equal(got[1].packages, store) {
 		t.Errorf("of both kinds: %v", got)
+	}
+	some := []string{modulePrefix + "redrive", modulePrefix + "store/postgres"}
+	pattern := specials[0].without
+	if got = split(some, true); len(got) != 3 || !slices.Equal(got[0].options, []string{"-race", "-skip", pattern}) ||
+		!slices.Equal(got[1].packages, some[:1]) || !slices.Equal(got[2].options, []string{"-run", pattern}) {
+		t.Errorf("each test once: %v", got)
 	}
 	if got = split(packages, false); len(got) != 1 || !slices.Equal(got[0].packages, packages) {
 		t.Errorf("without race: %v", got)
@@ -109,8 +116,8 @@ func TestLongestFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields("store/postgres broker/kafka store/sqlite broker/redis broker/redis/foreign broker broker/brokertest store " +
-		"store/itemdir store/lifecycle store/memory store/storetest")
+	want := strings.Fields("store/postgres broker/kafka store/sqlite broker/redis broker/redis/foreign store/memory broker " +
+		"broker/brokertest store store/engine store/itemdir store/lifecycle store/storetest")
 	for i, name := range want {
 		want[i] = modulePrefix + name
 	}
@@ -126,6 +133,12 @@ func TestLongestFirst(t *testing.T) {
 			part, _, _ = strings.Cut(strings.Trim(part, "^$"), "$/")
 			if part != unraced && !strings.Contains(string(source), part) {
 				t.Errorf("no test of %s has %s in its name", s.path, part)
+			}
+		}
+		names := strings.TrimSuffix(strings.TrimPrefix(s.without, "^Test("), ")$")
+		for _, name := range strings.Split(names, "|") {
+			if s.without != "" && !regexp.MustCompile(`(?m)^func Test`+name+`\(t `).Match(source) {
+				t.Errorf("no test of %s is called Test%s", s.path, name)
 			}
 		}
 	}

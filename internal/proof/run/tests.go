@@ -17,10 +17,11 @@ import (
 
 // special is a package that is not run as the others are.
 type special struct {
-	path string
-	slow string // why a short run leaves it out; empty: it does not
-	race string // a pattern of the tests that run with the race detector, after all ran without it
-	why  string // for race
+	path    string
+	slow    string // why a short run leaves it out; empty: it does not
+	race    string // a pattern of the tests that run with the race detector, after all ran without it
+	without string // a pattern, ^Test(A|B)$, of the tests that run without it; all others run with it
+	why     string // for race and without
 }
 
 // unraced stands for race where no test runs with the detector.
@@ -29,7 +30,9 @@ const unraced = "none"
 // specials begin in this order, the longest first: at the end each would keep the machine
 // waiting for it alone.
 var specials = []special{
-	{path: "store/postgres", slow: "needs a server"},
+	{path: "store/postgres", slow: "needs a server",
+		without: "^Test(Model.*|SuiteInModes|Builds|Plans.*|MigrationInterrupted|ValidateNamesDifferences|OpenBadStores|Show6_.*)$",
+		why:     "these make one call after the other, and most of what they ask for is done by the server"},
 	{path: "broker/kafka", slow: "needs a server"},
 	{path: "internal/proof/powerloss", slow: "loses power at every call", race: unraced, why: "the store is raced in its own package"},
 	{path: "store/sqlite", race: "R11|R12|Kill|Close|Claims|Locked|Call|Probes|WriterQueue|Stop|^TestStore$/^Races$",
@@ -46,8 +49,13 @@ var specials = []special{
 		why: "the suites in the browser ask the same pages, and wait long for a console that is watched"},
 	{path: "mapreduce/worktree", slow: "starts git some thousand times"},
 	{path: "broker/redis", slow: "needs a server"},
-	{path: "broker/redis/foreign", slow: "needs a server"},
+	{path: "broker/redis/foreign", slow: "needs a server", without: "^Test(Bombs)$", why: "one goroutine inflates texts of many megabytes"},
 	{path: "loop", race: "R48|R49|R50|Main|Consumer|Eval|Group|Health|Extensions|Wait|Purge", why: "the model has one goroutine"},
+	{path: "worker", without: "^Test(Outage|R10_OtherTypesGoOn)$", why: "hours of outages; the other tests of breakers race what they run"},
+	{path: "redrive"},
+	{path: "store/memory"},
+	{path: "policy", race: unraced, why: "decides in one goroutine, and workers that share a policy are raced in their own package"},
+	{path: "internal/items", race: unraced, why: "reads inputs in one goroutine, and who reads them for a job is raced in its own package"},
 	{path: "internal/letterfile", race: unraced, why: "reads and writes files in one goroutine"},
 	{path: "internal/app", race: unraced, why: "measures the processor time of a look at a store"},
 	{path: "internal/proof/arch", race: unraced, why: "reads files in one goroutine"},
@@ -67,6 +75,7 @@ func specialOf(name string) (special, int) {
 func runTests(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
 	count := flags.String("count", "", "how often each test runs, never from the cache")
+	vet := flags.String("vet", "", "what go test vets: off after go vet, which finds more")
 	timeout := flags.String("timeout", "30m", "the most that the tests of one package may take")
 	listed := flags.Bool("rows", false, "print the rows of the acceptance list with their tests, and fail when one has none")
 	fuzzFor := flags.String("fuzz", "5s", "how long each fuzz target of this commit runs")
@@ -81,6 +90,9 @@ func runTests(ctx context.Context, args []string, out io.Writer) error {
 	options := []string{"-timeout", *timeout}
 	if *count != "" {
 		options = append(options, "-count", *count)
+	}
+	if *vet != "" {
+		options = append(options, "-vet", *vet)
 	}
 	parts, err := plan(ctx, tier, flags.Args(), out)
 	if err != nil {
@@ -173,11 +185,11 @@ func list(ctx context.Context, patterns []string) ([]string, error) {
 // part is one run of go test.
 type part struct{ options, packages []string }
 
-// split divides packages into a run with the race detector, one without, and one for each package
-// that needs both.
+// split divides packages into a run with the race detector, one without, and others for packages
+// that need both. What takes longest comes first.
 func split(packages []string, race bool) []part {
 	with, without := part{options: []string{"-race"}}, part{}
-	var both []part
+	var raced, both []part
 	for _, p := range packages {
 		s, _ := specialOf(p)
 		switch {
@@ -186,26 +198,47 @@ func split(packages []string, race bool) []part {
 		case s.race != "":
 			both = append(both, part{options: []string{"-race", "-run", s.race}, packages: []string{p}})
 			without.packages = append(without.packages, p)
+		case s.without != "":
+			raced = append(raced, part{options: []string{"-race", "-skip", s.without}, packages: []string{p}})
+			both = append(both, part{options: []string{"-run", s.without}, packages: []string{p}})
 		default:
 			with.packages = append(with.packages, p)
 		}
 	}
-	return slices.DeleteFunc(append([]part{with, without}, both...), func(p part) bool { return len(p.packages) == 0 })
+	all := slices.Concat(raced[:min(len(raced), 1)], []part{without, with}, raced[min(len(raced), 1):], both)
+	return slices.DeleteFunc(all, func(p part) bool { return len(p.packages) == 0 })
 }
 
-// testAll runs the first part, and meanwhile the others: tests wait more than they compute.
+// atOnce counts the parts that run at the same time: tests wait more than they compute.
+const atOnce = 2
+
+// testAll runs the parts in their order. The first that cannot be run ends all.
 func testAll(ctx context.Context, sum *tally, parts []part, options []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	first := make(chan error, 1)
-	go func() { first <- test(ctx, sum, slices.Concat(parts[0].options, options), parts[0].packages) }()
-	for _, p := range parts[1:] {
-		if err := test(ctx, sum, slices.Concat(p.options, options), p.packages); err != nil {
-			cancel()
-			return errors.Join(err, <-first)
-		}
+	queue := make(chan part, len(parts))
+	for _, p := range parts {
+		queue <- p
 	}
-	return <-first
+	close(queue)
+	ended := make(chan error, atOnce)
+	for range atOnce {
+		go func() {
+			var err error
+			for p := range queue {
+				if err = test(ctx, sum, slices.Concat(p.options, options), p.packages); err != nil {
+					cancel()
+					break
+				}
+			}
+			ended <- err
+		}()
+	}
+	var errs []error
+	for range atOnce {
+		errs = append(errs, <-ended)
+	}
+	return errors.Join(errs...)
 }
 
 // test runs go test once and counts what it prints. Tests that failed are in the sum and no

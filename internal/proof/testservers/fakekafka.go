@@ -1,6 +1,8 @@
 package testservers
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
@@ -10,7 +12,7 @@ func FakeKafka(t interface {
 	Fatal(args ...any)
 	Cleanup(f func())
 }, topics ...string) string {
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(FakeParts, topics...),
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(FakeParts, topics...), kfake.GroupMinSessionTimeout(time.Second),
 		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
 	if err != nil {
 		t.Fatal(err)

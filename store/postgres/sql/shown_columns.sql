@@ -5,4 +5,4 @@ coalesce(c.state, -1), c.due, coalesce(c.attempts, 0), coalesce(c.deliveries, 0)
 coalesce(c.generation, 0), coalesce(c.redrives, 0),
 coalesce((select o.name from @.owner o where o.n = c.owner), ''), c.until, c.claimed,
 coalesce(c.received, 0), coalesce(c.steps, ''), c.ended, c.may_pass, coalesce(c.gap, false), c.reason,
-coalesce(c.redriven, 0)
+coalesce(c.redriven, 0), coalesce((select p.patience from @.pending p where p.pos = c.pos), '')

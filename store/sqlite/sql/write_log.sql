@@ -4,4 +4,4 @@
 insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives,
   number, steps, note, gap, redriven)
 values (:pos, :state, :ended, :received, :attempts, :deliveries, :crashes, :generation, :redrives,
-  :number, :steps, :note, :gap, nullif(:redriven, 0))
+  :number, :steps, :note, :gap, :redriven)

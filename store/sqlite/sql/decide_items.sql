@@ -1,10 +1,11 @@
--- Notes what became of a letter in an operation.
+-- Notes what became of letters in an operation.
 -- in: state, error — new values; what a broker took may have died again already
 -- in: group — fingerprint that replaces the planned one, or empty
 -- in: at — now
--- in: operation — its number
--- in: letter — its position
-update item
+-- in: operation — its ID
+-- in: positions — of the letters, as JSON
+update item indexed by item_letter
 set state = iif(:state = 'unobserved' and early <> '', early, :state), error = :error,
   fingerprint = coalesce(nullif(:group, ''), fingerprint), at = :at
-where operation = :operation and letter = :letter and state = 'pending'
+where operation = (select n from operation where id = :operation)
+  and letter in (select value from json_each(:positions)) and state = 'pending'

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
+)
+
+// LastRank stands for a rank behind all messages of the queue: a driver fills it in when it writes
+// the message.
+const LastRank = -1
+
+// Changes has what a call changes. The driver writes it in this order, each row once, as it is
+// after the call. Letters that left a stream or returned to one are known by their InStream.
+type Changes struct {
+	Adjusted  *Queue // has other settings
+	Messages  []*Message
+	Renewed   []*Message // have another expiry
+	Edits     []Edit
+	Letters   []*Letter
+	Freed     []*Message       // their dedupe keys are free
+	Taken     map[Key]*Message // hold their dedupe keys, after others were freed
+	Notes     []Note
+	Decided   []ItemChange
+	Ends      []ItemEnd // after Decided: the same call may have decided the item
+	Regrouped []Regrouped
+	Removed   []Removal
+	Audit     []Entry
+	Wakes     []string // queues in which work is due
+}
+
+// Edit replaces body and headers of a message. The store keeps the message as it was before the
+// first edit, with the actor of that.
+type Edit struct {
+	Message *Message
+	Actor   string
+	Body    []byte
+}
+
+// Note is a note on a letter.
+type Note struct {
+	Letter   *Letter
+	By, Text string
+}
+
+// Regrouped gives the item by which a redrive moved a letter last the new group of the letter, if
+// it has the one that the letter had.
+type Regrouped struct {
+	Letter *Letter
+	Was    string // its fingerprint
+}
+
+// ItemEnd is the ending of a message, of which the item of a redrive hears if it has no outcome
+// yet.
+type ItemEnd struct {
+	lifecycle.Ending
+	Letter int64 // its position
+}
+
+// ItemChange decides a pending item.
+type ItemChange struct {
+	ItemKey
+	Letter int64 // its position
+	State  lifecycle.Item
+	Group  string // fingerprint that replaces the planned one; "" leaves it
+	Error  string // why the letter was not moved
+}
+
+// Removal removes a letter for good. Pending items of other operations are skipped.
+type Removal struct {
+	Letter    *Letter
+	Operation nixie.ID
+}
+
+// Entry is an entry of the audit of a queue. The driver chains it.
+type Entry struct {
+	Queue int64
+	store.AuditEntry
+}
+
+// call is one run of a verb in a transaction: what it loaded and what it changes.
+type call struct {
+	*Facts
+	changes Changes
+}
+
+// touch notes that a message changed.
+func (c *call) touch(m *Message) {
+	if !m.changed {
+		m.changed = true
+		c.changes.Messages = append(c.changes.Messages, m)
+	}
+}
+
+// touchLetter notes that a letter changed.
+func (c *call) touchLetter(l *Letter) {
+	if !l.changed {
+		l.changed = true
+		c.changes.Letters = append(c.changes.Letters, l)
+	}
+}
+
+// taken reports whether another message holds the dedupe key of a message.
+func (c *call) taken(m *Message) bool {
+	holder, held := c.Keys[m.key()]
+	return m.Dedupe != "" && held && holder != m.Pos
+}
+
+// take gives a message its dedupe key, which is free or its own.
+func (c *call) take(m *Message) {
+	own := m.key()
+	if _, held := c.Keys[own]; held || m.Dedupe == "" {
+		return
+	}
+	if c.changes.Taken == nil {
+		c.changes.Taken = map[Key]*Message{}
+	}
+	c.Keys[own], c.changes.Taken[own] = m.Pos, m
+}
+
+// release frees the dedupe key of a message about which nothing is left to do, if the scope says
+// so.
+func (c *call) release(m *Message) {
+	if m.Dedupe == "" || m.Queue.Settings.DedupeScope == nixie.DedupeEver {
+		return
+	}
+	if own := m.key(); c.Keys[own] == m.Pos {
+		delete(c.Keys, own)
+		delete(c.changes.Taken, own)
+	}
+	c.changes.Freed = append(c.changes.Freed, m)
+}
+
+// record adds an entry to the audit of a queue.
+func (c *call) record(queue int64, e store.AuditEntry) {
+	c.changes.Audit = append(c.changes.Audit, Entry{queue, e})
+}

@@ -1,0 +1,52 @@
+package postgres_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/postgres"
+)
+
+// The end of an ID finds a letter by an index, whether the store made the ID or not: it reads few
+// rows, however many there are.
+func TestEndingsReadFewRows(t *testing.T) {
+	const letters, asked = 2000, 50
+	list, schema := crowd(t, 1)
+	alone(t, schema)
+	all, ids := make([]nixie.Letter, letters), new(store.IDs)
+	for i := range all {
+		at := time.Unix(1, 0)
+		all[i] = nixie.Letter{Message: nixie.Message{Queue: "q", Body: []byte("{}")}, Cause: nixie.CauseExhausted,
+			Class: nixie.ClassTransient, Reason: nixie.ReasonTimeout, Status: nixie.StatusOpen, DiedAt: at, FirstFailedAt: at,
+			LastFailedAt: at, Signature: "timeout", Fingerprint: "v1-1"}
+		if i%2 == 0 {
+			all[i].ID, all[i].Message.ID = ids.New(time.Now()), ids.New(time.Now())
+		}
+	}
+	var receipts []nixie.Receipt
+	for some := range slices.Chunk(all, 500) {
+		receipt, errs := list[0].Adopt(t.Context(), some, "ann", "")
+		must(t, errors.Join(errs...))
+		receipts = append(receipts, receipt...)
+	}
+	must(t, list[0].Close())
+	deadlocks(t) // waits until its connections have told what they read
+	before := readingOf(t, schema, ofTables)
+	s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema})
+	must(t, err)
+	for _, r := range receipts[:asked] {
+		id := r.ID.String()
+		found, _, err := s.Letters(t.Context(), nixie.Filter{Endings: []string{id[len(id)-8:]}}, store.Page{Limit: 2})
+		must(t, err)
+		if len(found) != 1 || found[0].ID != r.ID {
+			t.Fatalf("letter %s is found as %v", r.ID, found)
+		}
+	}
+	must(t, s.Close())
+	deadlocks(t)
+	before.bounded(t, schema, ofTables, "50 endings of letters", asked*20)
+}

@@ -1,0 +1,1 @@
+drop index @.letter_ending;

@@ -1,0 +1,2 @@
+-- The last six digits of the IDs of letters: people type the end of an ID.
+create index letter_ending on letter (substr(id, 14));
