@@ -155,7 +155,7 @@ func (v *FailureView) failure() (nixie.Failure, error) {
 	f := nixie.Failure{
 		Generation: v.Generation, Attempt: countOf(v.Attempt), StartedAt: v.StartedAt.utc(), FailedAt: v.FailedAt.utc(),
 		Class: v.Class, Reason: v.Reason, Type: v.Type, Text: v.Text, Context: orNil(v.Context), Stack: v.Stack, Step: v.Step,
-		Worker: v.Worker, Node: v.Node, ExitCode: v.ExitCode, LogLocation: v.LogLocation, Steps: orNil(v.Steps),
+		Group: v.Group, Worker: v.Worker, Node: v.Node, ExitCode: v.ExitCode, LogLocation: v.LogLocation, Steps: orNil(v.Steps),
 		Decision: v.Decision, NextAt: v.NextAt.utc(),
 	}
 	ns := math.Round(v.DurationMS * float64(time.Millisecond))

@@ -2,6 +2,7 @@ package office
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/nixie-go/nixie"
@@ -15,6 +16,7 @@ type Analysis struct {
 	Letters  int64           `json:"letters"`   // all that it counts
 	Coverage *store.Coverage `json:"looked_at"` // null: all that may match were counted
 	Groups   []GroupView     `json:"groups"`    // one cause each, largest first
+	Families []FamilyView    `json:"families"`  // of these groups, most letters first
 	ByReason []Count         `json:"by_reason"`
 	ByType   []Count         `json:"by_type"` // of the message
 	ByQueue  []Count         `json:"by_queue"`
@@ -35,6 +37,15 @@ type GroupView struct {
 	Advice      string       `json:"advice"`
 	NeedsForce  bool         `json:"needs_force"` // a redrive refuses letters of this reason without force
 	Filter      string       `json:"filter"`      // chooses the group
+	Family      string       `json:"family"`      // ID of the one that it is in; "" is none
+	DiedAgain   *DiedAgain   `json:"died_again"`  // the newest example was redriven before; else null
+}
+
+// DiedAgain is the redrive after which a letter died again.
+type DiedAgain struct {
+	Operation nixie.ID  `json:"operation"`
+	Reason    string    `json:"reason"` // that the operator gave
+	At        Timestamp `json:"at"`     // when the operation began
 }
 
 // Count counts the letters that share a value.
@@ -45,27 +56,62 @@ type Count struct {
 
 // Analyze groups the letters that match by cause.
 func (o *Office) Analyze(ctx context.Context, f nixie.Filter, scan store.Scan) (Analysis, error) {
-	groups, coverage, err := o.groups(ctx, f, scan)
+	return o.AnalyzeLargest(ctx, f, scan, math.MaxInt)
+}
+
+// AnalyzeLargest is Analyze for who shows the first of [Analysis.Lines]: the groups of the others
+// have no times and no examples, which cost most where groups are very many.
+func (o *Office) AnalyzeLargest(ctx context.Context, f nixie.Filter, scan store.Scan, lines int) (a Analysis, err error) {
+	by := []store.GroupBy{store.ByLabel, store.ByReason, store.ByType, store.ByQueue, store.ByHour}
+	counts, coverage, err := o.store.Count(ctx, f, store.Counting{By: by, Scan: scan})
 	if err != nil {
-		return Analysis{}, err
+		return a, err
 	}
-	a := Analysis{Groups: groups, Coverage: coverage}
-	for _, g := range groups {
-		a.Letters += g.Count
-	}
-	if err := o.AddExamples(ctx, a.Groups); err != nil {
-		return Analysis{}, err
-	}
-	counts, _, err := o.store.Count(ctx, f,
-		store.Counting{By: []store.GroupBy{store.ByReason, store.ByType, store.ByQueue, store.ByHour}, Scan: scan})
-	if err != nil {
-		return Analysis{}, err
-	}
+	a.Coverage = partialCoverage(coverage)
 	for i, into := range [...]*[]Count{&a.ByReason, &a.ByType, &a.ByQueue, &a.ByHour} {
-		*into = groupCounts(counts[i])
+		*into = groupCounts(counts[1+i])
 	}
 	sortCounts(a.ByHour)
-	return a, nil
+	causes := labels(counts[0])
+	a.Groups = make([]GroupView, len(causes))
+	for i := range causes {
+		g := &causes[i]
+		a.Letters += g.count
+		a.Groups[i] = GroupView{Fingerprint: g.fingerprint, Signature: g.label, Reason: g.reason, Count: g.count,
+			Examples: []nixie.ID{}, Keys: []string{}}
+	}
+	if a.Families, err = o.Fold(ctx, f, a.Groups); err != nil {
+		return a, err
+	}
+	return a, o.describe(ctx, f, scan, &a, lines)
+}
+
+// describe adds times and examples to the groups of the first lines.
+func (o *Office) describe(ctx context.Context, f nixie.Filter, scan store.Scan, a *Analysis, lines int) error {
+	at := map[string]*GroupView{}
+	if lines != math.MaxInt && len(a.Groups) > 0 { // a filter of no fingerprints would ask for all
+		all := a.Lines()
+		f.Fingerprints = nil
+		for _, l := range all[:min(lines, len(all))] {
+			f.Fingerprints = append(f.Fingerprints, l.Largest.Fingerprint)
+			at[l.Largest.Fingerprint] = l.Largest
+		}
+	} else {
+		for i := range a.Groups {
+			at[a.Groups[i].Fingerprint] = &a.Groups[i]
+		}
+	}
+	groups, _, err := o.groups(ctx, f, scan)
+	if err == nil {
+		err = o.AddExamples(ctx, groups)
+	}
+	for _, g := range groups {
+		if is := at[g.Fingerprint]; is != nil { // else its first letter died meanwhile
+			g.Count, g.Family = is.Count, is.Family
+			*is = g
+		}
+	}
+	return err
 }
 
 // Groups lists the causes of the letters that match, largest first, without the facts that
@@ -111,8 +157,8 @@ func partialCoverage(l store.Coverage) *store.Coverage {
 	return &l
 }
 
-// AddExamples adds the keys of the example letters' messages and the last failure of the first. It
-// reads the examples of many groups in one call.
+// AddExamples adds the keys of the example letters' messages, and of the first one the last failure
+// and the redrive after which it died again. It reads the examples of many groups in one call.
 func (o *Office) AddExamples(ctx context.Context, groups []GroupView) error {
 	for part := range slices.Chunk(groups, groupsNamed) {
 		var ids []nixie.ID
@@ -122,20 +168,33 @@ func (o *Office) AddExamples(ctx context.Context, groups []GroupView) error {
 		if len(ids) == 0 {
 			continue // no IDs would mean all letters
 		}
-		keys, texts := map[nixie.ID]string{}, map[nixie.ID]string{}
+		keys, texts, moved := map[nixie.ID]string{}, map[nixie.ID]string{}, map[nixie.ID]nixie.ID{}
 		for l, err := range o.AllLetters(ctx, nixie.Filter{IDs: ids}, false) {
 			if err != nil {
 				return err
 			}
 			keys[l.ID], texts[l.ID] = l.Message.Key, l.Message.LastFailure
+			if l.Message.Redrives > 0 && l.Status != nixie.StatusRedriving {
+				moved[l.ID] = l.Operation
+			}
 		}
 		for i, g := range part {
 			part[i].Keys = make([]string, len(g.Examples))
 			for j, id := range g.Examples {
 				part[i].Keys[j] = keys[id]
 			}
-			if len(g.Examples) > 0 {
-				part[i].Text = texts[g.Examples[0]]
+			if len(g.Examples) == 0 {
+				continue
+			}
+			part[i].Text = texts[g.Examples[0]]
+			if by := moved[g.Examples[0]]; !by.IsZero() {
+				op, err := o.Operation(ctx, by)
+				if err != nil && nixie.CodeOf(err) != nixie.CodeNotFound {
+					return err
+				}
+				if op.Event == store.OnRedrive {
+					part[i].DiedAgain = &DiedAgain{op.ID, op.Reason, Timestamp{op.CreatedAt}}
+				}
 			}
 		}
 	}

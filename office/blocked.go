@@ -23,7 +23,7 @@ type blocked struct {
 func (o *Office) blocked(ctx context.Context, q *store.QueueInfo) (blocked, error) {
 	b := blocked{queue: q.Name}
 	streams := o.store.Features().Streams
-	if q.Blocked == 0 || !q.Settings.Ordered() || streams == nil {
+	if q.Dead == 0 || q.Blocked+q.Scheduled == 0 || !q.Settings.Ordered() || streams == nil {
 		return b, nil
 	}
 	list, _, err := streams.Streams(ctx, store.StreamQuery{Queue: q.Name}, store.Page{Limit: maxBlocked})

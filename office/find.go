@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/store"
 )
 
 // maxCandidates limits the letters or messages that an [AmbiguousError] lists.
 const maxCandidates = 10
 
-// AmbiguousError reports that a key names more than one letter or message.
+// AmbiguousError reports that a key, or the end of an ID, names more than one letter, message or
+// operation.
 type AmbiguousError struct {
 	Key        string
 	Candidates []Candidate // at most ten
@@ -24,12 +26,12 @@ type AmbiguousError struct {
 type Candidate struct {
 	ID    nixie.ID
 	Queue string
-	State string // status of a letter, state of a message
+	State string // status of a letter, state of a message, event of an operation
 }
 
 func (e *AmbiguousError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "key %q names more than one; give one of these IDs:", e.Key)
+	fmt.Fprintf(&b, "%q names more than one; give one of these IDs:", e.Key)
 	for _, c := range e.Candidates {
 		fmt.Fprintf(&b, "\n  %s  %s  %s", c.ID, c.State, c.Queue)
 	}
@@ -45,26 +47,43 @@ func (e *AmbiguousError) Unwrap() error {
 }
 
 // Letter finds a letter with its history by its ID, the ID of its message, or the key of its
-// message. A key that several letters have is an [AmbiguousError].
+// message. The last 6 digits or more of an ID will do. What several letters have is an
+// [AmbiguousError].
 func (o *Office) Letter(ctx context.Context, arg string) (nixie.Letter, error) {
-	id, err := findOne(ctx, arg, o.store.Letters, func(l *nixie.Letter) Candidate {
-		return Candidate{l.ID, l.Message.Queue, string(l.Status)}
-	})
+	id, err := o.letterID(ctx, finders(arg))
+	if ending, is := filter.Ending(arg); is && id.IsZero() && err == nil {
+		var of nixie.ID
+		of, err = o.messageID(ctx, []finder{{arg, nixie.Filter{Endings: []string{ending}}}})
+		if err == nil && !of.IsZero() {
+			id, err = o.letterID(ctx, []finder{{arg, nixie.Filter{IDs: []nixie.ID{of}}}})
+		}
+	}
 	switch {
 	case err != nil:
 		return nixie.Letter{}, err
 	case id.IsZero():
 		return nixie.Letter{}, nixie.Errorf(nixie.CodeNotFound,
-			o.wording.say("no letter has the ID, message ID or key %q: {letters} shows what there is"), arg)
+			o.wording.say("no letter has the ID, message ID or key %q%s: {letters} shows what there is"), arg, tooShort(arg))
 	}
 	return readWhole(ctx, "letter", id, o.store.Letters)
 }
 
-// Message finds a message with its failures by its ID, the ID of its letter, or its key.
-func (o *Office) Message(ctx context.Context, arg string) (store.Record, error) {
-	id, err := findOne(ctx, arg, o.store.Messages, func(m *store.Record) Candidate {
+func (o *Office) letterID(ctx context.Context, by []finder) (nixie.ID, error) {
+	return findOne(ctx, by, o.store.Letters, func(l *nixie.Letter) Candidate {
+		return Candidate{l.ID, l.Message.Queue, string(l.Status)}
+	})
+}
+
+func (o *Office) messageID(ctx context.Context, by []finder) (nixie.ID, error) {
+	return findOne(ctx, by, o.store.Messages, func(m *store.Record) Candidate {
 		return Candidate{m.ID, m.Queue, string(m.State)}
 	})
+}
+
+// Message finds a message with its failures by its ID, the ID of its letter, or its key. The last 6
+// digits or more of an ID will do.
+func (o *Office) Message(ctx context.Context, arg string) (store.Record, error) {
+	id, err := o.messageID(ctx, finders(arg))
 	if err == nil && id.IsZero() {
 		var l nixie.Letter
 		l, err = o.Letter(ctx, arg)
@@ -73,7 +92,7 @@ func (o *Office) Message(ctx context.Context, arg string) (store.Record, error) 
 	switch {
 	case nixie.CodeOf(err) == nixie.CodeNotFound:
 		return store.Record{}, nixie.Errorf(nixie.CodeNotFound,
-			o.wording.say("no message has the ID, letter ID or key %q: {messages} shows what there is"), arg)
+			o.wording.say("no message has the ID, letter ID or key %q%s: {messages} shows what there is"), arg, tooShort(arg))
 	case err != nil:
 		return store.Record{}, err
 	}
@@ -87,17 +106,23 @@ func (o *Office) wholeMessage(ctx context.Context, id nixie.ID) (store.Record, e
 // read is Letters or Messages of the store.
 type read[T any] func(context.Context, nixie.Filter, store.Page) ([]T, string, error)
 
+// finder is a filter that may find what an argument names.
+type finder struct {
+	arg string
+	nixie.Filter
+}
+
 // findOne returns the ID of the only row that an argument names, or no ID when there is none.
-func findOne[T any](ctx context.Context, arg string, rows read[T], candidate func(*T) Candidate) (nixie.ID, error) {
-	for _, f := range finders(arg) {
-		list, _, err := rows(ctx, f, store.Page{Limit: maxCandidates + 1})
+func findOne[T any](ctx context.Context, by []finder, rows read[T], candidate func(*T) Candidate) (nixie.ID, error) {
+	for _, f := range by {
+		list, _, err := rows(ctx, f.Filter, store.Page{Limit: maxCandidates + 1})
 		switch {
 		case err != nil:
 			return nixie.ID{}, err
 		case len(list) == 1:
 			return candidate(&list[0]).ID, nil
 		case len(list) > 1:
-			e := &AmbiguousError{Key: arg, More: len(list) > maxCandidates}
+			e := &AmbiguousError{Key: f.arg, More: len(list) > maxCandidates}
 			for i := range list[:min(len(list), maxCandidates)] {
 				e.Candidates = append(e.Candidates, candidate(&list[i]))
 			}
@@ -120,16 +145,60 @@ func readWhole[T any](ctx context.Context, noun string, id nixie.ID, rows read[T
 }
 
 // finders returns the filters that may find an argument, in order: by ID, if it has the form of
-// one, then by key.
-func finders(arg string) []nixie.Filter {
-	byKey := nixie.Filter{Keys: []string{arg}}
+// one, then by key, and then by the end of an ID.
+func finders(arg string) (by []finder) {
 	if id, err := nixie.ParseID(arg); err == nil && !id.IsZero() {
-		return []nixie.Filter{{IDs: []nixie.ID{id}}, byKey}
+		by = append(by, finder{arg, nixie.Filter{IDs: []nixie.ID{id}}})
 	}
-	if arg == "" {
-		return nil
+	if arg != "" {
+		by = append(by, finder{arg, nixie.Filter{Keys: []string{arg}}})
 	}
-	return []nixie.Filter{byKey}
+	if ending, is := filter.Ending(arg); is {
+		by = append(by, finder{arg, nixie.Filter{Endings: []string{ending}}})
+	}
+	return by
+}
+
+// FindOperation finds an operation by its ID, or by the last 6 digits of that or more. What several
+// have is an [AmbiguousError].
+func (o *Office) FindOperation(ctx context.Context, arg string) (found store.Operation, err error) {
+	ending, is := filter.Ending(arg)
+	if !is {
+		id, err := nixie.ParseID(arg)
+		if err != nil {
+			return found, nixie.Errorf(nixie.CodeInvalid, "%q is no ID of an operation: give the last %d digits or more, as nixie "+
+				"operation list shows them", arg, nixie.MinEnding)
+		}
+		return o.Operation(ctx, id)
+	}
+	e := &AmbiguousError{Key: arg}
+	for op, err := range o.AllOperations(ctx) {
+		if err != nil {
+			return found, err
+		}
+		if op.ID.EndsWith(ending) {
+			found = op
+			e.Candidates = append(e.Candidates, Candidate{op.ID, op.Actor, string(op.Event)})
+		}
+	}
+	switch len(e.Candidates) {
+	case 0:
+		return found, nixie.Errorf(nixie.CodeNotFound, "no operation has an ID that ends with %q: nixie operation list shows what there is",
+			arg)
+	case 1:
+		return found, nil
+	}
+	e.More = len(e.Candidates) > maxCandidates
+	e.Candidates = e.Candidates[:min(len(e.Candidates), maxCandidates)]
+	return found, e
+}
+
+// tooShort says that what may be the end of an ID has too few digits to name one.
+func tooShort(arg string) string {
+	if strings.Trim(arg, "0123456789abcdefABCDEF") != "" || len(arg) >= nixie.MinEnding {
+		return ""
+	}
+	return fmt.Sprintf(" (an ID needs its last %d digits or more)", nixie.MinEnding)
 }
 
 // LetterIDs finds the letters that the arguments name, each once. Its error reports all arguments

@@ -91,6 +91,9 @@ func (o *Office) Inspect(ctx context.Context) (HealthView, error) {
 		if b.messages > 0 {
 			e.report("queue %s has %s", b.fix(o.wording), b.queue, b)
 		}
+		if q := &queues[i]; q.NeverAsked() {
+			e.report("queue %s has %s", unaskedFix, q.Name, o.unaskedText(q))
+		}
 	}
 	return e, nil
 }

@@ -28,6 +28,7 @@ type Office struct {
 	clock func() time.Time
 
 	wording Wording
+	looked  *lookedAt // shared by all wordings
 }
 
 // New opens an office over a store. Errors are of [nixie.CodeInvalid].
@@ -41,5 +42,5 @@ func New(c Config) (*Office, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now //nolint:forbidigo // the default
 	}
-	return &Office{store: c.Store, actor: c.Actor, clock: c.Clock}, nil
+	return &Office{store: c.Store, actor: c.Actor, clock: c.Clock, looked: &lookedAt{}}, nil
 }

@@ -329,6 +329,33 @@ func TestFind(t *testing.T) {
 	})
 }
 
+// An ending that two IDs have names neither, and tells both; more digits name one.
+func TestEndingsOfTwo(t *testing.T) {
+	eachStore(t, func(t *testing.T, d *fixture) {
+		var ms []nixie.Message
+		for _, text := range []string{"01890a5d-ac96-774b-bcce-b302099abcde", "01890a5d-ac97-774b-bcce-b302099abcde"} {
+			id, err := nixie.ParseID(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ms = append(ms, nixie.Message{ID: id, Queue: "q"})
+		}
+		if _, err := d.st.Enqueue(t.Context(), ms...); err != nil {
+			t.Fatal(err)
+		}
+		var ambiguous *office.AmbiguousError
+		if _, err := d.Message(t.Context(), "099abcde"); !errors.As(err, &ambiguous) || len(ambiguous.Candidates) != 2 {
+			t.Errorf("an ending of two: %v", err)
+		}
+		if m, err := d.Message(t.Context(), "ac97774bbcceb302099abcde"); err != nil || m.ID != ms[1].ID {
+			t.Errorf("more digits: %v, %v", m.ID, err)
+		}
+		if _, err := d.Message(t.Context(), "abcde"); nixie.CodeOf(err) != nixie.CodeNotFound {
+			t.Errorf("five digits: %v", err)
+		}
+	})
+}
+
 func TestBodiesAreLossless(t *testing.T) {
 	for _, body := range []string{"", "text", "日本", "a\x00b", "\xff\xfe", "\x1b[31m\u202e\u2028", "line\r\nline"} {
 		v := office.ViewMessage(&nixie.Message{Body: []byte(body)})

@@ -19,6 +19,7 @@ type OperationRequest struct {
 	IDs    []nixie.ID               // letters, or
 	Filter nixie.Filter             // a filter of them; the zero filter matches all
 	Text   string                   // the filter as the operator wrote it, for the record
+	Family []FamilyView             // those that the operator named and Filter has the groups of, for the plan
 	Picked func(*nixie.Letter) bool // says which letters of Filter the IDs are; nil: IDs were named
 	Max    int                      // the most letters, oldest death first; 0 means all
 	Reason string                   // required to redrive, discard, requalify, note or purge; the text of a note

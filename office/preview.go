@@ -14,18 +14,19 @@ import (
 
 // Plan shows what an operation would do if it began now.
 type Plan struct {
-	Selected    int64       `json:"selected"`
-	Movable     int64       `json:"movable"`               // part of Selected that goes
-	Quarantined int64       `json:"quarantined,omitempty"` // part of Movable that goes into quarantine
-	Edited      int64       `json:"edited,omitempty"`      // part of Movable that gets another body or other headers
-	Skipped     int64       `json:"skipped"`               // part of Selected that is refused
-	Refused     []Count     `json:"refused"`               // by refusal; also those of [Office.Withheld]
-	Groups      []PlanGroup `json:"groups"`                // largest first
-	ByQueue     []Count     `json:"by_queue"`
-	WillNotRun  []Count     `json:"will_not_run,omitempty"` // what a redrive of movable letters leaves out, by its text
-	Streams     []Count     `json:"streams"`                // ordered ones with movable letters, as queue/stream; at most [MaxPlanned]
-	Token       *nixie.ID   `json:"token"`                  // of the kept selection, null if it was not kept; see [Office.Keep]
-	Letters     []nixie.ID  `json:"letters"`                // in the order of the plan, at most [MaxPlanned]
+	Selected    int64        `json:"selected"`
+	Movable     int64        `json:"movable"`               // part of Selected that goes
+	Quarantined int64        `json:"quarantined,omitempty"` // part of Movable that goes into quarantine
+	Edited      int64        `json:"edited,omitempty"`      // part of Movable that gets another body or other headers
+	Skipped     int64        `json:"skipped"`               // part of Selected that is refused
+	Refused     []Count      `json:"refused"`               // by refusal; also those of [Office.Withheld]
+	Groups      []PlanGroup  `json:"groups"`                // largest first
+	Families    []FamilyView `json:"families,omitempty"`    // whose groups the filter chooses
+	ByQueue     []Count      `json:"by_queue"`
+	WillNotRun  []Count      `json:"will_not_run,omitempty"` // what a redrive of movable letters leaves out, by its text
+	Streams     []Count      `json:"streams"`                // ordered ones with movable letters, as queue/stream; at most [MaxPlanned]
+	Token       *nixie.ID    `json:"token"`                  // of the kept selection, null if it was not kept; see [Office.Keep]
+	Letters     []nixie.ID   `json:"letters"`                // in the order of the plan, at most [MaxPlanned]
 }
 
 // PlanGroup counts the letters of one cause in a plan.
@@ -253,7 +254,7 @@ func (p *previewer) plan() Plan {
 	plan := Plan{
 		Selected: p.selected, Movable: p.selected - p.skipped, Quarantined: p.quarantined, Edited: p.edited,
 		Skipped: p.skipped,
-		Refused: sortedCounts(p.refused), ByQueue: sortedCounts(p.byQueue), Groups: []PlanGroup{},
+		Refused: sortedCounts(p.refused), ByQueue: sortedCounts(p.byQueue), Groups: []PlanGroup{}, Families: p.request.Family,
 	}
 	plan.Streams, plan.WillNotRun = sortedCounts(p.streams), sortedCounts(p.left)
 	plan.Streams = plan.Streams[:min(len(plan.Streams), MaxPlanned)]

@@ -27,7 +27,7 @@ func settings() []setting {
 			q.Lease, err = parsePositiveDuration(v)
 			return err
 		}},
-		{"dedupe", "active, unresolved or ever", func(q *nixie.QueueSettings, v string) error {
+		{"dedupe", "queued, active, unresolved or ever", func(q *nixie.QueueSettings, v string) error {
 			q.DedupeScope = nixie.DedupeScope(v)
 			return nil
 		}},

@@ -83,6 +83,11 @@ func Simulate(s *Simulation, start time.Time) ([]SimulatedView, error) {
 	for i := range runs {
 		views[i] = viewSimulated(&runs[i])
 	}
+	if last := len(runs) - 1; last > 0 && s.MaxRuns == 0 {
+		if earliest := policy.Earliest(p, scenario); earliest >= 0 && earliest != runs[last].After-runs[0].After {
+			views[last].EarliestMS, views[last].Earliest = earliest.Milliseconds(), exact(earliest.Round(time.Millisecond))
+		}
+	}
 	return views, nil
 }
 
@@ -135,9 +140,14 @@ type SimulatedView struct {
 	Review  bool   `json:"needs_review,omitempty"`
 	Redrive bool   `json:"redrivable,omitempty"`
 
-	After  string `json:"-"` // when it failed, since the start
-	Wait   string `json:"-"` // before the next run; "" is none
-	Jitter string `json:"-"` // the range that jitter can give the wait; "" when it changes nothing
+	// Of the last run, when others came before: how long after the first failure a message ends at
+	// the earliest, with the shortest waits that jitter can give.
+	EarliestMS int64 `json:"earliest_end_ms,omitempty"`
+
+	Earliest string `json:"-"` // EarliestMS in words
+	After    string `json:"-"` // when it failed, since the start
+	Wait     string `json:"-"` // before the next run; "" is none
+	Jitter   string `json:"-"` // the range that jitter can give the wait; "" when it changes nothing
 }
 
 func viewSimulated(s *policy.SimulatedRun) SimulatedView {

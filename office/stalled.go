@@ -26,7 +26,7 @@ const maxLeased = 10_000
 
 // StallView names something that makes no progress. It is a row of stats stalled.
 type StallView struct {
-	What    string    `json:"what"` // lease-over, owner-gone, long-lease, breaker, paused, blocked, retry-storm
+	What    string    `json:"what"` // lease-over, owner-gone, long-lease, breaker, unasked, paused, blocked, retry-storm
 	Queue   string    `json:"queue"`
 	Count   int64     `json:"count"`   // messages; for a retry storm its retries, for a breaker those that wait in its queue
 	Example string    `json:"example"` // ID of one of them, "" when none is known
@@ -41,6 +41,7 @@ type StallView struct {
 //	owner-gone   leases of a process that ended without a stop
 //	long-lease   messages held for more than that many leases (0 means [DefaultLongLeases])
 //	breaker      circuit breakers of workers that are not closed, one by one
+//	unasked      queues with messages that no worker has ever asked for
 //	paused       paused queues with messages
 //	blocked      streams that a dead message blocks
 //	retry-storm  queues whose messages are retried over and over
@@ -85,6 +86,12 @@ func (o *Office) stalled(
 	again := store.Sizes(retrying)
 	for i := range infos {
 		q := &infos[i]
+		if q.NeverAsked() {
+			list = append(list, StallView{
+				What: "unasked", Queue: q.Name, Count: q.Unfinished(), Since: Timestamp{q.OldestAt},
+				Text: o.unaskedText(q), Fix: unaskedFix,
+			})
+		}
 		if waiting := q.Unfinished() - q.Leased; q.Settings.Paused && waiting > 0 {
 			since := q.Settings.PausedAt
 			if since.IsZero() {
@@ -115,6 +122,12 @@ func (o *Office) stalled(
 		}
 	}
 	return list, nil
+}
+
+const unaskedFix = "run a worker on the queue; if its name is misspelled, nixie message move takes the messages to the right one"
+
+func (o *Office) unaskedText(q *store.QueueInfo) string {
+	return o.wording.count(q.Unfinished(), "message") + ", and no worker has ever asked the queue for any"
 }
 
 // retryStorm makes the row of a queue with a retry storm, in which n messages still retry: one

@@ -3,9 +3,11 @@ package office
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/itemfile"
 )
 
 // FailureView shows a failed attempt.
@@ -24,6 +26,7 @@ type FailureView struct {
 	Worker      string           `json:"worker"`
 	Node        string           `json:"node"`
 	Step        string           `json:"step"`
+	Group       string           `json:"group,omitempty"` // its name by hand
 	ExitCode    *int             `json:"exit_code"`
 	LogLocation string           `json:"log_location"`
 	Steps       []string         `json:"steps"`
@@ -32,10 +35,10 @@ type FailureView struct {
 	Attachments []AttachmentView `json:"attachments"`
 }
 
-// ViewHistory makes the views of a message's failures.
+// ViewHistory makes the views of a message's failures, see [NewestWorktree].
 func ViewHistory(list []nixie.Failure) []FailureView {
 	views := make([]FailureView, 0, len(list))
-	for _, f := range list {
+	for _, f := range NewestWorktree(list) {
 		var attempt *int
 		if f.Attempt > 0 {
 			attempt = &f.Attempt
@@ -43,7 +46,7 @@ func ViewHistory(list []nixie.Failure) []FailureView {
 		views = append(views, FailureView{
 			Generation: f.Generation, Attempt: attempt, StartedAt: Timestamp{f.StartedAt}, FailedAt: Timestamp{f.FailedAt},
 			DurationMS: float64(f.Took) / float64(time.Millisecond), Class: f.Class, Reason: f.Reason, Type: f.Type, Text: f.Text,
-			Context: orEmpty(f.Context), Stack: f.Stack, Worker: f.Worker, Node: f.Node, Step: f.Step, ExitCode: f.ExitCode,
+			Context: orEmpty(f.Context), Stack: f.Stack, Worker: f.Worker, Node: f.Node, Step: f.Step, Group: f.Group, ExitCode: f.ExitCode,
 			LogLocation: f.LogLocation, Steps: orEmpty(f.Steps), Decision: f.Decision, NextAt: Timestamp{f.NextAt},
 			Attachments: viewAttachments(f.Attachments),
 		})
@@ -83,3 +86,23 @@ func orEmpty[T any](list []T) []T {
 }
 
 func hexHash(h nixie.Hash) string { return hex.EncodeToString(h[:]) }
+
+// NewestWorktree returns the failures with the worktree of the newest one that left any: those of
+// earlier attempts are removed when it is kept.
+func NewestWorktree(list []nixie.Failure) []nixie.Failure {
+	left := false
+	names := func(a nixie.Attachment) bool {
+		return a.Name == itemfile.ArtifactPath || a.Name == itemfile.ArtifactBranch
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		if !slices.ContainsFunc(list[i].Attachments, names) {
+			continue
+		}
+		if left {
+			list = slices.Clone(list)
+			list[i].Attachments = slices.DeleteFunc(slices.Clone(list[i].Attachments), names)
+		}
+		left = true
+	}
+	return list
+}

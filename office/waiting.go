@@ -45,6 +45,9 @@ func (o *Office) NextRetries(ctx context.Context, queues []string, limit int) (l
 			policies[r.Queue] = p
 		}
 		most := p.ConfigFor(r.Type, r.LastReason).MaxAttempts
+		if r.Attempts > most {
+			most = -1 // it goes on until min_age is over
+		}
 		list = append(list, RetryingView{ViewMessage(&r.Message), most, Timestamp{r.NotBefore}})
 	}
 	return list, more || len(records) > limit, nil

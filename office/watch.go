@@ -28,6 +28,14 @@ type WatchRequest struct {
 	Interval time.Duration // between polls; 0 means [DefaultInterval]
 	Until    time.Time     // the end of polling; zero means until ctx ends
 
+	// Alarm is called for each new group. One that fails is called again after 1 second, doubled up
+	// to 5 minutes, with all unresolved letters of the group since then. May be nil.
+	Alarm func(context.Context, News) error
+	// Name keeps in the store how far the watch came, and for which groups Alarm failed. The next
+	// watch of that name goes on there, or at its Cursor; the first one begins as FromNow does.
+	// Empty keeps nothing, and so does a store that cannot. Two watches at once tell twice.
+	Name string
+
 	Wait func(ctx context.Context, d time.Duration) error // default a timer
 }
 
@@ -55,23 +63,28 @@ func (o *Office) Watch(ctx context.Context, w WatchRequest, tell func(context.Co
 	if w.Wait == nil {
 		w.Wait = sleep
 	}
-	l := &watcher{Office: o, filter: Unresolved(w.Filter), tell: tell}
+	l := &watcher{Office: o, filter: Unresolved(w.Filter), tell: tell, alarms: alarms{call: w.Alarm, name: w.Name}}
 	if l.pos, err = parseWatchPosition(w.Cursor); err != nil {
 		return "", err
 	}
-	if w.FromNow && w.Cursor == "" {
+	known, err := l.resume(ctx, w.Cursor)
+	if err != nil {
+		return "", ended(ctx, err)
+	}
+	if (w.FromNow || l.name != "") && w.Cursor == "" && !known {
 		if err := l.skip(ctx); err != nil {
 			return "", ended(ctx, err)
 		}
 	}
 	for {
-		if err := l.poll(ctx); err != nil {
+		if err := l.look(ctx); err != nil {
 			return l.pos.String(), ended(ctx, err)
 		}
-		if w.Once || !w.Until.IsZero() && !o.clock().Add(w.Interval).Before(w.Until) {
+		pause := l.pause(w.Interval)
+		if w.Once || !w.Until.IsZero() && !o.clock().Add(pause).Before(w.Until) {
 			return l.pos.String(), nil
 		}
-		if err := w.Wait(ctx, w.Interval); err != nil {
+		if err := w.Wait(ctx, pause); err != nil {
 			return l.pos.String(), ended(ctx, err)
 		}
 	}
@@ -146,6 +159,7 @@ type watcher struct {
 	tell   func(context.Context, News) error
 	pos    watchPosition
 	older  map[string]bool // see olderGroups
+	alarms
 }
 
 // since returns the filter for letters that died at the position or later.
@@ -199,6 +213,9 @@ func (l *watcher) poll(ctx context.Context) error {
 				news[i].Cursor = pos.String()
 			}
 			if err := l.tell(ctx, *news[i]); err != nil {
+				return err
+			}
+			if err := l.alarm(ctx, news[i], began); err != nil {
 				return err
 			}
 		}

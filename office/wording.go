@@ -30,6 +30,7 @@ var phrases = [...][3]string{
 	{"{force}", "--force", "force"},
 	{"{slowly}", "slowly, with --rate", "slowly, with a limit of letters per second"},
 	{"{queues}", "nixie queue list", "the page Queues"},
+	{"{causes}", "nixie dlq analyze", "the page Groups"},
 	{"{letters}", "nixie dlq list", "the page Letters"},
 	{"{messages}", "nixie message list", "nixie message list"},
 	{"{stream}", "nixie stream show %[1]s %[2]s", "stream %[2]s of queue %[1]s on the page Streams"},
@@ -108,6 +109,8 @@ func (w Wording) advice(r nixie.Reason) string {
 		return w.say("too old to be of use: look, then discard or redrive with {force}")
 	case nixie.ReasonWorktree, nixie.ReasonMergeConflict, nixie.ReasonNoCommit:
 		return "look at the worktree that was kept, then redrive"
+	case nixie.ReasonUnknownType:
+		return "deploy a worker that knows the type, then redrive"
 	case nixie.ReasonLeaseExpired, nixie.ReasonCanceled:
 		return "the worker went away: redrive"
 	case nixie.ReasonUnknown, nixie.ReasonHandler, nixie.ReasonCommandFailed:
