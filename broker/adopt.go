@@ -80,8 +80,8 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 	f := d.failure(m.Generation)
 	l.Class, l.Reason = f.Class, f.Reason
 	l.Message.LastFailure, l.Message.LastReason = f.Text, f.Reason
-	l.Signature, l.Fingerprint = policy.SignatureOf(&f, &l.Message)
 	l.History, l.HistoryDropped = historyOf(r.Headers, f)
+	l.Signature, l.Fingerprint = policy.SignatureOf(policy.NamedAfter(l.History), &l.Message)
 	return l
 }
 
@@ -152,7 +152,7 @@ func (d *Death) failure(generation int) nixie.Failure {
 	return nixie.Failure{
 		Generation: generation, Attempt: d.Attempts, FailedAt: d.LastFailed, Class: d.class(), Reason: d.reason(),
 		Type: d.Exception, Text: cmp.Or(d.Text, d.ReasonText), Stack: d.Stack, Context: d.context(),
-		Node: d.Node, ExitCode: d.ErrorCode, Decision: nixie.Bury,
+		Node: d.Node, ExitCode: d.ErrorCode, Group: d.Group, Decision: nixie.Bury,
 	}
 }
 
@@ -178,48 +178,14 @@ func (d *Death) class() nixie.Class {
 	return nixie.ClassUnknown
 }
 
-// exceptions maps parts of the names of errors to reasons.
-var exceptions = []struct {
-	part   string
-	reason nixie.Reason
-}{
-	{"timeout", nixie.ReasonTimeout}, {"serialization", nixie.ReasonSerialization}, {"conversion", nixie.ReasonSerialization},
-	{"dataexception", nixie.ReasonSerialization}, {"json", nixie.ReasonSerialization}, {"validation", nixie.ReasonValidation},
-	{"authorization", nixie.ReasonAuth}, {"authentication", nixie.ReasonAuth}, {"connect", nixie.ReasonTransportUnavailable},
-	{"unknownhost", nixie.ReasonTransportUnavailable}, {"socketexception", nixie.ReasonTransportUnavailable},
-}
-
-// reason returns our own reason if a header has it. Otherwise it derives one from the name of the
-// error, or from the names of its causes, the root first.
+// reason returns our own reason if a header has it, or else the one that the error tells.
 func (d *Death) reason() nixie.Reason {
 	if d.Reason != "" {
 		return d.Reason
 	}
-	if r := reasonOf(d.Exception); r != "" {
-		return r
-	}
-	for _, caused := range slices.Backward(d.Causes) {
-		name, _, _ := strings.Cut(caused, ":")
-		if r := reasonOf(name); r != "" {
-			return r
-		}
-	}
+	unknown := nixie.ReasonHandler
 	if d.Exception == "" {
-		return nixie.ReasonUnknown
+		unknown = nixie.ReasonUnknown
 	}
-	return nixie.ReasonHandler
-}
-
-// reasonOf derives a reason from the name of an error; "" if the name does not tell.
-func reasonOf(exception string) nixie.Reason {
-	if exception == "org.apache.kafka.connect.errors.ConnectException" {
-		return "" // Kafka Connect uses it for any error, not only for connections
-	}
-	name := strings.ToLower(exception[strings.LastIndexAny(exception, ".$")+1:])
-	for _, e := range exceptions {
-		if strings.Contains(name, e.part) {
-			return e.reason
-		}
-	}
-	return ""
+	return cmp.Or(policy.ForeignReason(d.Exception, cmp.Or(d.Text, d.ReasonText), d.Causes...), unknown)
 }

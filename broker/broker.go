@@ -83,9 +83,10 @@ type Want struct {
 
 // Return is a record that its holder gives back.
 type Return struct {
-	Record *Record
-	Delay  time.Duration
-	As     Given
+	Record   *Record
+	Delay    time.Duration
+	As       Given
+	Patience nixie.Patience // of the message from now on; a record that is Unused keeps its own
 }
 
 // Given tells how a record was given back.
@@ -215,12 +216,13 @@ type Record struct {
 	Damage    string        // why it could not be read whole; Value is then all that lies there
 	Retention time.Duration // how long the channel keeps a message from its first record on; 0: the broker does not tell
 
-	ID              [16]byte // of this position in the channel: the same at each delivery
-	Epoch           int64    // grows each time the channel or partition changes hands, up to 2²³
-	Crashes         int      // holders that vanished with it, as far as the driver can tell
-	Alone           bool     // the last two of those had nothing else in hand: see [lease.AloneTwice]
-	PriorDeliveries int      // deliveries before this one that ended as attempts, crashes included; see [Return]
-	Releases        int      // deliveries before this one that were [Released]
+	ID              [16]byte       // of this position in the channel: the same at each delivery
+	Epoch           int64          // grows each time the channel or partition changes hands, up to 2²³
+	Crashes         int            // holders that vanished with it, as far as the driver can tell
+	Alone           bool           // the last two of those had nothing else in hand: see [lease.AloneTwice]
+	PriorDeliveries int            // deliveries before this one that ended as attempts, crashes included; see [Return]
+	Releases        int            // deliveries before this one that were [Released]
+	Patience        nixie.Patience // as of the last [Return], where the broker can keep it
 
 	// What else tells it from a record of the same name elsewhere, as in a [nixie.Origin]. Empty is
 	// unknown.

@@ -29,6 +29,7 @@ type Death struct {
 	Text        string
 	Stack       string
 	ErrorCode   *int
+	Group       string // its name by hand
 	Attempts    int
 	Node        string
 	FirstFailed time.Time
@@ -58,6 +59,7 @@ const (
 	poisonText // text, and after a panic its stack
 	stack
 	errorCode
+	groupName
 	attempts
 	nextAttempt // one more than the attempts
 	node
@@ -69,7 +71,7 @@ const (
 // explains reports whether a part only tells why the record died.
 func (p part) explains() bool {
 	switch p {
-	case class, reason, reasonText, exception, cause, text, poisonText, stack, errorCode, attempts, node:
+	case class, reason, reasonText, exception, cause, text, poisonText, stack, errorCode, groupName, attempts, node:
 		return true
 	}
 	return false
@@ -238,6 +240,8 @@ func (f *format) set(d *Death, what part, value []byte) {
 		d.Stack = said(nixie.MaxStack)
 	case node:
 		d.Node = said(nixie.MaxName)
+	case groupName:
+		d.Group = said(nixie.MaxName)
 	case attempts:
 		d.Attempts = int(f.bounded(value, maxCount))
 	case nextAttempt:
@@ -283,10 +287,14 @@ func (d *Death) setPoisonText(said string) {
 	d.Text = clean(said, nixie.MaxFailureText)
 }
 
-// causes returns the errors below the first one of a Java stack, the root last.
+// causes returns the errors below the first one of a stack of Java or .NET, the root last.
 func causes(stack string) (list []string) {
 	for line := range strings.Lines(stack) {
-		if said, ok := strings.CutPrefix(line, "Caused by: "); ok {
+		said, ok := strings.CutPrefix(line, "Caused by: ")
+		if !ok {
+			_, said, ok = strings.Cut(line, "---> ")
+		}
+		if ok {
 			list = append(list, clean(strings.TrimSpace(said), maxCircumstance))
 		}
 	}

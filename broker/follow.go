@@ -17,7 +17,7 @@ func (s *Source) follow(ctx context.Context, all []*openSettlement) {
 		if v.err != nil || len(v.st.Then) == 0 {
 			continue
 		}
-		if v.err = nixie.CheckThen(v.st.Then); v.err != nil {
+		if v.err = nixie.CheckThenOfBroker(v.st.Then); v.err != nil {
 			continue
 		}
 		if s.c.Then != nil {

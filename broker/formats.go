@@ -104,7 +104,7 @@ var formats = []format{
 var ourParts = map[string]part{
 	HeaderTopic: channel, HeaderPartition: partition, HeaderOffset: offset, HeaderTimestamp: timestamp,
 	HeaderFailureReason: reasonText, HeaderReason: reason, HeaderFailureClass: class, HeaderException: exception, HeaderExceptionText: text,
-	HeaderStack: stack, HeaderErrorCode: errorCode, HeaderAttempts: attempts, HeaderFirstFailureAt: firstFailed,
+	HeaderStack: stack, HeaderErrorCode: errorCode, HeaderGroupName: groupName, HeaderAttempts: attempts, HeaderFirstFailureAt: firstFailed,
 	HeaderLastFailureAt: lastFailed, HeaderFailedNode: node, HeaderLetterID: letter,
 	"x-original-subject": channel, "x-dead-letter-reason": reasonText, "x-retry-count": attempts, "replay_count": redrives,
 }

@@ -24,7 +24,8 @@ const (
 	HeaderExceptionText  = "x-exception-message"
 	HeaderStack          = "x-exception-stacktrace"
 	HeaderStackHash      = "x-stack-hash"
-	HeaderErrorCode      = "x-error-code" // exit code of a command
+	HeaderErrorCode      = "x-error-code"       // exit code of a command
+	HeaderGroupName      = "x-nixie-group-name" // that was given by hand
 	HeaderAttempts       = "x-attempts"
 	HeaderFirstFailureAt = "x-first-failure-at"
 	HeaderLastFailureAt  = "x-last-failure-at"
@@ -35,6 +36,7 @@ const (
 	HeaderLetterID       = "x-dead-letter-id"
 	HeaderDeliveries     = "x-nixie-deliveries"
 	HeaderCrashes        = "x-nixie-crashes"
+	HeaderPatience       = "x-nixie-patience"         // what policy counts besides, in JSON
 	HeaderSteps          = "x-nixie-steps"            // a list in JSON
 	HeaderHistory        = "x-nixie-history"          // failures so far, in JSON
 	HeaderID             = "x-nixie-id"               // of the message, while it waits on a stage
@@ -71,8 +73,8 @@ func Ours(name string) bool {
 	case HeaderTopic, HeaderPartition, HeaderOffset, HeaderTimestamp, HeaderFailureReason, HeaderReason, HeaderFailureClass,
 		HeaderException, HeaderExceptionText, HeaderStack, HeaderStackHash, HeaderErrorCode, HeaderAttempts, HeaderFirstFailureAt,
 		HeaderLastFailureAt, HeaderFailedNode, HeaderKey, HeaderRedriveCount, HeaderRedrivenAt, HeaderLetterID,
-		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup, HeaderLeftOut, HeaderBytesLeftOut,
-		HeaderRedriveID, HeaderOperation, HeaderTombstone, HeaderBodyAt:
+		HeaderDeliveries, HeaderCrashes, HeaderPatience, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup, HeaderLeftOut,
+		HeaderGroupName, HeaderBytesLeftOut, HeaderRedriveID, HeaderOperation, HeaderTombstone, HeaderBodyAt:
 		return true
 	}
 	return false

@@ -3,6 +3,7 @@ package broker
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // IsRetry reports whether a record is not a letter, but waits on a retry topic for its next
@@ -16,7 +17,7 @@ func IsRetry(r *Record) (source string, waits bool) {
 		return "", false
 	}
 	source, _ = headerValue(r.Headers, springSource)
-	return source, retryEnd.MatchString(strings.TrimPrefix(r.Channel, source))
+	return source, retryEnd().MatchString(strings.TrimPrefix(r.Channel, source))
 }
 
 // Spring Kafka puts these headers on records of its retry topics, and on letters that went through
@@ -28,4 +29,6 @@ const (
 
 // retryEnd matches the end of the name of a retry topic: the word retry, or the number that Spring
 // appends to any other word.
-var retryEnd = regexp.MustCompile(`(?i)[-._]retry$|[-._]\d+$`)
+var retryEnd = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)[-._]retry$|[-._]\d+$`)
+})

@@ -276,7 +276,7 @@ func (s *Source) letterRecord(v *openSettlement) Publication {
 	w.failure(f)
 	w.counts(m.Attempts, m.Crashes)
 	w.time(HeaderFirstFailureAt, firstFailure(v.item, f))
-	if v.item.retry != nil {
+	if v.item.retry != nil || f.Step != "" { // no other header names the step
 		w.history(v.item.historyWith(v.st))
 	}
 	if r.Key != nil {
@@ -326,6 +326,7 @@ func (w *headerWriter) failure(f *nixie.Failure) {
 	}
 	w.time(HeaderLastFailureAt, f.FailedAt)
 	w.text(HeaderFailedNode, f.Node)
+	w.text(HeaderGroupName, f.Group)
 }
 
 // counts writes how many attempts and crashes there were.

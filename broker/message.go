@@ -58,6 +58,7 @@ func (i *item) fill(to *newDelivery, f *Features, queue string, now time.Time) {
 	m.State, m.Generation, m.EnqueuedAt, m.FirstReceivedAt = nixie.Leased, 1, at, now
 	attempts := max(r.PriorDeliveries, r.Crashes)
 	m.Crashes, m.Deliveries, m.Attempts = totalCrashes(r), attempts+r.Releases, attempts-r.Crashes
+	m.Patience = r.Patience
 	i.remember(nil, m.Attempts)
 	if len(r.Headers) > 0 {
 		m.Headers = inbound(r.Headers)
@@ -144,8 +145,9 @@ func decoded(h nixie.Header) RecordHeader {
 
 // parkedMessage makes the message that waits in a store for the retry of an item. Its dedupe key is
 // the ID of the record, so the store keeps it once.
-func (i *item) parkedMessage(queue string, st *nixie.Settlement) nixie.Message {
+func (i *item) parkedMessage(queue string, st *nixie.Settlement, now time.Time) nixie.Message {
 	d := i.delivery
+	patience, attempts := i.after(st, now)
 	m := nixie.Message{
 		Queue: queue, Type: d.Type, Key: d.Key, Body: d.Body, Origin: d.Origin,
 		DedupeKey: d.ID.String(), Delay: st.Delay, Headers: slices.Clone(d.Headers),
@@ -156,11 +158,12 @@ func (i *item) parkedMessage(queue string, st *nixie.Settlement) nixie.Message {
 	for _, c := range [...]struct {
 		name  string
 		value int
-	}{{HeaderAttempts, d.Attempts}, {HeaderDeliveries, d.Deliveries}, {HeaderCrashes, crashesAfter(st)}, {HeaderRedriveCount, d.Redrives}} {
+	}{{HeaderAttempts, attempts}, {HeaderDeliveries, d.Deliveries}, {HeaderCrashes, crashesAfter(st)}, {HeaderRedriveCount, d.Redrives}} {
 		m.Headers = append(m.Headers, nixie.Header{Name: c.name, Value: strconv.Itoa(c.value)})
 	}
 	var w headerWriter
 	w.steps(d.Steps)
+	w.patience(patience)
 	w.time(HeaderRedrivenAt, d.RedrivenAt)
 	w.operation(i.record.Headers)
 	w.time(HeaderFirstFailureAt, d.FirstFailedAt)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // Parked makes a source of the queue in which retries are parked. Its messages go on with the
@@ -22,6 +23,8 @@ func (l *parkedSource) Receive(ctx context.Context, want nixie.Want) ([]*nixie.D
 	for _, d := range ds {
 		addCounts(d, 1)
 		goOn(d)
+		before, _ := lease.ReadPatience(d.Header(HeaderPatience))
+		goOnWith(&d.Patience, before)
 		if steps := readSteps(d.Header(HeaderSteps)); len(steps) > 0 && len(d.Steps) == 0 {
 			d.Steps = steps
 		}
@@ -44,6 +47,14 @@ func (l *parkedSource) Settle(ctx context.Context, sts []nixie.Settlement) []err
 		own[i].Failure, own[i].Second = ofStore(own[i].Failure, &d), ofStore(own[i].Second, &d)
 	}
 	return l.queue.Settle(ctx, own)
+}
+
+// LastFailure implements [lease.Historian] where the queue does.
+func (l *parkedSource) LastFailure(ctx context.Context, d *nixie.Delivery) (*nixie.Failure, error) {
+	if h, ok := l.queue.(lease.Historian); ok {
+		return h.LastFailure(ctx, d)
+	}
+	return nil, nil
 }
 
 // addCounts adds the counts that a message had before it was parked; with sign −1 it subtracts

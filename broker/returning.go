@@ -106,7 +106,7 @@ func LetterHeaders(l *nixie.Letter) []RecordHeader {
 	w.failure(&newest)
 	w.counts(m.Attempts, m.Crashes)
 	w.time(HeaderFirstFailureAt, l.FirstFailedAt)
-	if len(l.History) > 1 {
+	if len(l.History) > 1 || newest.Step != "" { // no other header names the step
 		w.history(l.History, l.HistoryDropped)
 	}
 	if back.Key != nil {

@@ -85,7 +85,7 @@ func (s *Source) storeOutcomes(ctx context.Context, letters, retries []*openSett
 	switch {
 	case len(retries) == 0:
 	case s.c.Park != nil:
-		s.parkRetries(ctx, retries)
+		s.parkRetries(ctx, retries, now)
 	default:
 		s.publishRetries(ctx, retries, now)
 	}
@@ -97,7 +97,7 @@ const storeLimit = 5 * time.Second
 // conclude tells the broker what became of records, and makes items ready that waited for them.
 func (s *Source) conclude(ctx context.Context, k *scratch, vs []*openSettlement, now time.Time) {
 	if len(vs) > 0 {
-		s.acknowledge(ctx, k, vs)
+		s.acknowledge(ctx, k, vs, now)
 		s.apply(vs, now)
 	}
 }
@@ -143,11 +143,11 @@ func (s *Source) retryDisposition(st *nixie.Settlement) disposition {
 }
 
 // parkRetries stores retries in a queue of a store.
-func (s *Source) parkRetries(ctx context.Context, parked []*openSettlement) {
+func (s *Source) parkRetries(ctx context.Context, parked []*openSettlement, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	for _, v := range parked {
-		_, err := s.c.Park.Enqueue(ctx, v.item.parkedMessage(s.c.ParkIn, v.st))
+		_, err := s.c.Park.Enqueue(ctx, v.item.parkedMessage(s.c.ParkIn, v.st, now))
 		switch code := nixie.CodeOf(err); {
 		case code == nixie.CodeLimit || code == nixie.CodeInvalid:
 			v.then = toKeep // the store will never take it
@@ -158,17 +158,18 @@ func (s *Source) parkRetries(ctx context.Context, parked []*openSettlement) {
 }
 
 // acknowledge tells the broker which records are done or given back.
-func (s *Source) acknowledge(ctx context.Context, k *scratch, all []*openSettlement) {
+func (s *Source) acknowledge(ctx context.Context, k *scratch, all []*openSettlement, now time.Time) {
 	var back []Return
 	for _, v := range all {
 		switch {
 		case v.err != nil || v.then == toKeep:
 		case v.then == toNack:
+			patience, attempts := v.item.after(v.st, now)
 			as := Failed
-			if v.st.Verb == nixie.Release {
+			if attempts < v.item.delivery.Attempts {
 				as = Released
 			}
-			back = append(back, Return{v.item.record, v.st.Delay, as})
+			back = append(back, Return{v.item.record, v.st.Delay, as, patience})
 		default:
 			k.acked = append(k.acked, v.item.record)
 		}
@@ -240,10 +241,8 @@ func (s *Source) retryInHand(v *openSettlement, now time.Time) {
 	i, last := v.item, v.item.delivery
 	d := &nixie.Delivery{Message: last.Message, Operation: last.Operation, FirstFailedAt: last.FirstFailedAt}
 	d.Crashes = crashesAfter(v.st)
+	d.Patience, d.Attempts = i.after(v.st, now)
 	i.delivery, i.suspect = d, d.Crashes > 0
-	if v.st.Verb == nixie.Release && !last.Abandoned {
-		d.Attempts--
-	}
 	if v.st.Verb == nixie.Release && last.Abandoned {
 		i.judged = false // a worker is still to judge the crash
 	}

@@ -107,6 +107,14 @@ func (s *Source) Name() string { return s.c.Queue }
 // LeasesLost implements [lease.LossNotifier].
 func (s *Source) LeasesLost() <-chan struct{} { return s.c.Driver.Lost() }
 
+// Stopping implements [lease.Stopper] where the driver does.
+func (s *Source) Stopping(ctx context.Context, told bool) error {
+	if driver, ok := s.c.Driver.(lease.Stopper); ok {
+		return driver.Stopping(ctx, told)
+	}
+	return nil
+}
+
 var _ Counter = (*Source)(nil)
 
 // Remaining implements [Counter]. It returns zeros if the driver cannot count.
@@ -120,7 +128,19 @@ func (s *Source) Remaining(ctx context.Context) (Remaining, error) {
 // Slow implements [lease.SlowSettler]: a store or the broker confirms letters and retries, which
 // takes time.
 func (s *Source) Slow(st *nixie.Settlement) bool {
-	return buries(st.Verb) || len(st.Then) > 0 || st.Verb == nixie.Retry && (s.c.Park != nil || s.features.delays())
+	return buries(st.Verb) || len(st.Then) > 0 || s.leaves(st) && (s.c.Park != nil || s.features.delays())
+}
+
+// LastFailure implements [lease.Historian]: the failures of a record in hand are those that its
+// headers tell, and those since.
+func (s *Source) LastFailure(_ context.Context, d *nixie.Delivery) (*nixie.Failure, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, _, err := s.lookUp(d)
+	if err != nil {
+		return nil, err
+	}
+	return lease.LastFailure(i.failures()), nil
 }
 
 // deliver hands an item out under a new lease. The caller holds the mutex.
@@ -147,7 +167,7 @@ func (s *Source) deliver(i *item, now, expires time.Time, alloc *deliveryAllocat
 	if !d.Abandoned {
 		d.Attempts++
 	}
-	i.judged = true
+	i.judged, d.Tracking.OfBroker = true, true
 	lease.Ready(d)
 	return d
 }

@@ -532,3 +532,23 @@ func TestKeysDoNotWaitForEachOther(t *testing.T) {
 	}
 	receive(t, s, keys)
 }
+
+// A broker gives each message that follows a key of its own, and refuses others: the handler is
+// told at once, a decider when it settles.
+func TestFollowersHaveNoKeysOfTheirOwn(t *testing.T) {
+	log := brokertest.NewLog()
+	produce(t, log, 1)
+	s := newSource(t, broker.Config{Driver: log.Join(t)})
+	ds, err := s.Receive(t.Context(), nixie.Want{Max: 1, Wait: time.Minute, Lease: time.Minute})
+	if err != nil || len(ds) != 1 {
+		t.Fatal(ds, err)
+	}
+	keyed := nixie.Message{Queue: "next", DedupeKey: "k"}
+	if err := ds[0].Then(keyed); nixie.CodeOf(err) != nixie.CodeInvalid {
+		t.Errorf("Then: %v", err)
+	}
+	st := nixie.Settlement{Delivery: ds[0], Verb: nixie.Complete, Then: []nixie.Message{keyed}}
+	if err := s.Settle(t.Context(), []nixie.Settlement{st})[0]; nixie.CodeOf(err) != nixie.CodeInvalid {
+		t.Errorf("Settle: %v", err)
+	}
+}

@@ -93,12 +93,18 @@ func CheckStages(stages []Stage, sources int) error {
 // record that a worker only judged stays and runs next, as does a retry without a delay.
 func (s *Source) waitsElsewhere(v *openSettlement) bool {
 	switch {
-	case v.st.Verb != nixie.Retry || s.c.Order == ProcessStrict && v.item.record.Key != nil:
+	case !s.leaves(v.st) || s.c.Order == ProcessStrict && v.item.record.Key != nil:
 		return false
 	case s.c.Park != nil:
 		return true
 	}
 	return s.features.delays() && v.st.Delay > 0 && !v.st.Delivery.Abandoned
+}
+
+// leaves reports whether a settlement is one after which a record may wait elsewhere: a retry, or a
+// release of a type that this worker does not know, if the broker does not take the record back.
+func (s *Source) leaves(st *nixie.Settlement) bool {
+	return st.Verb == nixie.Retry || st.Waiver == nixie.WaiveUnknown && !s.features.Nack
 }
 
 // delays reports whether channels of the broker take retries that wait.
@@ -142,10 +148,12 @@ func (s *Source) retryRecord(v *openSettlement, now time.Time) Publication {
 	i, stage := v.item, s.stage(v.item, v.st.Delay)
 	d := i.delivery
 	history, dropped := i.historyWith(v.st)
-	w := newHeaderWriter(i.record.Headers, 16, 256)
+	patience, attempts := i.after(v.st, now)
+	w := newHeaderWriter(i.record.Headers, 17, 256)
 	w.origin(i.record)
 	w.failure(v.st.Failure)
-	w.counts(d.Attempts, crashesAfter(v.st))
+	w.counts(attempts, crashesAfter(v.st))
+	w.patience(patience)
 	if v.st.Failure != nil {
 		w.time(HeaderFirstFailureAt, firstFailure(i, v.st.Failure))
 	}
@@ -189,6 +197,10 @@ func (i *item) resumeFromStage(headers []RecordHeader, now time.Time) {
 	}
 	d.Attempts = min(d.Attempts+headerCount(headers, HeaderAttempts), maxCount)
 	d.Deliveries = min(d.Deliveries+headerCount(headers, HeaderDeliveries), maxCount)
+	if d.Patience == (nixie.Patience{}) {
+		text, _ := headerValue(headers, HeaderPatience)
+		d.Patience = headerPatience(text, d.Deliveries, now)
+	}
 	steps, _ := headerValue(headers, HeaderSteps)
 	d.Steps = readSteps(steps)
 	i.judged = i.record.Crashes == 0 // a worker judged the earlier crashes

@@ -87,6 +87,7 @@ func TestOrderOfWhatNeedsAttention(t *testing.T) {
 		"new | 1 letter: handler: refused | now",
 		"clock | the newest record is 1h0m0s ahead of the clock: set the clock of this machine right | now",
 		"paused | exports: 1 message waiting: the warehouse moves, ann | now",
+		"unasked | mail: 1 message, and no worker has ever asked the queue for any | now",
 		"growing | 4 of 6 letters died in the last hour: auth: it grows | 1 h 40 min",
 	}
 	if !slices.Equal(got, want) {

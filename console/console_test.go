@@ -243,7 +243,8 @@ func TestIDsAndKeysAreFound(t *testing.T) {
 	if !strings.Contains(body, id(7).String()) || !strings.Contains(body, id(15).String()) {
 		t.Errorf("it does not name both letters:\n%s", body)
 	}
-	s.has("/letters?filter=order-99", "^</pre>")
+	s.has("/letters?filter=order-99", "No letter")
+	s.has("/letters?filter=reasn:order-99", "^</pre>")
 }
 
 func TestPurgedLetterIsGone(t *testing.T) {

@@ -175,7 +175,7 @@ func tone(word any) string {
 	case "open", "quarantined", "dead", "bury", "halt", "blocked", "discard", "permanent", "owner-gone", "lease-over":
 		return "bad"
 	case "review", "redriving", "retry", "leased", "waiting", "release", "extend", "run again",
-		"hold", "paused", "breaker", "retry-storm", "long-lease", "transient":
+		"hold", "paused", "unasked", "breaker", "retry-storm", "long-lease", "transient":
 		return "wait"
 	case "resolved", "succeeded", "complete", "success", "ready", "alive":
 		return "good"

@@ -62,7 +62,8 @@ func strike(t *testing.T) *outage {
 		t.Fatal(err)
 	}
 	w, err := worker.New(worker.Config{
-		Source: store.NewSource(o.store, "orders"), Policy: p, Logger: slog.New(slog.DiscardHandler),
+		Breaker: policy.BreakerRules{Failures: -1}, // all have to die
+		Source:  store.NewSource(o.store, "orders"), Policy: p, Logger: slog.New(slog.DiscardHandler),
 		Handler: nixie.HandlerFunc(func(_ context.Context, d *nixie.Delivery) error {
 			if o.repaired.Load() {
 				return nil

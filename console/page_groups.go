@@ -3,7 +3,9 @@ package console
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -24,13 +26,16 @@ func groupsPage() page {
 type groupsData struct {
 	search
 	Groups   []groupRow
+	Family   *office.FamilyView // that is open; nil is none
+	Causes   int
 	Letters  int64
 	Coverage *office.Coverage
 	span
 }
 
+// groupRow is a cause, or a family of causes.
 type groupRow struct {
-	office.GroupView
+	office.Line
 	LastHour int64
 	Hours    []int64
 }
@@ -54,25 +59,56 @@ func (c *console) showGroups(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	d.span = spanOf(r, len(causes), groupsShown)
-	for _, n := range causes {
-		d.Letters += n.Count
+	groups := make([]office.GroupView, len(causes))
+	for i, n := range causes {
+		groups[i] = office.GroupView{Fingerprint: n.Value, Count: n.Count}
 	}
-	groups, err := c.described(ctx, f, causes[d.From:d.To])
+	lines, err := c.lines(ctx, f, groups)
 	if err != nil {
 		return answer{}, err
 	}
+	if lines, err = d.open(r.FormValue("family"), lines, groups); err != nil {
+		return answer{}, err
+	}
+	d.span = spanOf(r, len(lines), groupsShown)
+	hours := map[string]int64{} // deaths of families in the last hour
+	for i := range groups {
+		hours[groups[i].Family] += recent[groups[i].Fingerprint]
+	}
+	lines = lines[d.From:d.To]
+	if err := c.describe(ctx, f, lines); err != nil {
+		return answer{}, err
+	}
 	var sparks []func() error
-	for i, g := range groups {
-		d.Groups = append(d.Groups, groupRow{GroupView: g, LastHour: recent[g.Fingerprint]})
-		if i < maxSparks {
+	for i, l := range lines {
+		d.Groups = append(d.Groups, groupRow{Line: l, LastHour: recent[l.Largest.Fingerprint]})
+		if l.Family != nil {
+			d.Groups[i].LastHour = hours[l.Family.ID]
+		} else if i < maxSparks {
 			sparks = append(sparks, func() (err error) {
-				d.Groups[i].Hours, err = c.deaths(ctx, nixie.Filter{Fingerprints: []string{g.Fingerprint}})
+				d.Groups[i].Hours, err = c.deaths(ctx, nixie.Filter{Fingerprints: []string{l.Largest.Fingerprint}})
 				return err
 			})
 		}
 	}
 	return answer{Data: d}, atOnce(ctx, sparks...)
+}
+
+// open chooses the causes of a page: all lines, or each group of a family that was opened.
+func (d *groupsData) open(id string, lines []office.Line, groups []office.GroupView) ([]office.Line, error) {
+	if d.Causes = len(groups); id == "" {
+		for _, l := range lines {
+			d.Letters += l.Count()
+		}
+		return lines, nil
+	}
+	i := slices.IndexFunc(lines, func(l office.Line) bool { return l.Family != nil && l.Family.ID == id })
+	if i < 0 {
+		return nil, nixie.Errorf(nixie.CodeNotFound, "no family of the causes that match has the ID %q now", id)
+	}
+	d.Family = lines[i].Family
+	d.Causes, d.Letters = d.Family.Groups, d.Family.Count
+	return office.Lines(slices.DeleteFunc(groups, func(g office.GroupView) bool { return g.Family != id }), nil), nil
 }
 
 func groupPage() page {
@@ -143,7 +179,9 @@ func (c *console) showGroup(r *http.Request) (answer, error) {
 }
 
 // variable is a part of a signature that stands for others.
-var variable = regexp.MustCompile(`<[a-z]+>`)
+var variable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`<[a-z]+>`)
+})
 
 // maxSample limits the bytes of a text whose variable parts are marked.
 const maxSample = 4 << 10
@@ -158,7 +196,7 @@ func pieces(text, signature string) []piece {
 	}
 	var pattern strings.Builder
 	at := 0
-	for _, v := range variable.FindAllStringIndex(form, -1) {
+	for _, v := range variable().FindAllStringIndex(form, -1) {
 		pattern.WriteString("(" + regexp.QuoteMeta(form[at:v[0]]) + ")(.+?)")
 		at = v[1]
 	}

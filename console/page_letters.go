@@ -26,7 +26,8 @@ func lettersPage() page {
 type search struct {
 	Filter string
 	Fault  *fault
-	Terms  []string // that complete it
+	Terms  []string            // that complete it
+	Of     []office.FamilyView // whose groups it chooses
 	filter nixie.Filter
 }
 
@@ -37,7 +38,9 @@ type fault struct{ Message, Before, Caret string }
 func (c *console) search(r *http.Request) search {
 	s := search{Filter: strings.TrimSpace(r.FormValue("filter"))}
 	var err error
-	s.filter, err = office.ParseFilter(s.Filter, c.Clock())
+	if s.filter, err = office.ParseFilter(s.Filter, c.Clock()); err == nil {
+		s.filter, s.Of, err = c.office.Resolve(r.Context(), s.filter)
+	}
 	if wrong := (*office.FilterError)(nil); errors.As(err, &wrong) {
 		runes := []rune(visible(wrong.Text))
 		at := min(max(wrong.Column-1, 0), len(runes))
@@ -71,8 +74,10 @@ func (c *console) showLetters(r *http.Request) (answer, error) {
 	d := lettersData{search: c.search(r), console: c, Cursor: r.FormValue("cursor"), Known: columns, Changes: changes[:2]}
 	d.First = d.Cursor == ""
 	d.Letters = lettersTable{Columns: columnsOf(r), Selected: r.FormValue("select") != ""}
-	if d.Fault != nil {
-		return c.find(r, &d)
+	if d.Fault != nil || !strings.Contains(d.Filter, ":") { // bare words may be an ID or key
+		if to, err := c.find(r, &d); d.Fault != nil || to.To != "" || err != nil {
+			return to, err
+		}
 	}
 	f := office.Unresolved(d.filter)
 	counts, coverage, err := c.office.CountBy(ctx, f, office.ByStatus, office.ByReason, office.ByQueue, office.ByType)
@@ -103,8 +108,11 @@ func (c *console) showLetters(r *http.Request) (answer, error) {
 }
 
 // find leads to the letter whose ID or key was written instead of a filter. If there is none, the
-// page shows the fault of the filter.
+// page shows the fault of the filter, or the letters that have its words.
 func (c *console) find(r *http.Request, d *lettersData) (answer, error) {
+	if d.Filter == "" {
+		return answer{}, nil
+	}
 	l, err := c.office.Letter(r.Context(), d.Filter)
 	switch nixie.CodeOf(err) {
 	case "":

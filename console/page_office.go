@@ -56,8 +56,9 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 	var lately causesLately
 	var queues []office.QueueInfo
 	var hours map[string][]int64
-	err = atOnce(ctx,
+	err = atOnce(ctx, // those first that take longest where causes are very many
 		func() (err error) { causes, _, err = c.causes(ctx, all); return err },
+		func() (err error) { lately.hour, err = c.diedSince(ctx, all, now.Add(-time.Hour)); return err },
 		func() (err error) {
 			if queues, err = c.office.Queues(ctx); err != nil {
 				return err
@@ -65,14 +66,6 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 			return c.addStops(ctx, queues, &d)
 		},
 		func() (err error) { hours, err = c.deathsOfAll(ctx, names, &d); return err },
-		func() (err error) {
-			lately.hour, err = c.diedSince(ctx, all, now.Add(-time.Hour))
-			return err
-		},
-		func() (err error) {
-			lately.day, err = c.diedSince(ctx, all, sparksFrom(now))
-			return err
-		},
 	)
 	if err != nil {
 		return answer{}, err
@@ -81,6 +74,9 @@ func (c *console) showOffice(r *http.Request) (answer, error) {
 		d.Waiting += n.Count
 	}
 	lately.before = now.Sub(sparksFrom(now)) - time.Hour
+	if err := c.addDay(ctx, causes, &lately); err != nil {
+		return answer{}, err
+	}
 	if err := c.addCauses(ctx, causes, &lately, &d); err != nil {
 		return answer{}, err
 	}

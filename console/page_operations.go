@@ -126,6 +126,9 @@ func (c *console) addOffers(ctx context.Context, d *operationData) error {
 		return err
 	}
 	f, err := office.ParseFilter(d.OperationView.Filter, c.Clock())
+	if err == nil {
+		f, _, err = c.office.Resolve(ctx, f)
+	}
 	if err != nil {
 		return nil // it was written for an earlier version: nothing is offered
 	}

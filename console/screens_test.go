@@ -16,8 +16,8 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// TestScreens keeps a picture of every page of the demo, light and dark, on a wide screen and on a
-// phone: make screenshots.
+// TestScreens keeps a picture of every page of the demo, light and dark, on a wide screen, a narrow
+// one and a phone: make screenshots.
 func TestScreens(t *testing.T) {
 	if os.Getenv(picturesVar) == "" {
 		t.Skip("make screenshots keeps pictures")
@@ -30,6 +30,7 @@ func TestScreens(t *testing.T) {
 	for _, look := range []browser.Look{
 		{Width: 1440, Height: 900}, {Width: 1440, Height: 900, Dark: true},
 		{Width: 390, Height: 844}, {Width: 390, Height: 844, Dark: true},
+		{Width: 1024, Height: 720}, {Width: 1024, Height: 720, Dark: true}, // make pictures has them for the documents
 	} {
 		tab := b.Open(server.URL, look)
 		for i, path := range pages {
@@ -43,7 +44,7 @@ func TestScreens(t *testing.T) {
 		}
 		tab.Close()
 	}
-	t.Logf("%d pages, light and dark, at two widths", len(pages))
+	t.Logf("%d pages, light and dark, at three widths", len(pages))
 }
 
 // demo is the shop of nixie serve --demo, once it has a blocked stream and retries.

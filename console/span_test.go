@@ -18,7 +18,8 @@ func TestEachRowIsOnOnePage(t *testing.T) {
 	t.Parallel()
 	var letters []nixie.Letter
 	for n := range 205 {
-		letters = append(letters, letter(n, fmt.Sprintf("q%03d", n), fmt.Sprintf("timeout: of q%03d.", n), "slow", time.Minute))
+		label := fmt.Sprintf("timeout: of q%03d. a%d b%d", n, n, n) // three words differ: they are no family
+		letters = append(letters, letter(n, fmt.Sprintf("q%03d", n), label, "slow", time.Minute))
 	}
 	s := open(t, console.Options{}, letters...)
 	for list, row := range map[string]string{"queues": `/queue\?name=(q\d{3})"`, "groups": `timeout: of (q\d{3})\.`} {

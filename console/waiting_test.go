@@ -109,7 +109,8 @@ func TestPoliciesJudgeAnError(t *testing.T) {
 	t.Parallel()
 	s := open(t, console.Options{}, healthy()...)
 	s.has("/policies", "max_attempts", "whizbang", "None: workers without a policy of their own")
-	s.has("/policies?text=connection+refused&attempt=2", "Attempt 2:", "in <strong>2s</strong>", "after 5 attempts and 15s",
+	s.has("/policies?text=connection+refused&attempt=2", "Attempt 2:", "after 11 attempts and 15m")
+	s.has("/policies?text=odd&attempt=2", "Attempt 2:", "in <strong>2s</strong>", "after 5 attempts and 15s",
 		"<strong>retry</strong> decided: otherwise: retry after the backoff")
 	s.has("/policies?text=x&reason=validation", "Attempt 1:", "<strong>permanent</strong> decided", "a redrive needs force")
 	s.has("/policies?crash=yes", "<strong>max-crashes</strong> decided", "cause poison")

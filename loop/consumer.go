@@ -111,7 +111,7 @@ func (k *DeadLetterConsumer[T]) Decide(d *nixie.Delivery, f *nixie.Failure, now 
 	st.Verb, st.Failure = k.c.OnFailure, &failure
 	switch {
 	case asked.Verb == nixie.Release:
-		return nixie.Settlement{Delivery: d, Verb: nixie.Release, Delay: asked.After}
+		return nixie.Settlement{Delivery: d, Verb: nixie.Release, Delay: asked.After, Waiver: asked.Waiver()}
 	case asked.Verb == nixie.Discard:
 		st.Verb = nixie.Discard
 	case d.Abandoned:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/worker"
 )
 
@@ -39,6 +40,13 @@ func (e *engine) Name() string { return e.mailbox }
 
 // Abort ends the handlers that run, once the context of Run has ended; see [worker.Worker].
 func (e *engine) Abort() { e.worker.Abort() }
+
+// noStop takes back that the loop was told to stop. An error could be told to no one.
+func (e *engine) noStop(ctx context.Context) {
+	if s, ok := e.config.Source.(lease.Stopper); ok {
+		_ = s.Stopping(ctx, false)
+	}
+}
 
 // lease returns the visibility of what the loop has in hand.
 func (e *engine) lease() time.Duration { return cmp.Or(e.config.Lease, DefaultVisibility) }

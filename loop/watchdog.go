@@ -33,7 +33,19 @@ func (g *Group) silent(limit func(*member) time.Duration) (words []string) {
 func (g *Group) watch(ctx context.Context) {
 	w := watchdog.Watchdog{
 		Threshold: g.c.Threshold, Interval: g.c.Interval, Logger: g.c.Logger, Dump: g.c.Dump, Kill: g.kill,
+		Last:   g.noStop,
 		Silent: func() []string { return g.silent(func(*member) time.Duration { return g.c.Threshold }) },
 	}
 	w.Watch(ctx)
+}
+
+// noStop takes back that a loop was told to stop: the end of a stuck process is a crash.
+func (g *Group) noStop() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for i := range g.members {
+		if e, ok := g.members[i].Loop.(interface{ noStop(context.Context) }); ok {
+			e.noStop(ctx)
+		}
+	}
 }

@@ -38,19 +38,21 @@ func QueueOf(job string) string { return itemfile.QueueOf(job) }
 type Attempt struct {
 	m    *Map
 	tree *worktree.Tree
+	died bool // the item has a letter, which names the logs of its attempts
 }
 
 // Begin gives an attempt a worktree. It returns nil for an item that is merged already: the process
 // that merged it vanished before it settled the item.
-func (m *Map) Begin(ctx context.Context, item string, lease int64) (*Attempt, error) {
+func (m *Map) Begin(ctx context.Context, d *nixie.Delivery) (*Attempt, error) {
+	item := d.Key
 	if done, err := m.c.Job.Merged(ctx, item); err != nil || done != "" {
 		return nil, during("worktree", item, err)
 	}
-	tree, err := m.c.Job.Attempt(ctx, item, lease)
+	tree, err := m.c.Job.Attempt(ctx, item, d.Lease.Number)
 	if err != nil {
 		return nil, during("worktree", item, err)
 	}
-	return &Attempt{m, tree}, nil
+	return &Attempt{m, tree, d.Redrives > 0}, nil
 }
 
 // Dir returns the folder of the worktree.
@@ -65,8 +67,25 @@ func (a *Attempt) ItemFile() string { return a.tree.File(worktree.ItemFile) }
 // ResultFile returns a path for the result of the item.
 func (a *Attempt) ResultFile() string { return a.tree.File(worktree.ResultFile) }
 
-// LogFile returns a path for the log of agents. It is kept with the worktree.
-func (a *Attempt) LogFile() string { return a.tree.File(worktree.LogFile) }
+// LogFile returns a path for the log of agents. Those of failed attempts stay until the job is
+// cleaned, or the item succeeds without having died.
+func (a *Attempt) LogFile() string { return a.tree.Log() }
+
+// Head returns the commit that is checked out.
+func (a *Attempt) Head(ctx context.Context) (string, error) { return a.tree.Head(ctx) }
+
+// Committed returns an error if the commit that is checked out is still the one before a step.
+func (a *Attempt) Committed(ctx context.Context, since string) error {
+	head, err := a.tree.Head(ctx)
+	if err != nil || head != since {
+		return err
+	}
+	changes, err := a.tree.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	return noCommit(head, changes)
+}
 
 // during adds to a failure that belongs to no step what the attempt was doing.
 func during(doing, item string, err error) error {
@@ -127,6 +146,9 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 	}
 	a.tree.Release()
 	_ = a.m.c.Job.ForgetItem(ctx, a.tree.Item, a.tree.Lease) // it is merged; what stays goes with the job
+	if !a.died {
+		_ = a.m.c.Job.ForgetLogs(a.tree.Item) // likewise
+	}
 	return nil
 }
 

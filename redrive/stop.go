@@ -50,10 +50,17 @@ func (s Stop) over(again, moved int64) string {
 	switch {
 	case s.After > 0 && again >= int64(s.After):
 		return "the limit is " + strconv.Itoa(s.After)
-	case s.Share > 0 && again >= StopLeast && float64(again) > s.Share*float64(moved):
+	case s.Share > 0 && again >= StopLeast && Exceeds(again, moved, s.Share):
 		return "more than " + strconv.FormatFloat(100*s.Share, 'g', 4, 64) + "%"
 	}
 	return ""
+}
+
+// Exceeds reports whether part is more than a share of all. Equal is not more, also where no float
+// is exactly the share: 0.29 of 100 is less than 29 in floats.
+func Exceeds(part, all int64, share float64) bool {
+	const rounding = 1e-6
+	return float64(part)-share*float64(all) > rounding
 }
 
 // StoppedError is the error of a redrive that has stopped by itself; see [Stop]. The letters that

@@ -275,3 +275,16 @@ func TestB085_SlowGroupsAreNotCutShort(t *testing.T) {
 		})
 	}
 }
+
+// A share that was reached exactly is not exceeded, also where its float is smaller.
+func TestEqualIsNotMore(t *testing.T) {
+	for percent := range int64(100) {
+		share := float64(percent) / 100
+		if redrive.Exceeds(percent, 100, share) || redrive.Exceeds(1000*percent, 100_000, share) {
+			t.Errorf("%d of 100 are more than %d%%", percent, percent)
+		}
+		if !redrive.Exceeds(percent+1, 100, share) || !redrive.Exceeds(1000*percent+1, 100_000, share) {
+			t.Errorf("more than %d of 100 are not more than %d%%", percent, percent)
+		}
+	}
+}

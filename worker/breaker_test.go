@@ -78,6 +78,9 @@ func noJitter(t *testing.T, attempts int) *policy.Policy {
 	return p
 }
 
+// counting are rules of a breaker for any reason.
+var counting = policy.BreakerRules{Failures: 5, Successes: 3, OpenFor: 30 * time.Second, HalfOpenMax: 3}
+
 // R10: while a breaker is open the worker receives nothing and uses no attempt. Then it tries three
 // messages, and when they succeed all run.
 func TestR10_OpenBreakerConsumesNoAttempts(t *testing.T) {
@@ -87,7 +90,7 @@ func TestR10_OpenBreakerConsumesNoAttempts(t *testing.T) {
 		o := &outage{began: time.Now(), until: 10*time.Minute + 5*time.Second}
 		seen := &changes{}
 		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 4, Policy: noJitter(t, 20),
-			Breaker: policy.DefaultBreaker(), Handler: handler(o.handle), Observer: seen.observer()})
+			Breaker: counting, Handler: handler(o.handle), Observer: seen.observer()})
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		o.mu.Lock() // the worker is idle; this tells the race detector so
@@ -138,7 +141,7 @@ func TestR10_OtherTypesGoOn(t *testing.T) {
 		fillTyped(t, st, "job", 50)
 		o := &outage{began: time.Now(), until: 3 * time.Hour}
 		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 4, Policy: noJitter(t, 200),
-			Breaker: policy.DefaultBreaker(), Handler: handler(o.handle)})
+			Breaker: counting, Handler: handler(o.handle)})
 		for i := range 60 {
 			if _, err := st.Enqueue(t.Context(), nixie.Message{Queue: "q", Type: "free", Key: fmt.Sprint("free", i)}); err != nil {
 				t.Fatal(err)
@@ -183,7 +186,7 @@ func TestTheSourceIsToldOfBreakers(t *testing.T) {
 		fillTyped(t, st, "job", 20)
 		o := &outage{began: time.Now(), until: time.Hour}
 		src, seen := &keeping{Source: store.NewSource(st, "q"), err: errBoom}, &troubles{}
-		g := start(t, worker.Config{Source: src, Concurrency: 4, Policy: noJitter(t, 20), Breaker: policy.DefaultBreaker(),
+		g := start(t, worker.Config{Source: src, Concurrency: 4, Policy: noJitter(t, 20), Breaker: counting,
 			Handler: handler(o.handle), Observer: seen.observer()})
 		time.Sleep(45 * time.Second)
 		g.end()
@@ -230,16 +233,16 @@ func TestR10_BreakerUsesUpNoDeliveries(t *testing.T) {
 		st := memory.New(memory.Options{})
 		fillTyped(t, st, "free", 1)
 		fillTyped(t, st, "job", 20)
-		o := &outage{began: time.Now(), until: 20 * time.Hour}
+		o := &outage{began: time.Now(), until: 20 * time.Minute}
 		p, err := policy.New(policy.Config{MaxAttempts: -1, MaxDeliveries: 20,
-			Backoff: policy.Backoff{Base: 15 * time.Minute, Factor: 1, Jitter: policy.JitterNone}})
+			Backoff: policy.Backoff{Base: 15 * time.Second, Factor: 1, Jitter: policy.JitterNone}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		rules := policy.BreakerRules{Failures: 3, Successes: 1, OpenFor: time.Hour, HalfOpenMax: 1}
+		rules := policy.BreakerRules{Failures: 3, Successes: 1, OpenFor: time.Minute, HalfOpenMax: 1}
 		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 2, Policy: p, Breaker: rules,
 			Handler: handler(o.handle)})
-		time.Sleep(24 * time.Hour)
+		time.Sleep(24 * time.Minute)
 		g.end()
 		if got := info(t, st); got.Succeeded != 21 || got.Dead != 0 {
 			t.Errorf("%+v", got)

@@ -48,9 +48,22 @@ type Config struct {
 	Until Until
 
 	// Breaker configures circuit breakers: one for each message type and reason of failure.
-	// While one is open the worker runs nothing of that type and uses no attempt; see
-	// docs/policy.md. The zero value is none. A Desk has none.
+	// While one is open the worker runs nothing of that type but tries, and uses no attempt; see
+	// docs/policy.md. Default that of the profile of the policy: 10 different messages in a row
+	// that fail for one reason that time may heal, 5 with Concurrency 1. Failures −1 is none. A
+	// Desk has none.
 	Breaker policy.BreakerRules
+
+	// Awaited says that a caller waits for the end of the work, as of a job. While nothing has
+	// succeeded, failures of every reason open the default breaker. It is tried every 15 s at
+	// least, and not every 5 min.
+	Awaited bool
+
+	// HaltAfter ends Run with a [*HaltedError] when it has seen no success, and a breaker has been
+	// open for so long; the last try is then. It ends at once when all attempts failed with exit
+	// code 126 or 127: their command cannot be run. Handlers that run may finish, and what is left
+	// stays queued. Default 0, which is never.
+	HaltAfter time.Duration
 
 	// SettleEach makes a goroutine wait until its last delivery is settled before it begins the
 	// next. So a crash makes at most Concurrency deliveries run twice.
@@ -210,6 +223,10 @@ func (c *Config) check() error {
 		return nixie.Errorf(nixie.CodeInvalid, "recorder is set and SettleEach is not: set both or none")
 	case c.Until.Receives < 0:
 		return nixie.Errorf(nixie.CodeInvalid, "receives are %d: give a positive number, or 0 for no limit", c.Until.Receives)
+	case c.HaltAfter < 0:
+		return nixie.Errorf(nixie.CodeInvalid, "halt after is %s: give a positive duration, or 0 for never", c.HaltAfter)
+	case c.HaltAfter > 0 && c.Breaker.Failures < 0:
+		return nixie.Errorf(nixie.CodeInvalid, "halt after is %s and there is no breaker: leave one of both out", c.HaltAfter)
 	case c.Timeout < 0 && c.Timeout != -1:
 		return nixie.Errorf(nixie.CodeInvalid, "timeout is %s: give a positive one, 0 or −1 for none", c.Timeout)
 	case c.Drain < 0 && c.Drain != -1:

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -14,7 +15,7 @@ import (
 )
 
 // judge makes the settlement of a delivery that must not run. It returns false for any other.
-func (c *Config) judge(d *nixie.Delivery, now time.Time) (nixie.Settlement, bool) {
+func (c *Config) judge(ctx context.Context, d *nixie.Delivery, now time.Time) (nixie.Settlement, bool) {
 	var f *nixie.Failure
 	if d.Abandoned {
 		f = c.policies.of(d.Queue).Abandoned(d, now)
@@ -24,6 +25,7 @@ func (c *Config) judge(d *nixie.Delivery, now time.Time) (nixie.Settlement, bool
 	if f == nil {
 		return nixie.Settlement{}, false
 	}
+	policy.Recall(f, func() *nixie.Failure { return c.lastFailure(ctx, d) })
 	f.Node = c.Node
 	if c.Mask != nil {
 		c.Mask(f)
@@ -31,15 +33,36 @@ func (c *Config) judge(d *nixie.Delivery, now time.Time) (nixie.Settlement, bool
 	return c.ask(d, f, now), true
 }
 
+// lastFailure asks the source what a delivery failed of before, nil if it does not know.
+func (c *Config) lastFailure(ctx context.Context, d *nixie.Delivery) *nixie.Failure {
+	source, ok := c.Source.(lease.Historian)
+	if !ok {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, min(c.Lease, callLimit))
+	defer stop()
+	last, err := source.LastFailure(ctx, d)
+	if err != nil {
+		c.trouble(unexpected, nixie.Errorf(nixie.CodeOf(err),
+			"message %s dies in a group of its limit: its last failure cannot be read: %w", d.ID, err))
+	}
+	return last
+}
+
 // decide makes the settlement from the outcome of a handler. The error of a handler that the worker
-// interrupted does not count, unless its marks tell what it is.
-func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started, ended time.Time) nixie.Settlement {
+// interrupted does not count, unless its marks tell what it is; a worker that stops costs the
+// message nothing.
+func (c *Config) decide(d *nixie.Delivery, err, interrupted error, started, ended time.Time) nixie.Settlement {
 	if err == nil {
 		return c.followed(c.succeeded(d, ended), started, ended)
 	}
 	f := c.policies.of(d.Queue).Diagnose(d, err, c.attempt(started, ended))
-	if interrupted && !explicit(f) {
-		return nixie.Settlement{Delivery: d, Verb: nixie.Release}
+	if interrupted != nil && !explicit(f) {
+		st := nixie.Settlement{Delivery: d, Verb: nixie.Release}
+		if errors.Is(interrupted, ErrStopping) {
+			st.Waiver = nixie.WaiveStopping
+		}
+		return st
 	}
 	return c.ask(d, f, ended)
 }

@@ -42,9 +42,9 @@ func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 	var run []*nixie.Delivery
 	var judged []nixie.Settlement
 	for _, d := range got {
-		st, refused := k.c.judge(d, now)
+		st, refused := k.c.judge(ctx, d, now)
 		if bad := damaged(d); !refused && bad != nil {
-			st, refused = k.c.decide(d, bad, false, now, now), true
+			st, refused = k.c.decide(d, bad, nil, now, now), true
 		}
 		if refused {
 			judged = append(judged, st)
@@ -70,7 +70,7 @@ func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 //	[nixie.CodeOutcomeUnknown]  the settlement may have happened: call Done again
 func (k *Desk) Done(ctx context.Context, d *nixie.Delivery, err error, startedAt time.Time) (nixie.Settlement, error) {
 	now := k.c.Clock()
-	st := k.c.decide(d, err, false, startedAt, now)
+	st := k.c.decide(d, err, nil, startedAt, now)
 	st.Took = now.Sub(startedAt)
 	sts := []nixie.Settlement{st}
 	err = k.c.settle(ctx, sts)[0]

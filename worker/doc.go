@@ -8,8 +8,9 @@
 //
 //   - A handler starts only under a valid lease, and its context ends before that lease can end.
 //     The context ends at the deadline, when the lease is lost, when renewing has failed for most
-//     of a lease, or when the worker stops. It behaves like one of package context; its cause is
-//     [ErrLeaseLost] or [ErrStopping].
+//     of a lease, within about a second after an operator canceled the message, or when the worker
+//     stops. It behaves like one of package context; its cause is [ErrLeaseLost], a
+//     [*CanceledError] or [ErrStopping].
 //   - The worker settles every outcome, also a late one, so that the source can refuse it and the
 //     observer can report it. It repeats a settlement that fails for now until the lease ends.
 //   - At most a quarter of a lease of work waits in hand, by the measured speed of the handler. The

@@ -2,11 +2,30 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
+
+// tellLimit bounds the call that tells the source of a stop: the rest of the stop waits for it.
+const tellLimit = time.Second
+
+// tellStopping tells the source whether this process was told to stop, so that what it leaves
+// behind is no crash. A stop goes on if that fails.
+func (w *Worker) tellStopping(told bool) {
+	source, ok := w.c.Source.(lease.Stopper)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.base, tellLimit)
+	defer cancel()
+	if err := source.Stopping(ctx, told); err != nil {
+		w.c.trouble(unexpected, fmt.Errorf("tell the source of a stop: what this process has in hand may count as crashed: %w", err))
+	}
+}
 
 // drain gives back deliveries that have not started and waits for the handlers. It reports whether
 // the receiver and all handlers have ended.
@@ -55,13 +74,15 @@ func (w *Worker) releaseWaiting() {
 }
 
 // giveBack releases a delivery unless a handler has begun it.
-func (w *Worker) giveBack(r *run, now time.Duration) { w.giveBackFor(r, now, 0) }
+func (w *Worker) giveBack(r *run, now time.Duration) { w.giveBackFor(r, now, 0, nixie.NoWaiver) }
 
 // giveBackFor releases a delivery, with a delay, unless a handler has begun it.
-func (w *Worker) giveBackFor(r *run, now, delay time.Duration) {
+func (w *Worker) giveBackFor(r *run, now, delay time.Duration, waiver nixie.Waiver) {
 	if r.state.CompareAndSwap(waiting, deciding) {
 		r.end(context.Canceled, now)
-		w.post(&w.shards[0], r, &nixie.Settlement{Delivery: r.d, Verb: nixie.Release, Delay: min(delay, nixie.MaxDelay)})
+		w.post(&w.shards[0], r, &nixie.Settlement{
+			Delivery: r.d, Verb: nixie.Release, Delay: min(delay, nixie.MaxDelay), Waiver: waiver,
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -81,8 +82,24 @@ func (j *eventLog) trouble(in condition, err error) {
 	}
 }
 
-// lost notes a lease that another holder has, or that the worker cannot keep.
-func (j *eventLog) lost(d *nixie.Delivery) {
+// breaker logs that a circuit breaker opened, or that it is closed again.
+func (j *eventLog) breaker(c nixie.BreakerChange) {
+	switch {
+	case c.Since.IsZero():
+		j.log.Info("circuit breaker is closed: messages of the type run again", "type", c.Type, "reason", string(c.Reason))
+	case c.Since.Equal(c.At) && !c.Until.IsZero(): // else the worker ends, and says why
+		j.log.Warn("circuit breaker is open: of the type only tries run", "type", c.Type, "reason", string(c.Reason),
+			"failures", c.Failures, "error", short(c.Text), "next_try", c.Until)
+	}
+}
+
+// lost notes a lease that another holder has, or that the worker cannot keep, or whose message was
+// canceled.
+func (j *eventLog) lost(d *nixie.Delivery, why error) {
+	if canceled, ok := errors.AsType[*CanceledError](why); ok {
+		j.log.Error(short(canceled.Error()), "state", "cancel", "id", d.ID.String(), "type", d.Type)
+		return
+	}
 	if j.news(losing, nixie.CodeLeaseLost) {
 		j.log.Error(losing.begun, "state", losing.name, "id", d.ID.String(), "type", d.Type)
 	}
@@ -148,7 +165,9 @@ func (j *eventLog) end(in condition, s *episode, at time.Time) {
 }
 
 // ended logs why a worker ended by itself.
-func (j *eventLog) ended(err error) { j.log.Error("worker ended", "error", short(err.Error())) }
+func (j *eventLog) ended(err error) {
+	j.log.Error("worker ended", "state", "end", "error", short(err.Error()))
+}
 
 // settled logs deaths and outcomes that came too late.
 func (j *eventLog) settled(sts []nixie.Settlement, errs []error) {
@@ -161,7 +180,8 @@ func (j *eventLog) settled(sts []nixie.Settlement, errs []error) {
 				deaths = deaths[:mostPerCall]
 				more++
 			}
-		case errs[i] != nil && nixie.CodeOf(errs[i]) == nixie.CodeLeaseLost && j.news(lateOutcome, nixie.CodeLeaseLost):
+		case errs[i] != nil && nixie.CodeOf(errs[i]) == nixie.CodeLeaseLost && !wasCanceled(st.Delivery) &&
+			j.news(lateOutcome, nixie.CodeLeaseLost):
 			j.log.Error(lateOutcome.begun, "state", lateOutcome.name, "id", st.Delivery.ID.String(), "type", st.Delivery.Type)
 		}
 	}

@@ -262,7 +262,7 @@ func TestStoreIsClosedUnderItsWorker(t *testing.T) {
 			if busy != (told.Load() == 1) || g.InHand() != 0 {
 				t.Errorf("%d handlers were told, %d in hand", told.Load(), g.InHand())
 			}
-			if text := log.text(); !strings.Contains(text, `level=ERROR msg="worker ended" queue=q error="source of q was closed`) {
+			if text := log.text(); !strings.Contains(text, `msg="worker ended" queue=q state=end error="source of q was closed`) {
 				t.Error(text)
 			}
 		})

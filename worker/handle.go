@@ -80,8 +80,8 @@ func (w *Worker) awaitSettled(r *run, change func()) bool {
 // one runs the handler on one delivery.
 func (w *Worker) one(s *slot, r *run) {
 	started := s.at
-	if !w.safe(r, started) {
-		w.giveBack(r, started) // too late to start: the lease may end at any moment
+	if w.ending.Load() || !w.safe(r, started) {
+		w.giveBack(r, started) // too late to start: the worker stops, or the lease may end at any moment
 		return
 	}
 	if !w.allowed(s, r, started) {
@@ -147,8 +147,11 @@ func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Duration
 		why = nil
 	}
 	st := nixie.Settlement{Delivery: r.d, Verb: nixie.Complete} // the decision of every policy about a success
-	if err != nil || !w.policyDecides || len(r.d.Tracking.Then) > 0 {
-		st = w.c.decide(r.d, err, why != nil, r.batch.moment(started), r.batch.moment(ended))
+	switch {
+	case isCancel(why): // the source will answer that the lease is gone
+		st.Verb = nixie.Release
+	case err != nil || !w.policyDecides || len(r.d.Tracking.Then) > 0:
+		st = w.c.decide(r.d, err, why, r.batch.moment(started), r.batch.moment(ended))
 	}
 	st.Took = ended - started
 	w.ended(s, r, &st, ended)

@@ -11,42 +11,74 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// affordable tells which part of a message's deliveries breakers may use: half.
-const affordable = 2
+// OpenBreakers lists the circuit breakers of the worker that are not closed, as they are now. They
+// may be asked for at any time.
+func (w *Worker) OpenBreakers() []nixie.BreakerChange {
+	list := w.breakers.open()
+	now := w.c.Clock()
+	for i := range list {
+		list[i] = w.named(list[i], now)
+	}
+	return list
+}
+
+// Succeeded reports whether the worker has completed a message.
+func (w *Worker) Succeeded() bool { return w.breakers.succeeded.Load() }
 
 // allowed asks the breakers whether a run may begin. If not, it gives the delivery back until they
 // allow a run again.
 func (w *Worker) allowed(s *slot, r *run, at time.Duration) bool {
-	if w.c.Breaker.Failures == 0 {
+	if !w.breakers.troubled.Load() {
+		if s.pass.tickets != nil {
+			s.pass = pass{}
+		}
 		return true
 	}
 	now := r.batch.moment(at)
-	tickets, wait, changes, ok := w.breakers.begin(typeKeyOf(r.d), now)
+	passed, wait, changes, ok := w.breakers.begin(typeKeyOf(r.d), now)
 	w.tell(changes, now)
 	if !ok {
+		w.breakers.looked()
 		w.postpone(r, now, wait)
 		return false
 	}
-	s.tickets = tickets
+	s.pass, r.d.Tracking.Trial = passed, passed.trial
 	return true
 }
 
 // ended tells the breakers the outcome of a run; without a settlement the outcome is not known. A
-// permanent failure is no outcome either: the message is to blame, and not a service that it needs.
+// message that has tried an open breaker goes back until after the next try, so that this takes
+// another one.
 func (w *Worker) ended(s *slot, r *run, st *nixie.Settlement, at time.Duration) {
-	if w.c.Breaker.Failures == 0 {
-		return
+	c := &w.breakers
+	if st != nil && !c.succeeded.Load() {
+		w.halting.note(st)
 	}
-	now := r.batch.moment(at)
-	on, reason := policy.BreakerReturned, nixie.ReasonUnknown
+	on, failure := policy.BreakerReturned, (*nixie.Failure)(nil)
 	switch {
 	case st == nil:
 	case st.Verb == nixie.Complete:
 		on = policy.BreakerSucceeded
-	case st.Failure != nil && st.Verb != nixie.Release && st.Failure.Class != nixie.ClassPermanent:
-		on, reason = policy.BreakerFailed, st.Failure.Reason
+	case st.Failure != nil && st.Verb != nixie.Release && c.counts(c.rulesOf(r.d.Queue), st.Failure):
+		on, failure = policy.BreakerFailed, st.Failure
 	}
-	w.tell(w.breakers.end(typeKeyOf(r.d), s.tickets, on, reason, now), now)
+	first := on == policy.BreakerSucceeded && !c.succeeded.Load()
+	if !first && failure == nil && !c.troubled.Load() {
+		return
+	}
+	now := r.batch.moment(at)
+	if first {
+		w.tell(c.firstSuccess(), now)
+	}
+	changes := c.end(r.d, &s.pass, on, failure, now)
+	w.tell(changes, now)
+	if !s.pass.try || st == nil || st.Verb != nixie.Retry {
+		return
+	}
+	for _, change := range changes {
+		st.Delay = min(max(st.Delay, change.Until.Sub(now)+2*policy.MinSpacing), nixie.MaxDelay)
+	}
+	st.Failure.NextAt = now.Add(st.Delay)
 }
 
 // tell acts on changes of breakers. It gives back the deliveries that wait for a breaker which has
@@ -59,7 +91,12 @@ func (w *Worker) tell(changes []nixie.BreakerChange, now time.Time) {
 		if change.State == string(policy.BreakerOpen) {
 			w.postponeWaiting(change, now)
 		}
-		w.c.Observer.Breaker(w.named(change, now))
+		change = w.named(change, now)
+		if change.State == string(policy.BreakerOpen) && w.halt(change) {
+			change.Until = time.Time{} // there is no further try
+		}
+		w.c.Observer.Breaker(change)
+		w.c.events.breaker(change)
 		w.breakers.tell(change)
 	}
 	w.notifyChange()
@@ -114,12 +151,11 @@ func (w *Worker) postponeWaiting(change nixie.BreakerChange, now time.Time) {
 	}
 }
 
-// postpone gives a delivery back until its breaker allows a run again. The attempt is refunded, and
-// the delivery counts.
+// postpone gives a delivery back until its breaker is tried again. It costs nothing. Where one
+// message is tried at a time it waits until that has begun.
 func (w *Worker) postpone(r *run, now time.Time, wait time.Duration) {
-	most := w.c.policies.of(r.d.Queue).ConfigFor(r.d.Type, "").MaxDeliveries
-	if most > 0 && r.d.Deliveries*affordable >= most {
-		w.breakers.saveDeliveries()
+	if w.breakers.rulesOf(r.d.Queue).Healing {
+		wait += policy.MinSpacing
 	}
-	w.giveBackFor(r, w.since(now), wait)
+	w.giveBackFor(r, w.since(now), wait, nixie.WaiveUntried)
 }

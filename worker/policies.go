@@ -18,42 +18,64 @@ const policyMaxAge = 5 * time.Second
 // policies holds the policies of a worker: that of its config, or else one for each queue. It is
 // safe for concurrent use.
 type policies struct {
-	own    *policy.Policy // of all queues that have none
+	own    keptPolicy // of all queues that have none
+	rules  func(*policy.Policy) policy.BreakerRules
 	keeper lease.PolicyKeeper
 	clock  func() time.Time
-	kept   atomic.Pointer[map[string]keptPolicy]
+	kept   atomic.Pointer[map[string]*keptPolicy]
 
 	mu       sync.Mutex // held by refresh
 	lookedAt time.Time
 	readErr  error // of a text that is no policy
 }
 
-// keptPolicy is the policy of a queue, with the text that it was made of.
+// keptPolicy is the policy of a queue, with the text that it was made of and its breaker.
 type keptPolicy struct {
-	text   string
-	policy *policy.Policy
+	text    string
+	policy  *policy.Policy
+	breaker policy.BreakerRules
 }
 
 // newPolicies uses the policy of a config, or those of the queues if it has none.
 func newPolicies(c *Config) (*policies, error) {
-	p := &policies{own: c.Policy, clock: c.Clock}
-	if p.own != nil {
-		return p, nil
+	p := &policies{clock: c.Clock, rules: c.breakerRules}
+	own := c.Policy
+	if own == nil {
+		p.keeper, _ = c.Source.(lease.PolicyKeeper)
+		var err error
+		if own, err = policy.New(policy.Config{}); err != nil {
+			return nil, err
+		}
 	}
-	p.keeper, _ = c.Source.(lease.PolicyKeeper)
-	var err error
-	p.own, err = policy.New(policy.Config{})
-	return p, err
+	p.own = keptPolicy{"", own, p.rules(own)}
+	return p, nil
+}
+
+// breakerRules returns the breaker of a config, or that of the profile of a policy.
+func (c *Config) breakerRules(of *policy.Policy) policy.BreakerRules {
+	if c.Breaker != (policy.BreakerRules{}) {
+		return c.Breaker
+	}
+	profile, err := policy.ProfileNamed(of.Config().Profile)
+	if err != nil {
+		return c.Breaker // a policy has no other profile
+	}
+	return profile.Breaker.Of(c.Concurrency, c.Awaited)
 }
 
 // of returns the policy of a queue.
-func (p *policies) of(queue string) *policy.Policy {
+func (p *policies) of(queue string) *policy.Policy { return p.keptOf(queue).policy }
+
+// breakerOf returns the rules of the breakers of a queue.
+func (p *policies) breakerOf(queue string) policy.BreakerRules { return p.keptOf(queue).breaker }
+
+func (p *policies) keptOf(queue string) *keptPolicy {
 	if kept := p.kept.Load(); kept != nil {
 		if k, ok := (*kept)[queue]; ok {
-			return k.policy
+			return k
 		}
 	}
-	return p.own
+	return &p.own
 }
 
 // Decide implements [policy.Decider] by the policy of the delivery's queue.
@@ -81,7 +103,7 @@ func (p *policies) refresh(ctx context.Context) error {
 		return err
 	}
 	p.readErr = nil
-	kept := map[string]keptPolicy{}
+	kept := map[string]*keptPolicy{}
 	for queue, text := range texts {
 		k, bad := p.read(queue, text)
 		if bad != nil {
@@ -96,13 +118,8 @@ func (p *policies) refresh(ctx context.Context) error {
 
 // read makes a policy of a text. If the text has not changed it returns the policy that is in use,
 // which remembers its groups.
-func (p *policies) read(queue, text string) (keptPolicy, error) {
-	before := keptPolicy{policy: p.own}
-	if kept := p.kept.Load(); kept != nil {
-		if k, ok := (*kept)[queue]; ok {
-			before = k
-		}
-	}
+func (p *policies) read(queue, text string) (*keptPolicy, error) {
+	before := p.keptOf(queue)
 	if before.text == text {
 		return before, nil
 	}
@@ -114,5 +131,5 @@ func (p *policies) read(queue, text string) (keptPolicy, error) {
 	if err != nil {
 		return before, err
 	}
-	return keptPolicy{text, read}, nil
+	return &keptPolicy{text, read, p.rules(read)}, nil
 }

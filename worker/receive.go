@@ -42,16 +42,23 @@ func (w *Worker) receiveLoop(ctx context.Context) {
 			connected.is(false)
 			sleep(ctx, pause)
 			pause = min(2*pause, maxPause)
-		case w.c.Until.holds(receives, len(got) == 0 && !want.NoSuspects): // which is set while something is in hand
+		case w.c.Until.holds(receives, w.nothingLeft(got, &want)):
 			w.endWhenEmpty(ctx)
 			return
 		case len(got) == 0:
+			w.haltIdle(asked)
 			pause = firstPause
 			sleep(ctx, idleGap-(w.since(w.c.Clock())-asked))
 		default:
 			pause = firstPause
 		}
 	}
+}
+
+// nothingLeft reports whether an answer of the source means that nothing is left: nothing was in
+// hand, which would hold suspects back, and no breaker holds messages back.
+func (w *Worker) nothingLeft(got []*nixie.Delivery, want *nixie.Want) bool {
+	return len(got) == 0 && !want.NoSuspects && len(w.breakers.open()) == 0
 }
 
 // endWhenEmpty ends Run when nothing is in hand.
@@ -222,7 +229,7 @@ func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Dur
 	w.breakers.received(got)
 	now := w.c.Clock()
 	b := newBatch(w, got, w.prefetch.chunkSize(len(got)), now, asked+w.c.Lease)
-	judged := w.judge(b, now)
+	judged := w.judge(ctx, b, now)
 	added := w.add(b)
 	w.wakeWatchdog()
 	if !added {
@@ -250,9 +257,9 @@ func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Dur
 }
 
 // judge decides about the deliveries of a new batch that must not run.
-func (w *Worker) judge(b *batch, now time.Time) (judged outbox) {
+func (w *Worker) judge(ctx context.Context, b *batch, now time.Time) (judged outbox) {
 	for r := range b.all() {
-		if st, ok := w.c.judge(r.d, now); ok {
+		if st, ok := w.c.judge(ctx, r.d, now); ok {
 			r.state.Store(deciding)
 			r.end(context.Canceled, w.since(now))
 			judged.add(r, &st)

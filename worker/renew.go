@@ -120,6 +120,7 @@ func (w *Worker) extend(ctx context.Context, runs []*run, now time.Duration) {
 		claims[i] = r.claim()
 	}
 	var trouble error
+	var lost []*run
 	failed := 0
 	errs := answers(w.c.Source.Extend(call, claims, w.c.Renewal.For), len(runs))
 	w.c.Observer.Extended(w.c.Queue, claims, errs)
@@ -128,12 +129,13 @@ func (w *Worker) extend(ctx context.Context, runs []*run, now time.Duration) {
 		case err == nil:
 			runs[i].leaseEnd.Store(int64(now + w.c.Renewal.For))
 		case nixie.CodeOf(err) == nixie.CodeLeaseLost:
-			w.lose(runs[i])
+			lost = append(lost, runs[i])
 		default:
 			trouble = err
 			failed++
 		}
 	}
+	w.loseAll(ctx, lost)
 	switch {
 	case trouble == nil:
 		w.c.events.over(renewing)
@@ -154,27 +156,27 @@ func (w *Worker) abandon(r *run) {
 // lose ends a run that lost its lease. It leaves a run alone whose settlement is under way: the
 // answer to that tells the outcome. It also leaves a run alone whose handler completed it, as the
 // lease ended by that.
-func (w *Worker) lose(r *run) {
+func (w *Worker) lose(r *run, why error) {
 	if r.state.CompareAndSwap(waiting, settled) {
-		w.lost(r)
+		w.lost(r, why)
 		w.forget(r)
 		return
 	}
 	if r.state.Load() == running && !r.d.Completed() {
-		w.interrupt(r, w.since(w.c.Clock()))
+		w.interrupt(r, w.since(w.c.Clock()), why)
 	}
 }
 
 // interrupt ends the context of a handler whose lease is lost or about to end.
-func (w *Worker) interrupt(r *run, now time.Duration) {
-	if r.end(ErrLeaseLost, now) {
-		w.lost(r)
+func (w *Worker) interrupt(r *run, now time.Duration, why error) {
+	if r.end(why, now) {
+		w.lost(r, why)
 	}
 }
 
-func (w *Worker) lost(r *run) {
+func (w *Worker) lost(r *run, why error) {
 	w.c.Observer.Lost(r.claim())
-	w.c.events.lost(r.d)
+	w.c.events.lost(r.d, why)
 }
 
 // watch ends the contexts of handlers whose deadline or lease is over. A handler that waits for its
@@ -236,8 +238,9 @@ func (w *Worker) watchOnce(now time.Time) {
 			w.c.events.late(r.d, w.c.Timeout)
 		}
 		if !w.safe(r, w.since(now)) && !r.d.Completed() {
-			w.interrupt(r, w.since(now))
+			w.interrupt(r, w.since(now), ErrLeaseLost)
 		}
 	}
 	w.c.events.endQuiet(now)
+	w.lookSoon(w.since(now))
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -122,7 +123,7 @@ func (r *run) end(cause error, at time.Duration) (first bool) {
 	var cancel context.CancelCauseFunc
 	if a := r.extras; a != nil {
 		cancel = a.cancel
-		if a.gone != nil && cause == ErrLeaseLost {
+		if a.gone != nil && errors.Is(cause, ErrLeaseLost) {
 			close(a.gone)
 		}
 	}
@@ -173,7 +174,7 @@ func (r *run) Lost() <-chan struct{} {
 	a := r.withExtras()
 	if a.gone == nil {
 		a.gone = make(chan struct{})
-		if r.cause == ErrLeaseLost {
+		if errors.Is(r.cause, ErrLeaseLost) {
 			close(a.gone)
 		}
 	}

@@ -34,6 +34,8 @@ type Worker struct {
 	stop          chan struct{} // closed by Abort
 	wake          chan struct{} // a shard is no longer empty
 	urgent        chan struct{} // a goroutine waits for the settler
+	look          chan struct{} // it is time to look for cancels
+	nextLook      time.Duration // since the epoch; the watchdog's own
 	busy          chan struct{} // there is something in hand for the watchdog, which is
 	resting       atomic.Bool
 	ran           atomic.Bool
@@ -43,6 +45,7 @@ type Worker struct {
 	shards        []shard // settlements on their way to the settler
 
 	breakers breakers
+	halting  halting
 
 	mu           sync.Mutex
 	changed      *sync.Cond // inHand went down, or draining began
@@ -54,6 +57,7 @@ type Worker struct {
 	over         bool   // the worker takes no delivery any more
 	onEmpty      func() // called when nothing is in hand; may be nil
 
+	ending   atomic.Bool // no handler is to start any more
 	stopping atomic.Bool // handlers have to end
 
 	settling, renewing atomic.Int64 // when a call of the source has to end, since the epoch; 0 without one
@@ -70,7 +74,7 @@ type slot struct {
 
 	shard *shard // takes the settlements
 
-	tickets []ticket // of the breakers that allowed the current run
+	pass pass // of the breakers, for the current run
 }
 
 // ErrStuck is the error of a Run whose handlers, or whose source, ignore the end of their context.
@@ -81,7 +85,8 @@ var ErrStuck = errors.New("handlers or the source ignore the end of their contex
 var ErrStopping = errors.New("worker stops")
 
 // ErrLeaseLost is the cause of the end of a handler's context when its lease is gone. It is also
-// the cause when the worker could not renew the lease, which then ends soon.
+// the cause when the worker could not renew the lease, which then ends soon. After a cancel the
+// cause is a [*CanceledError], which wraps it.
 var ErrLeaseLost = errors.New("lease is lost")
 
 // New checks a config and makes a worker of it.
@@ -102,6 +107,7 @@ func New(c Config) (*Worker, error) {
 		wake:     make(chan struct{}, 1),
 		urgent:   make(chan struct{}, 1),
 		busy:     make(chan struct{}, 1),
+		look:     make(chan struct{}, 1),
 		slots:    make([]slot, c.Concurrency),
 		shards:   make([]shard, min(c.Concurrency, runtime.GOMAXPROCS(0))),
 		prefetch: prefetcher{workers: c.Concurrency, lease: c.Lease, most: c.Prefetch},
@@ -117,10 +123,12 @@ func New(c Config) (*Worker, error) {
 	for i := range w.slots {
 		w.slots[i].shard = &w.shards[i%len(w.shards)]
 	}
-	w.breakers.rules = c.Breaker
-	if _, ok := c.Source.(lease.BreakerKeeper); ok && c.Breaker.Failures > 0 {
+	w.breakers.rulesOf, w.breakers.awaited = c.policies.breakerOf, c.Awaited
+	if _, ok := c.Source.(lease.BreakerKeeper); ok && c.Breaker.Failures >= 0 {
 		w.breakers.told, w.breakers.fresh = make(chan struct{}, 1), map[breakerKey]bool{}
 	}
+	w.halting.after = c.HaltAfter
+	w.breakers.lastTry = w.halting.lastTry
 	w.changed = sync.NewCond(&w.mu)
 	return w, nil
 }
@@ -128,16 +136,17 @@ func New(c Config) (*Worker, error) {
 // Run works until ctx ends, or Until of its config says so, and nothing is left in hand. When ctx
 // ends, it
 //
-//  1. stops receiving,
+//  1. tells the source that this process stops, if that is a [lease.Stopper], and receives no more,
 //  2. releases deliveries that have not started,
 //  3. gives handlers Drain to finish,
-//  4. ends their contexts and releases those that stop because of that,
+//  4. ends their contexts and releases those that stop because of that, at no cost,
 //  5. settles for at most 30 s more, and leaves the rest to their leases.
 //
 // It renews leases until the last handler has returned. The error is one of these, and it is
 // logged:
 //
 //	nil
+//	a [*HaltedError]: nothing succeeded
 //	[ErrStuck]
 //	an error with [nixie.ErrClosed] in its chain: the source was closed too early
 //	an error with [nixie.ErrHeldUp] in its chain: the source cannot keep an outcome
@@ -147,8 +156,10 @@ func (w *Worker) Run(ctx context.Context) error {
 		return nixie.Errorf(nixie.CodeConflict, "worker has been run already: make a new one with New")
 	}
 	w.base = context.WithoutCancel(ctx)
+	asked := ctx
 	ctx, w.endRun = context.WithCancelCause(ctx)
 	defer w.endRun(nil)
+	w.tellStopping(false)
 	var receiver, handlers, keepers sync.WaitGroup
 	closing := make(chan struct{}) // closed when nothing more will be decided
 	keeping, endKeeping := context.WithCancel(w.base)
@@ -160,12 +171,19 @@ func (w *Worker) Run(ctx context.Context) error {
 	keepers.Go(func() { w.settleLoop(closing) })
 	keepers.Go(func() { w.renewLoop(keeping) })
 	keepers.Go(func() { w.watch(keeping) })
+	if teller, ok := w.c.Source.(lease.CancelTeller); ok {
+		keepers.Go(func() { w.cancelLoop(keeping, teller) })
+	}
 	if w.breakers.told != nil {
 		keepers.Go(func() { w.tellSource(keeping, w.c.Source.(lease.BreakerKeeper)) })
 	}
 	receiver.Go(func() { w.receiveLoop(ctx) })
 
 	<-ctx.Done()
+	w.ending.Store(true)
+	if asked.Err() != nil {
+		w.tellStopping(true)
+	}
 	idle := w.drain(&receiver, &handlers)
 	w.mu.Lock()
 	w.over = true
@@ -182,7 +200,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.c.events.ended(ErrStuck)
 		return ErrStuck
 	}
-	return nil
+	return w.halted()
 }
 
 // sourceClosed ends Run because its source was closed too early. The worker can settle nothing any

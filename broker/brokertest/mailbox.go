@@ -76,6 +76,7 @@ type MailboxDriver struct {
 	box    *Mailbox
 	stages []broker.Stage
 	gone   bool
+	told   bool // to stop
 }
 
 // Source implements [Fixture].
@@ -103,6 +104,14 @@ func (b *Mailbox) Crash(_ testing.TB, d broker.Driver) {
 	b.leave(d.(*MailboxDriver), b.abandon)
 }
 
+// Stopping implements [lease.Stopper].
+func (d *MailboxDriver) Stopping(_ context.Context, told bool) error {
+	d.box.mu.Lock()
+	defer d.box.mu.Unlock()
+	d.told = told
+	return nil
+}
+
 // leave ends a consumer, and its hold on records.
 func (b *Mailbox) leave(d *MailboxDriver, end func(l *letter)) {
 	d.gone = true
@@ -118,21 +127,32 @@ func (b *Mailbox) leave(d *MailboxDriver, end func(l *letter)) {
 
 // abandon takes a record from a holder that vanished.
 func (b *Mailbox) abandon(l *letter) {
+	told, crash := l.holder.told, false
 	l.holder = nil
-	if !b.kind.CountsAll {
-		l.record.Crashes++
-		l.record.Alone = lease.AloneTwice(1, l.record.Crashes-1)
+	if b.kind.CountsAll {
+		return
 	}
+	free := l.record.Patience.Free
+	if l.record.Patience, crash = lease.Vanished(l.record.Patience, "", told); !crash {
+		l.record.Patience.Free = free // the delivery does not count at all
+		l.record.PriorDeliveries--
+		return
+	}
+	l.record.Crashes++
+	l.record.Alone = lease.AloneTwice(1, l.record.Crashes-1)
 }
 
 // giveBack takes a record from a holder that returns it.
-func (b *Mailbox) giveBack(l *letter, delay time.Duration, as broker.Given) {
-	l.holder, l.due = nil, time.Now().Add(delay)
-	if as == broker.Failed || b.kind.CountsAll {
+func (b *Mailbox) giveBack(l *letter, back broker.Return) {
+	l.holder, l.due = nil, time.Now().Add(back.Delay)
+	if back.As != broker.Unused {
+		l.record.Patience = back.Patience
+	}
+	if back.As == broker.Failed || b.kind.CountsAll {
 		return
 	}
 	l.record.PriorDeliveries--
-	if as == broker.Released {
+	if back.As == broker.Released {
 		l.record.Releases++
 	}
 }
@@ -257,7 +277,7 @@ func (d *MailboxDriver) Nack(_ context.Context, list []broker.Return) []error {
 		records[n] = list[n].Record
 	}
 	return d.each(records, func(n int, l *letter) {
-		d.box.giveBack(l, list[n].Delay, list[n].As)
+		d.box.giveBack(l, list[n])
 		d.box.announce()
 	})
 }
@@ -317,6 +337,6 @@ func (d *MailboxDriver) Close(context.Context) error {
 	if d.gone {
 		return errGone()
 	}
-	d.box.leave(d, func(l *letter) { d.box.giveBack(l, 0, broker.Unused) })
+	d.box.leave(d, func(l *letter) { d.box.giveBack(l, broker.Return{}) })
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // Run checks a driver clause by clause.
@@ -28,6 +29,7 @@ func Run(t *testing.T, h Harness) {
 		{"ConsumersShareTheWork", newcomers},
 		{"NackedRecordsComeAgain", givenBack},
 		{"CrashesAreCounted", crashes},
+		{"AToldConsumerThatVanishesIsNoCrash", toldVanish},
 		{"LeasesEnd", leasesEnd},
 		{"DelayedRecordsComeWhenDue", delayed},
 		{"CloseCostsNothing", closeCostsNothing},
@@ -49,6 +51,7 @@ func Run(t *testing.T, h Harness) {
 		{"InnocentsSucceed", innocentsSucceed},
 		{"RetriesWithoutDelayEnd", retriesEnd},
 		{"ReleasesEnd", releasesEnd},
+		{"WaivedOnesCostNothing", waivedCostNothing},
 		{"JudgedOnceThenRun", judgedOnce},
 		{"LettersKnowTheirFailures", lettersKnow},
 		{"LettersKnowTheirFailuresOnStages", lettersOfStagesKnow},
@@ -366,6 +369,57 @@ func crashes(t *testing.T, fixture Fixture) {
 	all(t, d.Ack(t.Context(), []*broker.Record{first}))
 	if next := receive(t, d, 1)[0]; next.Crashes > 0 || next.PriorDeliveries > 1 {
 		t.Errorf("the next one has %d crashes", next.Crashes)
+	}
+}
+
+// Consumers that were told to stop vanish with a record, and a few others between them. The former
+// count only after lease.MaxStops of them, the latter as ever.
+func toldVanish(t *testing.T, fixture Fixture) {
+	d := fixture.Join(t)
+	_, can := d.(lease.Stopper)
+	done(t, d.Close(limited(t)))
+	if !can || d.Features().CountsAll {
+		t.Skip("this broker is not told of stops")
+	}
+	for i := range 3 {
+		fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Key: []byte("one"), Value: fmt.Append(nil, i)})
+	}
+	vanish := func(value string, told bool, crashes int) {
+		t.Helper()
+		d := fixture.Join(t)
+		got := receive(t, d, 1)[0]
+		if string(got.Value) != value || got.Crashes != crashes {
+			t.Fatalf("%q came first with %d crashes, want %q with %d", got.Value, got.Crashes, value, crashes)
+		}
+		if told {
+			done(t, d.(lease.Stopper).Stopping(limited(t), true))
+		}
+		fixture.Crash(t, d)
+	}
+	for range lease.MaxStops - 1 {
+		vanish("0", true, 0)
+	}
+	vanish("0", false, 0)
+	vanish("0", true, 1)
+	vanish("0", true, 1) // one stop too many
+	d = fixture.Join(t)
+	first := receive(t, d, 1)[0]
+	if first.Crashes != 2 || first.PriorDeliveries > first.Crashes {
+		t.Errorf("%d crashes, %d deliveries before", first.Crashes, first.PriorDeliveries)
+	}
+	all(t, d.Ack(t.Context(), []*broker.Record{first}))
+	done(t, d.Close(limited(t)))
+	vanish("1", true, 0)
+	d = join(t, fixture)
+	if next := receive(t, d, 1)[0]; next.Crashes > 0 || next.PriorDeliveries > 0 {
+		t.Errorf("a stop after an answer: %d crashes, %d deliveries before", next.Crashes, next.PriorDeliveries)
+	}
+}
+
+func done(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -93,7 +94,7 @@ func seedsOf(hosts string) ([]string, error) {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 			return nil, nixie.Errorf(nixie.CodeInvalid, "port of the broker %q is %q: give a number from 1 to 65535", text, port)
 		}
-		if _, err := netip.ParseAddr(host); err != nil && !hostName.MatchString(host) {
+		if _, err := netip.ParseAddr(host); err != nil && !hostName().MatchString(host) {
 			return nil, nixie.Errorf(nixie.CodeInvalid, "host of the broker is %q: give a name or an address, one of version 6 in brackets",
 				text)
 		}
@@ -103,7 +104,9 @@ func seedsOf(hosts string) ([]string, error) {
 }
 
 // hostName matches the characters of host names.
-var hostName = regexp.MustCompile(`^[\pL\pN._-]+$`)
+var hostName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[\pL\pN._-]+$`)
+})
 
 func (a *Address) login(text string) (err error) {
 	user, password, _ := strings.Cut(text, ":")
@@ -199,7 +202,7 @@ func (a *Address) tls() (*tls.Config, error) {
 	if a.CA != "" {
 		pem, err := os.ReadFile(a.CA)
 		if err != nil {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "ca of the broker: %w", err)
+			return nil, nixie.Errorf(nixie.CodeInvalid, "ca of the broker: %w: name a file with certificates in PEM", err)
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
@@ -212,7 +215,7 @@ func (a *Address) tls() (*tls.Config, error) {
 	if a.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
 		if err != nil {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "cert and key of the broker: %w", err)
+			return nil, nixie.Errorf(nixie.CodeInvalid, "cert and key of the broker: %w: name files in PEM that belong together", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}

@@ -68,9 +68,9 @@ func (d *Driver) allPartitions() []*partition {
 	return list
 }
 
-// commitPointOf returns what to commit of a partition now.
+// commitPointOf returns what to commit of a partition now. The caller holds mu.
 func (d *Driver) commitPointOf(p *partition) commitPoint {
-	return p.commitPoint(int(d.parallel.Load()))
+	return p.commitPoint(int(d.parallel.Load()), d.told)
 }
 
 // commitHolder commits, before any record of a partition is handed out, which records to suspect if
@@ -88,7 +88,7 @@ func (d *Driver) commitHolder(ctx context.Context, now time.Time, suspect *parti
 		if !d.mayHandOut(p, suspect) || now.Before(p.dueAt) || p.holderCommitted && !(p.suspected() && p.next > p.committed.offset) {
 			continue
 		}
-		going[p] = commitPoint{p.next, p.leaderEpoch, p.afterCrash(int(d.parallel.Load()))}
+		going[p] = commitPoint{p.next, p.leaderEpoch, p.afterHolder(int(d.parallel.Load()), d.told)}
 	}
 	d.mu.Unlock()
 	if len(going) == 0 {

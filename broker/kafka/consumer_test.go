@@ -52,7 +52,9 @@ func consumeAsChild(args []string) error {
 	}
 	c := Config{
 		Seeds: args[:1], Group: args[1], Topics: args[1:2], CommitEvery: 5 * time.Millisecond,
-		Client: []kgo.Opt{kgo.SessionTimeout(session), kgo.HeartbeatInterval(session / 10)},
+		// A group waits that long for a member that was killed while it joined: by default a
+		// minute.
+		Client: []kgo.Opt{kgo.SessionTimeout(session), kgo.HeartbeatInterval(session / 10), kgo.RebalanceTimeout(3 * session)},
 	}
 	if args[3] == "true" {
 		c.Stages = stagesOf()

@@ -23,6 +23,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // Driver receives from topics and publishes to others. [Open] makes one.
@@ -50,6 +51,7 @@ type Driver struct {
 	partitionsHolding int           // partitions with held records
 	commitErr         error         // of the last commits; the next Receive returns it
 	closing           bool
+	told              bool              // to stop
 	stages            map[string]stage  // by topic
 	freeRecords       [][]broker.Record // memory for Receive
 	parallel          atomic.Int32      // records that run at once
@@ -67,6 +69,7 @@ type Driver struct {
 var (
 	_ broker.Driver  = (*Driver)(nil)
 	_ broker.Grouper = (*Driver)(nil)
+	_ lease.Stopper  = (*Driver)(nil)
 )
 
 // Open joins the group. It does not wait for a broker.
@@ -146,7 +149,7 @@ func (d *Driver) Ack(_ context.Context, records []*broker.Record) []error {
 
 // Extend reports which records this member still holds. A lease of 0 asks about records that no
 // worker has begun: those of a partition that is about to go are given up.
-func (d *Driver) Extend(_ context.Context, records []*broker.Record, lease time.Duration) []error {
+func (d *Driver) Extend(_ context.Context, records []*broker.Record, length time.Duration) []error {
 	errs := make([]error, len(records))
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,7 +158,7 @@ func (d *Driver) Extend(_ context.Context, records []*broker.Record, lease time.
 		switch p := at.partition; {
 		case p.lost:
 			errs[i] = lostError(p)
-		case p.leaving && lease == 0:
+		case p.leaving && length == 0:
 			errs[i] = lostError(p)
 			p.abandon(at.position)
 			p.signalIdle()

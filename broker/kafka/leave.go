@@ -10,12 +10,40 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/nixie-go/nixie"
 )
 
 // rebalanceWait limits how long a leaving member waits for its client. During a rebalance the group
 // waits for all its members, for a dead one until its session ends, and the client neither commits
 // nor leaves.
 const rebalanceWait = time.Second
+
+// Stopping implements [lease.Stopper]: it commits for each partition in hand what the next holder
+// has to suspect.
+func (d *Driver) Stopping(ctx context.Context, told bool) error {
+	d.mu.Lock()
+	news := d.told != told
+	d.told = told
+	d.mu.Unlock()
+	if !news {
+		return nil
+	}
+	select {
+	case d.committing <- struct{}{}:
+	case <-ctx.Done(): // another commit waits for the group
+		return notTold(context.Cause(ctx))
+	}
+	defer func() { <-d.committing }()
+	if d.commitPoints(ctx, d.allPartitions(), d.commitPointOf, d.commitByClient) {
+		return notTold(errNotSent)
+	}
+	return nil
+}
+
+func notTold(why error) error {
+	return nixie.Errorf(nixie.CodeUnavailable, "the group does not know that this member stops: %w", why)
+}
 
 // leaveGroup ends the member, even if the group does not agree.
 func (d *Driver) leaveGroup(ctx context.Context) error {

@@ -77,7 +77,7 @@ func (p *partition) finish(position int64) bool {
 	if !p.prefix.finish(position) {
 		return false
 	}
-	p.progressed = true
+	p.progressed, p.stops = true, 0
 	if !p.suspected() {
 		return true
 	}
@@ -91,9 +91,9 @@ func (p *partition) finish(position int64) bool {
 }
 
 // commitPoint returns what to commit now: it names the records to suspect if this member vanishes.
-func (p *partition) commitPoint(parallel int) commitPoint {
+func (p *partition) commitPoint(parallel int, told bool) commitPoint {
 	if p.holderCommitted {
-		return commitPoint{p.next, p.leaderEpoch, p.afterCrash(parallel)}
+		return commitPoint{p.next, p.leaderEpoch, p.afterHolder(parallel, told)}
 	}
 	return p.cleanCommitPoint()
 }
@@ -180,6 +180,7 @@ type suspects struct {
 	crashes int // holders in a row that vanished with them
 	count   int // number of records; 0: none is suspected
 	alone   int // how many of the last holders had only one record in hand
+	stops   int // holders that vanished after they were told to stop, since a record was finished
 }
 
 func (s suspects) suspected() bool { return s.count > 0 }
@@ -187,13 +188,18 @@ func (s suspects) suspected() bool { return s.count > 0 }
 // window returns how many suspects run together.
 func (s suspects) window(parallel int) int { return min(s.count, lease.GroupSize(parallel, s.crashes)) }
 
-// afterCrash returns the suspects if this holder vanishes too. It had one window of them in hand,
-// or without suspects about the records of one receive.
-func (s suspects) afterCrash(parallel int) suspects {
-	if !s.suspected() {
-		return suspects{crashes: 1, count: nixie.MaxBatch}
+// afterHolder returns the suspects if this holder vanishes too. It had one window of them in hand,
+// or without suspects about the records of one receive. One that was told to stop is no reason for
+// suspicion, up to [lease.MaxStops] times.
+func (s suspects) afterHolder(parallel int, told bool) suspects {
+	if told && s.stops < lease.MaxStops {
+		s.stops++
+		return s
 	}
-	next := suspects{crashes: min(s.crashes+1, maxSuspects), count: s.window(parallel)}
+	if !s.suspected() {
+		return suspects{crashes: 1, count: nixie.MaxBatch, stops: s.stops}
+	}
+	next := suspects{crashes: min(s.crashes+1, maxSuspects), count: s.window(parallel), stops: s.stops}
 	if next.count == 1 {
 		next.alone = min(s.alone+1, maxSuspects)
 	}
@@ -203,13 +209,20 @@ func (s suspects) afterCrash(parallel int) suspects {
 // maxSuspects limits what is read from metadata, which another program may have written.
 const maxSuspects = 1_000_000
 
-const suspectsFormat = "nixie crashes=%d of=%d alone=%d"
+// The formats of metadata: the second one goes on behind the first, if there were stops.
+const (
+	suspectsFormat = "nixie crashes=%d of=%d alone=%d"
+	stopsFormat    = suspectsFormat + " stops=%d"
+)
 
 func (s suspects) metadata() string {
-	if !s.suspected() {
-		return ""
+	switch {
+	case s.stops > 0:
+		return fmt.Sprintf(stopsFormat, s.crashes, s.count, s.alone, s.stops)
+	case s.suspected():
+		return fmt.Sprintf(suspectsFormat, s.crashes, s.count, s.alone)
 	}
-	return fmt.Sprintf(suspectsFormat, s.crashes, s.count, s.alone)
+	return ""
 }
 
 // readSuspects reads what metadata wrote. It returns none for metadata of other programs.
@@ -217,9 +230,9 @@ func readSuspects(metadata *string) (s suspects) {
 	if metadata == nil {
 		return s
 	}
-	n, err := fmt.Sscanf(*metadata, suspectsFormat, &s.crashes, &s.count, &s.alone)
-	if sane := min(s.crashes, s.count) > 0 && max(s.crashes, s.count, s.alone) <= maxSuspects && s.alone >= 0; n < 3 || err != nil ||
-		!sane {
+	n, _ := fmt.Sscanf(*metadata, stopsFormat, &s.crashes, &s.count, &s.alone, &s.stops)
+	sane := min(s.crashes, s.count, s.alone, s.stops) >= 0 && max(s.crashes, s.count, s.alone, s.stops) <= maxSuspects
+	if n < 3 || !sane || (s.crashes > 0) != (s.count > 0) || !s.suspected() && s.stops == 0 {
 		return suspects{}
 	}
 	return s

@@ -165,7 +165,7 @@ func (a *Address) tls() (*tls.Config, error) {
 	if a.CA != "" {
 		pem, err := os.ReadFile(a.CA)
 		if err != nil {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "ca of redis: %w", err)
+			return nil, nixie.Errorf(nixie.CodeInvalid, "ca of redis: %w: name a file with certificates in PEM", err)
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
@@ -178,7 +178,7 @@ func (a *Address) tls() (*tls.Config, error) {
 	if a.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
 		if err != nil {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "cert and key of redis: %w", err)
+			return nil, nixie.Errorf(nixie.CodeInvalid, "cert and key of redis: %w: name files in PEM that belong together", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}

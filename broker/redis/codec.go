@@ -106,9 +106,11 @@ func (m *mailbox) record(id, stored, counts string, into *broker.Record) {
 	}
 	deliveries, rest, _ := strings.Cut(counts, " ")
 	crashes, rest, _ := strings.Cut(rest, " ")
-	releases, epoch, _ := strings.Cut(rest, " ")
+	releases, rest, _ := strings.Cut(rest, " ")
+	epoch, patience, _ := strings.Cut(rest, " ")
 	into.PriorDeliveries, into.Crashes, into.Releases = number(deliveries), number(crashes), number(releases)
 	into.Epoch = int64(number(epoch) & epochMask)
+	into.Patience, _ = lease.ReadPatience(patience)
 	into.Alone = lease.AloneTwice(1, into.Crashes-1) // the source runs suspects one at a time
 }
 

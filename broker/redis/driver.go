@@ -18,6 +18,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // Config holds the settings of a driver.
@@ -39,6 +40,7 @@ type Driver struct {
 
 	calls   atomic.Int64 // of claim; each has a token of its own
 	longest atomic.Int64 // ms until the last lease of others ends; the most since all is theirs
+	told    atomic.Bool  // to stop
 	closing chan struct{}
 	closed  sync.Once
 
@@ -51,6 +53,7 @@ type Driver struct {
 var (
 	_ broker.Driver  = (*Driver)(nil)
 	_ broker.Counter = (*Driver)(nil)
+	_ lease.Stopper  = (*Driver)(nil)
 )
 
 // Open connects to the server, makes the mailbox if it is not there, and puts into order what was
@@ -212,6 +215,20 @@ func (d *Driver) leave(ctx context.Context, prefix string) error {
 	}
 }
 
+// Stopping implements [lease.Stopper]. The mailbox forgets it when the driver closes: it holds
+// nothing any more.
+func (d *Driver) Stopping(ctx context.Context, told bool) error {
+	if d.told.Swap(told) == told {
+		return nil
+	}
+	word := "0"
+	if told {
+		word = "1"
+	}
+	_, err := d.mailbox.keys.text(ctx, d.client, "stopping", d.holder, word)
+	return explain(d.mailbox.act("stop at"), err)
+}
+
 // repairEvery limits how often a mailbox is looked through.
 const repairEvery = time.Minute
 
@@ -281,7 +298,10 @@ func (d *Driver) Close(ctx context.Context) error {
 	err := closedError()
 	d.closed.Do(func() {
 		close(d.closing)
-		if err = d.leave(ctx, d.holder); nixie.CodeOf(err) == nixie.CodeNotFound {
+		if err = d.leave(ctx, d.holder); err == nil {
+			err = d.Stopping(ctx, false)
+		}
+		if nixie.CodeOf(err) == nixie.CodeNotFound {
 			err = nil // the mailbox is gone, and what the driver held with it
 		}
 		d.Publisher.Close()

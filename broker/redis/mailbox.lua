@@ -10,9 +10,10 @@
 --   pending  nixie:{NAME}:pending   list of IDs, the next one first
 --   held     nixie:{NAME}:held      sorted set of IDs by a time in ms since 1970
 --   records  nixie:{NAME}:records   hash of ID to the time of sending in ms, a colon, and the record
---   counts   nixie:{NAME}:counts    hash of ID to "deliveries crashes releases epoch", of records that
---                                   came back; and of the mailbox's own fields, which begin with @.
---                                   Deliveries are those that were attempts; epoch counts all
+--   counts   nixie:{NAME}:counts    hash of ID to "deliveries crashes releases epoch" and perhaps a note,
+--                                   of records that came back; and of the mailbox's own fields, which
+--                                   begin with @. Deliveries are those that were attempts; epoch counts
+--                                   all; the note is what the receiver that gave the record back said
 --   holders  nixie:{NAME}:holders   hash of ID to the token of its lease
 --   wake     nixie:{NAME}:wake      list of at most one element, on which receivers block
 --   seen     nixie:{NAME}:seen      sorted set of the keys of once, by the time until which it
@@ -30,6 +31,8 @@ local FORMAT = '1'
 local MOST_BYTES = 8388608 -- of the records of one claim, unless the first ones have more
 local SWEPT = 100 -- records that one call takes out of held
 local MOST_SEEN = 100000 -- keys that once remembers
+local MOST_STOPS = 20 -- holders that may vanish with a record after they were told to stop
+local MOST_TOLD = 1000 -- holders of which it is remembered that they were told to stop
 
 local function text(number)
 	return string.format('%d', number)
@@ -55,13 +58,33 @@ end
 
 -- numbers reads the counts of a record.
 local function numbers(value)
-	local deliveries, crashes, releases, epoch = string.match(value or '', '^(%d+) (%d+) (%d+) (%d+)$')
-	return tonumber(deliveries or 0), tonumber(crashes or 0), tonumber(releases or 0), tonumber(epoch or 0)
+	local deliveries, crashes, releases, epoch, note = string.match(value or '', '^(%d+) (%d+) (%d+) (%d+) ?(.*)$')
+	return tonumber(deliveries or 0), tonumber(crashes or 0), tonumber(releases or 0), tonumber(epoch or 0), note or ''
 end
 
 -- written is how counts has them.
-local function written(deliveries, crashes, releases, epoch)
-	return string.format('%d %d %d %d', deliveries, crashes, releases, epoch)
+local function written(deliveries, crashes, releases, epoch, note)
+	local all = string.format('%d %d %d %d', deliveries, crashes, releases, epoch)
+	return note == '' and all or all .. ' ' .. note
+end
+
+-- stopped returns a note with one stop more, and nil if it has as many as are free.
+local function stopped(note)
+	local is_read, patience = pcall(cjson.decode, note)
+	patience = is_read and type(patience) == 'table' and patience or {}
+	patience.stops = (tonumber(patience.stops) or 0) + 1
+	return patience.stops <= MOST_STOPS and cjson.encode(patience) or nil
+end
+
+-- told_holders returns the beginnings of the tokens of holders that were told to stop, the first told
+-- first.
+local function told_holders()
+	local list = {}
+	for holder in string.gmatch(redis.call('HGET', counts, '@told') or '', '%S+') do
+		list[#list + 1] = holder
+		list[holder] = true
+	end
+	return list
 end
 
 local keep, drop -- fields of the mailbox that state reads
@@ -121,19 +144,21 @@ local function sent_before(a, b)
 end
 
 -- sweep makes records visible whose lease or delay has ended. A holder whose lease ended has
--- vanished: that counts as a delivery and as a crash.
+-- vanished: that counts as a delivery and as a crash. If it was told to stop, it counts as a stop.
 local function sweep()
 	local due = redis.call('ZRANGEBYSCORE', held, '-inf', now, 'LIMIT', 0, SWEPT)
 	if #due == 0 then
 		return
 	end
 	local tokens, known = look_up(holders, due), look_up(counts, due)
-	local crashed, delayed, changes = {}, {}, {}
+	local crashed, delayed, changes, told = {}, {}, {}, told_holders()
 	for i, id in ipairs(due) do
 		if tokens[i] then
-			local deliveries, crashes, releases, epoch = numbers(known[i])
+			local deliveries, crashes, releases, epoch, note = numbers(known[i])
+			local free = told[string.match(tokens[i], '^[^:]*:')] and stopped(note)
 			changes[#changes + 1] = id
-			changes[#changes + 1] = written(deliveries + 1, crashes + 1, releases, epoch + 1)
+			changes[#changes + 1] = free and written(deliveries, crashes, releases, epoch + 1, free)
+				or written(deliveries + 1, crashes + 1, releases, epoch + 1, note)
 			crashed[#crashed + 1] = id
 		else
 			delayed[#delayed + 1] = id
@@ -375,18 +400,23 @@ local function ack()
 end
 
 -- give_back returns leased records. Lists are of IDs, of delays in ms and of how they are given
--- back: 0 unused, 1 released, 2 failed.
+-- back: 0 unused, 1 released, 2 failed; after 1 or 2 and a blank the note that the record has from
+-- now on.
 local function give_back(ids, delays, as)
 	local first, later, changes = {}, {}, {}
 	for i, known in ipairs(look_up(counts, ids)) do
-		local deliveries, crashes, releases, epoch = numbers(known)
-		if as[i] == '1' then
+		local deliveries, crashes, releases, epoch, note = numbers(known)
+		local how, said = string.match(as[i] or '', '^(%d) ?(.*)$')
+		if how == '1' then
 			releases = releases + 1
-		elseif as[i] == '2' then
+		elseif how == '2' then
 			deliveries = deliveries + 1
 		end
+		if how == '1' or how == '2' then
+			note = said
+		end
 		changes[#changes + 1] = ids[i]
-		changes[#changes + 1] = written(deliveries, crashes, releases, epoch + 1)
+		changes[#changes + 1] = written(deliveries, crashes, releases, epoch + 1, note)
 		if delays[i] > 0 then
 			later[#later + 1] = text(now + delays[i])
 			later[#later + 1] = ids[i]
@@ -404,7 +434,7 @@ local function give_back(ids, delays, as)
 end
 
 -- nack (ID TOKEN DELAY AS)…: gives records back, as 0 unused, 1 released (a delivery that was no
--- attempt) or 2 failed.
+-- attempt) or 2 failed, perhaps with a note.
 local function nack()
 	local _, _, wrong = state()
 	if wrong then
@@ -461,6 +491,31 @@ local function leave(prefix, cursor)
 	table.sort(back, sent_before)
 	give_back(back, delays, {})
 	return page[1]
+end
+
+-- stopping HOLDER TOLD: notes that a holder, with whose name its tokens begin, was told to stop (1), or
+-- that it works on (0).
+local function stopping(holder, told)
+	local _, _, wrong = state()
+	if wrong then
+		return wrong
+	end
+	local kept = {}
+	for _, other in ipairs(told_holders()) do
+		if other ~= holder then
+			kept[#kept + 1] = other
+		end
+	end
+	if told == '1' then
+		kept[#kept + 1] = holder
+	end
+	spare_memory()
+	if #kept == 0 then
+		redis.call('HDEL', counts, '@told')
+	else
+		redis.call('HSET', counts, '@told', table.concat(kept, ' ', math.max(1, #kept - MOST_TOLD + 1)))
+	end
+	return '1'
 end
 
 -- repair LONGEST: puts records that are in no list where they belong, as after a key was deleted by
@@ -593,6 +648,8 @@ elseif verb == 'create' then
 	return create(ARGV[2], ARGV[3])
 elseif verb == 'leave' then
 	return leave(ARGV[2], ARGV[3])
+elseif verb == 'stopping' then
+	return stopping(ARGV[2], ARGV[3])
 elseif verb == 'repair' then
 	return repair(tonumber(ARGV[2]))
 elseif verb == 'stats' then

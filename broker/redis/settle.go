@@ -2,11 +2,13 @@ package redis
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // Ack removes records.
@@ -21,7 +23,7 @@ func (d *Driver) Nack(ctx context.Context, list []broker.Return) []error {
 		records[n] = list[n].Record
 	}
 	return d.each(ctx, "nack", records, 2, func(args []any, n int) []any {
-		return append(args, milliseconds(list[n].Delay), int(list[n].As))
+		return append(args, milliseconds(list[n].Delay), strconv.Itoa(int(list[n].As))+" "+lease.PatienceText(list[n].Patience))
 	})
 }
 

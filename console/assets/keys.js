@@ -26,7 +26,7 @@ const keys = {
   j: () => move(1),
   k: () => move(-1),
   x: () => at()?.querySelector("input[type=checkbox]")?.click(),
-  o: () => at()?.querySelector("a")?.click(),
+  o: () => (at()?.querySelector(".wide a") ?? at()?.querySelector("a"))?.click(), // a cause, not its count
   r: redrive,
   Escape: () => at()?.classList.remove("at"),
   "?": () => document.getElementById("keys").toggleAttribute("open"),

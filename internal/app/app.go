@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -82,7 +83,8 @@ func splitURL(rawURL string) (rest string, isFile bool, err error) {
 	scheme, rest, found := strings.Cut(rawURL, "://")
 	switch {
 	case !found:
-		return "", false, nixie.Errorf(nixie.CodeInvalid, "store %q is not a URL: give one like sqlite:///path/to/file", redacted(rawURL))
+		return "", false, nixie.Errorf(nixie.CodeInvalid, "store %q is not a URL: give one like sqlite:///path/to/file or postgres://host/database, or a file that ends in .db",
+			redacted(rawURL))
 	case scheme == "sqlite":
 		return rest, true, nil
 	case scheme == "postgres", scheme == "postgresql":
@@ -124,7 +126,7 @@ func openSQLite(rest string, opts Options) (store.Store, error) {
 	isNew := errors.Is(err, fs.ErrNotExist)
 	if !opts.MustExist {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, nixie.Errorf(nixie.CodeUnavailable, "folder of the store: %w", err)
+			return nil, nixie.Errorf(nixie.CodeUnavailable, "folder of the store: %w: set NIXIE_STORE, or give --store sqlite:///path/to/file", err)
 		}
 	}
 	st, err := sqlite.Open(path, sqlite.Options{MustExist: opts.MustExist, Owner: opts.Owner, Clock: opts.Clock})
@@ -137,10 +139,12 @@ func openSQLite(rest string, opts Options) (store.Store, error) {
 	return st, nil
 }
 
-var passwords = regexp.MustCompile(`(://[^/?#@:]*:)[^/?#@]*(@)|([?&](?:ssl)?password=)[^&#]*`)
+var passwords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(://[^/?#@:]*:)[^/?#@]*(@)|([?&](?:ssl)?password=)[^&#]*`)
+})
 
 // Shown returns the URL of a store with *** instead of its passwords.
-func Shown(rawURL string) string { return passwords.ReplaceAllString(rawURL, "${1}${3}***${2}") }
+func Shown(rawURL string) string { return passwords().ReplaceAllString(rawURL, "${1}${3}***${2}") }
 
 // redacted returns Shown for a URL that can be parsed: elsewhere a password may stand anywhere.
 func redacted(rawURL string) string {

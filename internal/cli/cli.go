@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ const (
 	ExitDenied      = 4
 	ExitLeft        = 4 // of consume: other members have the records that are left
 	ExitPartly      = 5 // done, but some of it is dead or was skipped
+	ExitFailing     = 7 // all of it fails, or too much
 	ExitInterrupted = 130
 )
 
@@ -45,7 +47,11 @@ type Streams struct {
 	InTTY    bool // In is a terminal, so that a command can ask
 	Columns  int  // of the terminal of Out; 0: not known
 	Now      func() time.Time
+	Name     string // by which the program was called, as a shell takes it; "" is nixie
 }
+
+// self begins each command that is advised, so that it can be typed as it is printed.
+func (s *Streams) self() string { return cmp.Or(s.Name, "nixie") }
 
 // System returns the streams of this process.
 func System() Streams {
@@ -53,18 +59,8 @@ func System() Streams {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: config.OS(),
 		OutTTY: term.IsTerminal(int(os.Stdout.Fd())), ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
 		InTTY:   term.IsTerminal(int(os.Stdin.Fd())),
-		Columns: columnsOf(os.Stdout), Now: time.Now,
+		Columns: columnsOf(os.Stdout), Now: time.Now, Name: quote(command.Called(os.Args[0])),
 	}
-}
-
-// stopSignals lists the signals that ask for an orderly stop: commands that run finish, and waiting
-// work is given back. SIGHUP is one of them unless nohup has it ignored.
-func stopSignals() []os.Signal {
-	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		list = append(list, syscall.SIGHUP)
-	}
-	return list
 }
 
 // Main runs a command line and returns its exit code.
@@ -72,17 +68,27 @@ func Main(args []string, s Streams) int {
 	if command.GuardMain() {
 		return ExitOK
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
+	if code, was := command.FirstMain(); was {
+		return code
+	}
+	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	// A reader may go away, as head does. Without this a signal would end the process in the
 	// middle of its work; so only a write fails.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	s.Out = outlet{s.Out}
-	root := newRoot(s)
+	if shellAsks(args) {
+		return completeLine(s, args)
+	}
+	root, g := newTree(s)
 	root.SetArgs(args)
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
+	g.completes(root, args)
+	if err := unknownCommand(root, args); err != nil {
+		return exitCode(s, err)
+	}
 	return exitCode(s, root.ExecuteContext(ctx))
 }
 
@@ -157,21 +163,35 @@ type globals struct {
 }
 
 func newRoot(s Streams) *cobra.Command {
+	root, _ := newTree(s)
+	return root
+}
+
+// newTree returns all commands, and what they share.
+func newTree(s Streams) (*cobra.Command, *globals) {
 	g := &globals{Streams: s, help: readHelp()}
 	root := g.family("", newRun(g), newMap(g), newEnqueue(g), newWork(g), newConsume(g), newDLQ(g), newQueue(g), newMessage(g),
 		newStream(g), newPrune(g), newVerify(g), newDoctor(g), newMigrate(g), newPolicy(g), newVersion(g), newStats(g), newCheck(g),
 		newAudit(g), newOperation(g), newServe(g), newConfig(g), newMailbox(g))
+	root.AddCommand(shortcuts(g)...)
+	addSynonyms(root)
 	root.SilenceUsage, root.SilenceErrors = true, true
 	fs := root.PersistentFlags()
-	fs.StringVar(&g.store, "store", "", "store to use, such as sqlite:///path/to/file, or itemdir:path to look at a folder of items "+
+	fs.StringVar(&g.store, "store", "", "store to use, such as file.db, postgres://host/database, or itemdir:path to look at a folder of items "+
 		"(default $NIXIE_STORE, else a file in the data folder)")
 	fs.StringVar(&g.file, "config", "", "file of the configuration (default $NIXIE_CONFIG, else nixie/config.yaml in the folder of the "+
 		"user's configuration)")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return g.configure(cmd) }
 	fs.VarP(newChoice(&g.output, asTable, formats()...), "output", "o", "format of the output")
+	root.Version = versions().Version
+	root.SetVersionTemplate("nixie {{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version; nixie version prints more")
 	fs.Var(newChoice(&g.color, colorAuto, colorAuto, colorAlways, colorNever), "color", "colours: auto is on a terminal without $NO_COLOR")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	return root
+	fs.VarP(newChoice(&g.output, asTable, formats()...), "json", "", "-o json")
+	json := fs.Lookup("json")
+	json.NoOptDefVal, json.Hidden = asJSON, true
+	root.SetFlagErrorFunc(wrongFlag)
+	return root, g
 }
 
 // open opens the store that the flags or the environment name.

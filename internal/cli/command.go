@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -59,30 +57,6 @@ func (g *globals) family(path string, members ...*cobra.Command) *cobra.Command 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(members...)
 	return cmd
-}
-
-// noArgs refuses arguments as a mistake of usage, and suggests the command with the nearest name.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := ""
-	cmd.SuggestionsMinimumDistance = 2
-	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		hint = fmt.Sprintf("did you mean %s? or ", strings.Join(like, " or "))
-	}
-	return usagef("%q is not a command or argument of %s: %ssee %[2]s --help", args[0], cmd.CommandPath(), hint)
-}
-
-// nearTo returns the names that are spelled like the one that was typed.
-func nearTo(typed string, names []string) []string {
-	all := &cobra.Command{SuggestionsMinimumDistance: 2}
-	for _, name := range names {
-		if name != "" && !strings.ContainsAny(name, " \t\r\n") {
-			all.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
-		}
-	}
-	return all.SuggestionsFor(typed)
 }
 
 // arguments accepts from least to most arguments. In the text for other numbers %[1]s stands for

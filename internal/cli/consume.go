@@ -66,13 +66,22 @@ func (f *consumeFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
+	if f.idle == 0 {
+		f.endless = "--idle"
+	}
 	cfg, err := f.config(ctx, args[dash:])
 	if err != nil {
 		return err
 	}
-	if len(want.Stages) > 0 && !f.policy.given("backoff") {
-		if cfg.Policy, err = cfg.Policy.With("backoff", delaysOf(want.Stages)); err != nil {
-			return err
+	if len(want.Stages) > 0 {
+		// Stages are a limit that is meant.
+		for name, value := range map[string]string{"backoff": delaysOf(want.Stages), "min-age": "none"} {
+			if f.policy.given(name) {
+				continue
+			}
+			if cfg.Policy, err = cfg.Policy.With(name, value); err != nil {
+				return err
+			}
 		}
 	}
 	if cfg.Answers, err = f.answers(broker.ChannelName(want.Letters, f.from.Name)); err != nil {
@@ -176,18 +185,13 @@ func (f *consumeFlags) report(done runner.Consumed) error {
 	}); err != nil {
 		return err
 	}
-	switch {
-	case done.Halted != "":
-		return f.halted(done.Halted)
-	case done.Left > 0:
+	if done.Why == "" && done.Left > 0 {
 		others := "other consumers of mailbox " + f.from.Name
 		if f.from.Group {
 			others = "other members of group " + f.group
 		}
 		f.say("left to %s: %s, which they have, or vanished with", others, plural(done.Left, "record"))
 		return exit(ExitLeft)
-	case done.Dead > 0 && f.idle > 0:
-		return exit(ExitPartly)
 	}
-	return nil
+	return f.conclude(done.End, done.Dead > 0 && f.idle > 0)
 }

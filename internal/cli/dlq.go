@@ -9,7 +9,8 @@ import (
 
 func newDLQ(g *globals) *cobra.Command {
 	cmd := g.family("dlq", newDLQList(g, nil), newDLQShow(g, nil), newDLQAnalyze(g, nil), newDLQStats(g, nil), newDLQRedrive(g),
-		newDLQPurge(g, nil), newDLQWatch(g), newDLQExport(g, nil), newDLQImport(g), newDLQAdopt(g), newDLQTry(g))
+		newDLQPurge(g, nil), newDLQWatch(g), newDLQExport(g, nil), newDLQImport(g), newDLQAdopt(g), newDLQTry(g),
+		newDLQRegroup(g))
 	cmd.AddCommand(newLetterVerbs(g)...)
 	return cmd
 }

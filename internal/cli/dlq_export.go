@@ -93,7 +93,7 @@ func (x *exporting) writeTo(ctx context.Context, o *office.Office, f nixie.Filte
 		return nixie.Errorf(nixie.CodeConflict, "%s is there already: name another file", path)
 	}
 	if err != nil {
-		return err
+		return unwritable("--out", err)
 	}
 	buffer := bufio.NewWriterSize(file, 1<<16)
 	screen, to := x.globals, *x.globals

@@ -34,11 +34,12 @@ func newDLQList(g *globals, of *jobLetters) *cobra.Command {
 func letterColumns(now time.Time) []column[office.LetterView] {
 	type v = office.LetterView
 	return []column[v]{
-		{name: "id"}, {name: "message_id", show: asWide}, {name: "key", kind: flex}, {name: "queue", kind: flex},
+		{name: "id", kind: ids}, {name: "message_id", show: asWide}, {name: "key", kind: flex, spare: 1},
+		{name: "queue", kind: flex, spare: 3},
 		{name: "type", show: asWide, kind: flex},
 		{name: "status", cell: func(l *v) string { return string(l.Status) + damaged(l.Damage) },
 			paint: func(l *v) ink { return statusInk(l.Status) }},
-		{name: "age", cell: func(l *v) string { return age(now.Sub(l.DiedAt.Time)) }},
+		{name: "age", spare: 2, cell: func(l *v) string { return age(now.Sub(l.DiedAt.Time)) }},
 		{name: "cause", show: asWide}, {name: "origin", show: asWide, kind: flex}, {name: "signature", kind: flex},
 		{name: "last_failure", show: asWide, kind: flex}, {name: "fingerprint", show: asWide}, {name: "redrivable", show: asWide},
 		{name: "needs_review", show: asWide}, {name: "attempts", show: asWide}, {name: "redrives", show: asWide},

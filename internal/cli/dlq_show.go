@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/config"
+	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
@@ -134,6 +137,7 @@ func note(s string) string { return either(s == "", "", " ("+s+")") }
 
 // printHistory prints the first failed attempt and the last ones.
 func (g *globals) printHistory(w io.Writer, list []nixie.Failure, dropped int) {
+	list = office.NewestWorktree(list)
 	next := 1 // after the first, the next one to print
 	if g.output != asWide {
 		next = max(next, len(list)-shownLast)
@@ -165,8 +169,9 @@ func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 	indent(w, f.Text, 0, g.bytes(shownBody))
 	var more []string
 	for _, part := range [...]struct{ name, value string }{
-		{"type", f.Type}, {"step", f.Step}, {"worker", f.Worker}, {"node", f.Node}, {"log", f.LogLocation},
-		{"steps done", strings.Join(f.Steps, ", ")}, {"context", strings.Join(f.Context, " › ")},
+		{"type", f.Type}, {"step", f.Step}, {"group", f.Group}, {"worker", f.Worker}, {"node", f.Node},
+		{"log", f.LogLocation + g.gone(f.LogLocation)}, {"steps done", strings.Join(f.Steps, ", ")},
+		{"context", strings.Join(f.Context, " › ")},
 	} {
 		if part.value != "" {
 			more = append(more, part.name+" "+escapeLine(part.value))
@@ -191,8 +196,24 @@ func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 			indent(w, dump(a.Data, shownHex), 2, shownWide)
 			continue
 		}
-		indent(w, tail(string(a.Data), g.lines(shownTail), g.bytes(shownBody)), 2, 2*shownWide)
+		text := string(a.Data)
+		if a.Name == itemfile.ArtifactPath {
+			text += g.gone(text)
+		}
+		indent(w, tail(text, g.lines(shownTail), g.bytes(shownBody)), 2, 2*shownWide)
 	}
+}
+
+// gone says that a file or folder of a job is not there any more.
+func (g *globals) gone(path string) string {
+	rel, err := filepath.Rel(g.worktrees(), path)
+	if path == "" || err != nil || !filepath.IsLocal(rel) {
+		return ""
+	}
+	if _, err := os.Stat(path); err == nil {
+		return ""
+	}
+	return " (not here: nixie map clean removed it, or it is on another machine)"
 }
 
 func left(truncated int64) string {

@@ -29,7 +29,7 @@ type dlqTry struct {
 }
 
 func newDLQTry(g *globals) *cobra.Command {
-	f := &dlqTry{handling: handling{globals: g}}
+	f := &dlqTry{handling: handling{globals: g, grace: -1}}
 	cmd := f.command(g.described("dlq try"), f.run)
 	f.register(cmd.Flags())
 	return cmd
@@ -69,8 +69,8 @@ func (f *dlqTry) run(ctx context.Context, args []string, dash int) error {
 		return err
 	}
 	f.resultsByID()
-	cfg.Answers.Make = f.answerTo                                         // they have a result file; no answer is sent
-	cfg.Queues, cfg.Breaker = []string{"letters"}, &policy.BreakerRules{} // the name is for the next check alone
+	cfg.Answers.Make = f.answerTo                                                    // they have a result file; no answer is sent
+	cfg.Queues, cfg.Breaker = []string{"letters"}, policy.BreakerRules{Failures: -1} // the name is for the next check alone
 	if _, err := runner.New(*cfg); err != nil {
 		return err
 	}
@@ -92,6 +92,8 @@ func (f *dlqTry) letters(ctx context.Context, o *office.Office, args []string) (
 	var ids []nixie.ID
 	if len(args) > 0 {
 		ids, err = o.LetterIDs(ctx, args)
+	} else if f.choice.filter, err = f.choice.confine(ctx, o, f.choice.filter); err != nil {
+		return nil, err
 	} else if ids, err = f.choice.pick(ctx, o, office.Dead(f.choice.filter), nil); err == nil {
 		ids = ids[max(len(ids)-f.max, 0):]
 	}
@@ -252,7 +254,8 @@ func (f *dlqTry) print(w io.Writer, r *tryReport) {
 	}
 	column := func(name string) heading { return heading{text: name} }
 	number := func(name string) heading { return heading{text: name, right: true} }
-	all := newTable(w, f.width(), f.colours(f.OutTTY), column("LETTER"), heading{text: "KEY", flex: true}, column("OUTCOME"),
+	all := newTable(w, f.tableWidth(), f.colours(f.OutTTY), heading{text: "LETTER", id: f.output == asTable},
+		heading{text: "KEY", flex: true}, column("OUTCOME"),
 		heading{text: "WHY", flex: true})
 	for _, l := range r.Letters {
 		_ = all.add(cell{text: l.ID.String()}, cell{text: l.Key}, // to memory, like all of this

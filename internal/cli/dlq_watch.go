@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ func newDLQWatch(g *globals) *cobra.Command {
 	durationVar(fs, &w.interval, "interval", office.DefaultInterval, "time between two scans")
 	durationVar(fs, &w.length, "for", 0, "end after this time; 0 is never")
 	fs.StringVar(&w.exec, "exec", "", "command to run for each new group")
+	fs.StringVar(&w.as, "as", "", "name under which the store keeps what --exec was told (default from --exec and --filter)")
 	durationVar(fs, &w.timeout, "exec-timeout", time.Minute, "how long that command may run")
 	return cmd
 }
@@ -32,7 +34,7 @@ type watch struct {
 	cursor                    string
 	once                      bool
 	interval, length, timeout time.Duration
-	exec                      string
+	exec, as                  string
 	alarm                     *hook // of --exec
 	masking                   masking
 }
@@ -48,6 +50,9 @@ func (w *watch) run(ctx context.Context, _ []string) (err error) {
 	case w.length < 0 || w.timeout <= 0:
 		return usagef("--for and --exec-timeout are positive durations")
 	}
+	if w.as, err = w.name(); err != nil {
+		return err
+	}
 	if w.exec != "" {
 		if w.alarm, err = newHook("exec", w.exec, w.timeout); err != nil {
 			return err
@@ -57,7 +62,8 @@ func (w *watch) run(ctx context.Context, _ []string) (err error) {
 	if err := w.format(asTable, asWide, asJSONL); err != nil {
 		return err
 	}
-	asked := office.WatchRequest{Filter: w.filter.filter, Cursor: w.cursor, FromNow: !w.once, Once: w.once, Interval: w.interval}
+	asked := office.WatchRequest{Filter: w.filter.filter, Cursor: w.cursor, FromNow: !w.once, Once: w.once, Interval: w.interval,
+		Name: w.as}
 	if w.length > 0 {
 		asked.Until = w.Now().Add(w.length)
 	}
@@ -67,6 +73,11 @@ func (w *watch) run(ctx context.Context, _ []string) (err error) {
 				return err
 			}
 			defer w.alarm.end()
+			asked.Alarm = w.sound
+		}
+		var err error
+		if asked.Filter, _, err = o.Resolve(ctx, asked.Filter); err != nil {
+			return err
 		}
 		cursor, err := o.Watch(ctx, asked, w.tell)
 		if cursor != "" {
@@ -76,21 +87,36 @@ func (w *watch) run(ctx context.Context, _ []string) (err error) {
 	})
 }
 
-// tell prints news and runs the command for a new group.
-func (w *watch) tell(ctx context.Context, n office.News) error {
+// maxWatchName limits the name of a watch, in bytes.
+const maxWatchName = 200
+
+// name returns the name of a watch with a hook. Another filter is another watch.
+func (w *watch) name() (string, error) {
+	switch {
+	case w.exec == "" && w.as != "":
+		return "", usagef("--as names what --exec was told: give --exec too")
+	case len(w.as) > maxWatchName:
+		return "", usagef("--as has %d bytes: give at most %d", len(w.as), maxWatchName)
+	case w.exec == "" || w.as != "":
+		return w.as, nil
+	}
+	name := strings.TrimSpace(w.exec + " " + w.filter.text)
+	if len(name) > maxWatchName {
+		return "", usagef("--exec and --filter have %d bytes, more than the %d of a name: give --as NAME", len(name), maxWatchName)
+	}
+	return name, nil
+}
+
+// tell prints news.
+func (w *watch) tell(_ context.Context, n office.News) error {
+	w.mask(&n)
+	return w.print(&n)
+}
+
+func (w *watch) mask(n *office.News) {
 	for i := range n.Letters {
 		n.Letters[i].LastFailure = w.masking.text(n.Letters[i].LastFailure)
 	}
-	if err := w.print(&n); err != nil {
-		return err
-	}
-	if w.exec == "" || !n.NewGroup {
-		return nil
-	}
-	if err := w.sound(ctx, &n); err != nil && ctx.Err() == nil {
-		w.say("--exec for group %s: %v", n.Fingerprint, err)
-	}
-	return nil
 }
 
 func (w *watch) print(n *office.News) error {
@@ -121,15 +147,20 @@ func (w *watch) print(n *office.News) error {
 	return nil
 }
 
-// sound runs the command of --exec.
-func (w *watch) sound(ctx context.Context, n *office.News) error {
+// sound runs the command of --exec, and says that it failed.
+func (w *watch) sound(ctx context.Context, n office.News) error {
+	w.mask(&n)
 	note, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
 	first := &n.Letters[0]
-	return w.alarm.run(ctx, note, nil,
+	err = w.alarm.run(ctx, note, nil,
 		command.Field{Name: "NIXIE_GROUP", Value: n.Fingerprint}, command.Field{Name: "NIXIE_SIGNATURE", Value: n.Signature},
 		command.Field{Name: "NIXIE_REASON", Value: string(n.Reason)}, command.Field{Name: "NIXIE_QUEUE", Value: first.Queue},
 		command.Field{Name: "NIXIE_LETTER", Value: first.ID.String()}, command.Field{Name: "NIXIE_COUNT", Value: numeral(n.Added)})
+	if err != nil && ctx.Err() == nil {
+		w.say("--exec for group %s: %v", n.Fingerprint, err)
+	}
+	return err
 }

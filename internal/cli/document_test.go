@@ -14,10 +14,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// documentMark is on each page.
+const documentMark = "<!-- written from the program: go test ./internal/cli -run TestDocument -update -->"
+
 // documentHead begins docs/cli.md.
 const documentHead = `# The command line
 
-<!-- written from the program: go test ./internal/cli -run TestDocument -update -->
+` + documentMark + `
 
 Every command has the form ` + "`nixie NOUN VERB`" + `, or ` + "`nixie VERB`" + ` for what is done most.
 Data goes to standard output, everything else to standard error.
@@ -26,13 +29,14 @@ Data goes to standard output, everything else to standard error.
 
 | ` + "`-o`" + ` | is |
 |---|---|
-| ` + "`table`" + ` | for people: as wide as the terminal, long texts cut with … |
-| ` + "`wide`" + ` | for people: more columns, longer texts |
+| ` + "`table`" + ` | for people: as wide as the terminal; columns are left out, the last text is cut with …; IDs by their last digits |
+| ` + "`wide`" + ` | for people: all columns, whole IDs and longer texts |
 | ` + "`json`" + ` | one document: an object, or an array of them |
 | ` + "`jsonl`" + ` | an object a line, as they come |
 | ` + "`csv`" + ` | RFC 4180 with line feeds; the header has the names that JSON has; what is nested is JSON in its cell |
 
-Names in JSON are stable, times are RFC 3339 in UTC, what is not known is null. A cell
+Names in JSON are stable, times are RFC 3339 in UTC, what is not known is null. Times in tables
+are those of this machine, with their zone. A cell
 of CSV that a spreadsheet would take for a formula begins with an apostrophe.
 Foreign text never acts on a terminal: what could is written as an escape.
 
@@ -50,27 +54,51 @@ does, ends a listing silently.
 | 3 | a check is over its threshold, or doctor found something to fix |
 | 4 | not allowed; of ` + "`consume --idle`" + `: the rest is with other members of the group |
 | 5 | done, but some of it is dead or was skipped |
+| 7 | stopped: all of it fails, or as much as ` + "`--stop-after`" + ` says, or the rest of ` + "`--drain`" + ` waits for what is away |
 | 130 | interrupted |
 
 ## Flags of every command
 
 `
 
-// TestDocument keeps docs/cli.md equal to what the program is. Run it with
-// -update after a change of commands or flags.
+// documentFolder has a page for each command, next to docs/cli.md.
+var documentFolder = filepath.Join("..", "..", "docs")
+
+// TestDocument keeps docs/cli.md and the pages of docs/cli equal to what the program is. Run it
+// with -update after a change of commands or flags.
 func TestDocument(t *testing.T) {
-	path := filepath.Join("..", "..", "docs", "cli.md")
-	var want bytes.Buffer
-	document(&want)
-	have, err := os.ReadFile(path)
-	switch {
-	case bytes.Equal(have, want.Bytes()):
-	case *update:
-		if err := os.WriteFile(path, want.Bytes(), 0o644); err != nil {
+	want := documents()
+	if *update {
+		writeDocuments(t, want)
+	}
+	have, err := filepath.Glob(filepath.Join(documentFolder, "cli", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range have {
+		if name := "cli/" + filepath.Base(file); want[name] == nil {
+			t.Errorf("docs/%s is the page of no command: run go test ./internal/cli -run TestDocument -update", name)
+		}
+	}
+	for name, page := range want {
+		if text, err := os.ReadFile(filepath.Join(documentFolder, name)); !bytes.Equal(text, page.Bytes()) {
+			t.Errorf("docs/%s is not what the commands say (%v): run go test ./internal/cli -run TestDocument -update", name, err)
+		}
+	}
+}
+
+func writeDocuments(t *testing.T, pages map[string]*bytes.Buffer) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(documentFolder, "cli")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(documentFolder, "cli"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range pages {
+		if err := os.WriteFile(filepath.Join(documentFolder, name), page.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	default:
-		t.Errorf("docs/cli.md is not what the commands say (%v): run go test ./internal/cli -run TestDocument -update", err)
 	}
 }
 
@@ -85,20 +113,31 @@ func TestHelpIsOfCommands(t *testing.T) {
 	}
 }
 
-// document writes docs/cli.md from the tree of commands.
-func document(w io.Writer) {
+// documents writes the pages from the tree of commands, by their names below docs.
+func documents() map[string]*bytes.Buffer {
 	root := newRoot(Streams{Env: func(string) string { return "" }, Now: time.Now})
-	fmt.Fprint(w, documentHead)
-	documentFlags(w, root.PersistentFlags())
+	index := bytes.NewBufferString(documentHead)
+	documentFlags(index, root.PersistentFlags())
+	fmt.Fprint(index, "\n## Commands\n\n| command | what it does |\n|---|---|\n")
+	pages := map[string]*bytes.Buffer{"cli.md": index}
 	for _, c := range root.Commands() {
-		if !c.Hidden {
-			documentCommand(w, c, 2)
-		}
+		documentCommand(pages, c)
 	}
+	return pages
 }
 
-func documentCommand(w io.Writer, c *cobra.Command, depth int) {
-	fmt.Fprintf(w, "\n%s %s\n\n%s.\n", strings.Repeat("#", depth), c.CommandPath(), c.Short)
+// documentPage is the name of the page of a command, in the folder of such pages.
+func documentPage(c *cobra.Command) string { return strings.ReplaceAll(pathOf(c), " ", "-") + ".md" }
+
+// documentCommand writes the page of a command, and those of the commands below it.
+func documentCommand(pages map[string]*bytes.Buffer, c *cobra.Command) {
+	if c.Hidden {
+		return
+	}
+	fmt.Fprintf(pages["cli.md"], "| [`%s`](cli/%s) | %s |\n", c.CommandPath(), documentPage(c), c.Short)
+	w := &bytes.Buffer{}
+	pages["cli/"+documentPage(c)] = w
+	fmt.Fprintf(w, "# %s\n\n%s\n\n%s.\n", c.CommandPath(), documentMark, c.Short)
 	if !c.HasSubCommands() {
 		fmt.Fprintf(w, "\n```text\n%s\n```\n", c.UseLine())
 	}
@@ -112,11 +151,16 @@ func documentCommand(w io.Writer, c *cobra.Command, depth int) {
 		fmt.Fprintln(w)
 		documentFlags(w, c.LocalNonPersistentFlags())
 	}
+	if c.HasSubCommands() {
+		fmt.Fprint(w, "\n| command | what it does |\n|---|---|\n")
+	}
 	for _, below := range c.Commands() {
 		if !below.Hidden {
-			documentCommand(w, below, depth+1)
+			fmt.Fprintf(w, "| [`%s`](%s) | %s |\n", below.CommandPath(), documentPage(below), below.Short)
 		}
+		documentCommand(pages, below)
 	}
+	fmt.Fprint(w, "\nOutput, exit codes and the flags of every command: [the command line](../cli.md).\n")
 }
 
 func unindented(text string) string {

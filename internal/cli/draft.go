@@ -13,6 +13,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/filter"
+	"github.com/nixie-go/nixie/internal/itemfile"
 )
 
 // draft is a message on a line of nixie enqueue --jsonl. Flags give the fields that it does not
@@ -42,7 +43,7 @@ func parseDraft(line []byte, flags nixie.Message) (nixie.Message, error) {
 	decoder.UseNumber()
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&d); err != nil {
-		return flags, draftError(err)
+		return flags, draftError(line, err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return flags, errors.New("more follows the object: write one object in a line")
@@ -77,7 +78,7 @@ func parseDraft(line []byte, flags nixie.Message) (nixie.Message, error) {
 }
 
 // draftError explains a bad line without the words of the decoder.
-func draftError(err error) error {
+func draftError(line []byte, err error) error {
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if strings.HasPrefix(text, "unknown field") {
 		return errors.New(text + ": the fields are id, type, key, stream, dedupe_key, body, body_base64, headers, priority, delay, " +
@@ -86,6 +87,9 @@ func draftError(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) && kind.Field != "" {
 		return fmt.Errorf("%s is a JSON %s: want %s", kind.Field, kind.Value, kind.Type)
+	}
+	if wrong := itemfile.Decode(line, new(json.RawMessage), false); wrong != nil {
+		text = wrong.Error()
 	}
 	return errors.New("want a JSON object: " + text)
 }

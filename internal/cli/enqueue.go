@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -67,9 +66,9 @@ func (f *enqueueFlags) run(ctx context.Context, args []string) (err error) {
 	}
 	in := f.In
 	if name := sourceOf(args); name != stdinList && !f.hasBody {
-		file, err := os.Open(name)
+		file, err := openInput(name)
 		if err != nil {
-			return nixie.Errorf(nixie.CodeInvalid, "%w", err)
+			return err
 		}
 		defer file.Close() //nolint:errcheck // it was only read
 		in = file

@@ -57,8 +57,8 @@ func TestEnqueueLinesTellsHowFarItCame(t *testing.T) {
 			advice = "the whole file can be given again: by their dedupe_key the lines that are there are not added twice\n"
 			rest = manyLines(lines, 0, true)
 		}
-		want := "nixie: line 2100: want a JSON object: unexpected EOF\nthe lines up to 2000 are in the queue (2000 added, 0 there " +
-			"already), and none after it\n" + advice
+		want := "nixie: line 2100: want a JSON object: the JSON value ends too early: it was cut off\n" +
+			"the lines up to 2000 are in the queue (2000 added, 0 there already), and none after it\n" + advice
 		if code != ExitFailure || said != want {
 			t.Errorf("exit code %d, said\n%s\nwant\n%s", code, said, want)
 		}

@@ -35,7 +35,7 @@ func escape(s string) string {
 
 // escapeLine escapes line ends and tabs as well.
 func escapeLine(s string) string {
-	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(escape(s))
+	return strings.ReplaceAll(strings.ReplaceAll(escape(s), "\n", `\n`), "\t", `\t`)
 }
 
 func harmful(r rune) bool {

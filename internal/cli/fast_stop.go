@@ -3,43 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"sync/atomic"
 
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/redrive"
 )
-
-// watchInterrupts calls first when ctx ends, and second at the next interrupt. It watches until end
-// is called.
-func watchInterrupts(ctx context.Context, first, second func()) (end func()) {
-	heard := make(chan os.Signal, 2)
-	signal.Notify(heard, stopSignals()...)
-	over, finished := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(finished)
-		select {
-		case <-over:
-			return
-		case <-ctx.Done():
-		}
-		first()
-		for range 2 { // one of them has ended ctx
-			select {
-			case <-over:
-				return
-			case <-heard:
-			}
-		}
-		second()
-	}()
-	return func() {
-		signal.Stop(heard)
-		close(over)
-		<-finished
-	}
-}
 
 // fastStop is a publisher that stops waiting for answers at a second interrupt. After the first one
 // it waits as long as the route allows.

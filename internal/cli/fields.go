@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // jsonField is a member of the JSON of a view.
@@ -70,14 +71,16 @@ func (f jsonField) text(view reflect.Value) (string, error) {
 }
 
 // numberText matches a number, of any size.
-var numberText = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+var numberText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+})
 
 // neutral keeps a spreadsheet from reading a text as a formula.
 func neutral(cell string) string {
 	if !strings.ContainsAny(cell[:min(len(cell), 1)], "=+-@\t\r\n") && !wideFormula(cell) {
 		return cell
 	}
-	if numberText.MatchString(cell) {
+	if numberText().MatchString(cell) {
 		return cell
 	}
 	return "'" + cell

@@ -12,20 +12,42 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/filter"
+	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 )
 
 // filterFlag is --filter.
 type filterFlag struct {
 	text   string
+	queues []string // of --queue
+	since  string
 	filter nixie.Filter
 }
 
 func (f *filterFlag) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.text, "filter", "", `choose by key:value terms, such as 'reason:timeout age:>1h text:"no route"'`)
+	fs.StringVar(&f.text, "filter", "", `choose by key:value terms and words, such as 'reason:timeout -queue:mail "no route"'; `+
+		"--queue NAME and --since 2h are short for two of them")
+	if fs.Lookup("queue") == nil {
+		fs.StringSliceVar(&f.queues, "queue", nil, "queue: of --filter")
+		fs.Lookup("queue").Hidden = true
+	}
+	fs.StringVar(&f.since, "since", "", "died:>= of --filter; a duration is that long ago")
+	fs.Lookup("since").Hidden = true
 }
 
 func (f *filterFlag) read(g *globals) (err error) {
+	terms := []string{f.text, filter.Text(nixie.Filter{Queues: f.queues})}
+	if f.since != "" {
+		at := f.since
+		if _, err := filter.ParseDuration(at); err == nil {
+			at = "now-" + at
+		}
+		if _, err := office.ParseMoment(at, g.Now()); err != nil {
+			return usagef("--since is %v, or a duration such as 2h", err)
+		}
+		terms = append(terms, "died:>="+at)
+	}
+	f.text = strings.TrimSpace(strings.Join(terms, " "))
 	f.filter, err = filter.Parse(f.text, g.Now())
 	return err
 }
@@ -140,7 +162,7 @@ func (f *formatFlag) register(fs *pflag.FlagSet) {
 }
 
 func (f *formatFlag) read(g *globals) error {
-	if f.flags.Changed("format") || !f.flags.Changed("output") {
+	if f.flags.Changed("format") || !f.flags.Changed("output") && !f.flags.Changed("json") {
 		g.output = f.value
 	}
 	return g.format(asJSONL, asCSV)

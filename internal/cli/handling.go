@@ -33,11 +33,14 @@ type handling struct {
 	onFailure      string
 	policy         policyFlags
 	breaker        string
+	halt           time.Duration
+	endless        string // the flag that would let the work end by itself; empty: it does
 	mask           maskFlags
 	printing       outputFlags
 	printer        *printer // nil: the output of commands is not shown
 	parallel       int
 	timeout, lease time.Duration
+	grace          time.Duration // of commands at a stop; −1: until they end
 	watchdog       time.Duration
 	permanentExit  []int
 	reply, noReply bool
@@ -47,6 +50,9 @@ type handling struct {
 func (h *handling) command(cmd *cobra.Command, do func(ctx context.Context, args []string, dash int) error) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := command.Supported(); err != nil {
+			return err
+		}
 		err := do(cmd.Context(), args, cmd.ArgsLenAtDash())
 		h.finish()
 		return h.interrupted(cmd.Context(), err)
@@ -57,6 +63,7 @@ func (h *handling) command(cmd *cobra.Command, do func(ctx context.Context, args
 // registerCommand adds the flags about one execution of the command.
 func (h *handling) registerCommand(fs *pflag.FlagSet) {
 	fs.IntVarP(&h.parallel, "parallel", "p", runtime.NumCPU(), "commands at once")
+	alias(fs, "parallel", "jobs", "j")
 	durationVar(fs, &h.timeout, "timeout", 0, "limit of one execution; 0 is none")
 	fs.IntSliceVar(&h.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
 	h.mask.register(fs)
@@ -67,12 +74,17 @@ func (h *handling) registerCommand(fs *pflag.FlagSet) {
 func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
 	h.registerCommand(fs)
 	h.policy.register(fs, otherwise)
-	fs.StringVar(&h.breaker, "breaker", "", "pause when commands fail in a row: "+
-		"failures,successes,open_for,half_open_max such as 5,3,30s,3, or default, or none (default that of the profile)")
+	fs.StringVar(&h.breaker, "breaker", "", "pause when commands fail in a row for any reason: "+
+		"failures,successes,open_for,half_open_max such as 5,3,30s,3; default: for one that time may heal; or none "+
+		"(default that of the profile)")
+	durationVar(fs, &h.halt, "halt-after", defaultHalt,
+		"end with code 7 when nothing has succeeded and the breaker has been open for so long; 0 is never")
 	fs.StringVar(&h.onFailure, "on-item-failure", string(runner.ToOffice),
 		"what happens to an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
 	h.telemetryFlags.register(fs)
 	durationVar(fs, &h.lease, "lease", nixie.DefaultLease, "how long an item is held without a heartbeat")
+	durationVar(fs, &h.grace, "grace", defaultGrace, "how long commands may go on after SIGTERM or SIGHUP; "+
+		"then they get TERM, 2s later KILL, and their messages go back at no cost; 0 is TERM at once")
 	durationVar(fs, &h.watchdog, "watchdog", loop.DefaultThreshold,
 		"end this process with SIGKILL when it has been stuck for so long; a command may take longer; 0 is never")
 }
@@ -125,11 +137,17 @@ func (h *handling) answerTo(d *nixie.Delivery, body []byte, failed string) (nixi
 	return to.Message(body, opts...)
 }
 
+// defaultGrace leaves 5 s of the 30 s that most platforms wait before SIGKILL.
+const defaultGrace = 25 * time.Second
+
 // leastWatchdog is longer than a call of the store may take.
 const leastWatchdog = time.Minute
 
 // config reads the flags; the caller adds the queues or the job.
 func (h *handling) config(ctx context.Context, cmd []string) (*runner.Config, error) {
+	if h.grace < 0 {
+		return nil, usagef("--grace is %s: give a time from 0 on; 0 ends commands at once", h.grace)
+	}
 	if h.watchdog != 0 && h.watchdog < leastWatchdog {
 		return nil, usagef("--watchdog is %s: give %s or more, or 0 for never", h.watchdog, leastWatchdog)
 	}
@@ -142,11 +160,12 @@ func (h *handling) config(ctx context.Context, cmd []string) (*runner.Config, er
 		return nil, err
 	}
 	if h.breaker != "" {
-		breaker, err := policy.ParseBreaker(h.breaker)
-		if err != nil {
+		if cfg.Breaker, err = policy.ParseBreaker(h.breaker); err != nil {
 			return nil, err
 		}
-		cfg.Breaker = &breaker // nil: the profile has one
+	}
+	if cfg.HaltAfter, err = h.haltAfter(cfg.Breaker); err != nil {
+		return nil, err
 	}
 	if err := h.begin(ctx, h.globals); err != nil {
 		return nil, err
@@ -167,7 +186,7 @@ func (h *handling) commandConfig(cmd []string) (*runner.Config, error) {
 	}
 	cfg := &runner.Config{
 		Parallel: h.parallel, Timeout: h.timeout, PermanentExit: h.permanentExit,
-		Environ: config.Inherited(), StateFolder: config.StateFolder(h.Env),
+		Environ: config.Inherited(), StateFolder: h.notesFolder(),
 		Owner: h.owner(),
 		Mask:  mask.Failure, Clock: h.Now,
 		Warn: func(format string, args ...any) {
@@ -208,8 +227,8 @@ func (g *globals) owner() string {
 	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(g.Now().UnixNano(), 36))
 }
 
-// drive runs work under a progress display. At the first interrupt commands that run may finish,
-// the second one ends them.
+// drive runs work under a progress display. After an interrupt commands that run may finish, after
+// another signal only within the grace. A second signal ends them.
 func (h *handling) drive(ctx context.Context, r *runner.Runner, endless bool, work func(context.Context) error) error {
 	var shown *progress
 	if !h.on {
@@ -221,12 +240,19 @@ func (h *handling) drive(ctx context.Context, r *runner.Runner, endless bool, wo
 	if h.printer != nil {
 		h.printer.bar = shown
 	}
+	grace := time.NewTimer(0)
 	end := watchInterrupts(ctx, func() {
-		fmt.Fprintln(h.Err, "\nnixie: commands that run may finish; interrupt again to end them now")
+		within := ""
+		if h.grace >= 0 && !byPerson(ctx) {
+			within = " within " + h.grace.String()
+			grace = time.AfterFunc(h.grace, r.Abort)
+		}
+		fmt.Fprintf(h.Err, "\nnixie: commands that run may finish%s; interrupt again to end them now\n", within)
 	}, r.Abort)
 	err := work(ctx)
 	shown.end()
 	end()
+	grace.Stop()
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,7 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// The folder help has the help of each command, and docs/cli.md is written from it. A section is
+// The folder help has the help of each command, and docs/cli is written from it. A section is
 //
 //	# nixie dlq list            the line of usage
 //
@@ -50,7 +49,7 @@ func readHelp() map[string]helpText {
 				shared[head] = strings.TrimSpace(body)
 				continue
 			}
-			path := strings.TrimSpace(commandPath.FindString(head)) // with "nixie"
+			path := commandPath(head) // with "nixie"
 			name := path[strings.LastIndex(path, " ")+1:]
 			text, example, _ := strings.Cut(strings.TrimRight(body, "\n"), "For example:\n")
 			short, long, _ := strings.Cut(strings.TrimRight(text, "\n"), "\n\n")
@@ -59,18 +58,30 @@ func readHelp() map[string]helpText {
 		}
 	}
 	for path, text := range texts {
-		for strings.Contains(text.long, "{{") {
-			text.long = sharedName.ReplaceAllStringFunc(text.long, func(name string) string { return shared[name] })
+		for {
+			before, rest, found := strings.Cut(text.long, "{{")
+			name, after, _ := strings.Cut(rest, "}}")
+			if !found {
+				break
+			}
+			text.long = before + shared["{{"+name+"}}"] + after
 		}
 		texts[path] = text
 	}
 	return texts
 }
 
-var (
-	commandPath = regexp.MustCompile(`^nixie( [a-z][a-z-]*\b)*( |$)`)
-	sharedName  = regexp.MustCompile(`{{[a-z]+}}`)
-)
+// commandPath returns the words of a line of usage that name the command.
+func commandPath(usage string) string {
+	words := strings.Fields(usage)
+	for i, word := range words {
+		if word[0] == '-' || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz-") != "" {
+			words = words[:i]
+			break
+		}
+	}
+	return strings.Join(words, " ")
+}
 
 // described returns a command with its help. Without args it takes no arguments.
 func (g *globals) described(path string, args ...cobra.PositionalArgs) *cobra.Command {

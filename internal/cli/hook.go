@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -27,9 +28,29 @@ func newHook(flag, text string, timeout time.Duration) (*hook, error) {
 	return &hook{flag, command.Spec{Args: args, Path: path, Timeout: timeout}, command.NewEnvironment(config.Inherited())}, nil
 }
 
+// notesFolder returns the folder for notes about running commands. It is a temporary one where the
+// home of the user cannot be written, as in many containers.
+func (g *globals) notesFolder() string {
+	folder := config.StateFolder(g.Env)
+	if g.Env("XDG_STATE_HOME") != "" {
+		return folder // which the user chose
+	}
+	err := os.MkdirAll(folder, 0o700)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(folder, "probe-*"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		return config.StateFolder(func(string) string { return "" })
+	}
+	return folder
+}
+
 // guard starts a process that ends the command should this one vanish. End ends it.
 func (h *hook) guard(g *globals) (err error) {
-	folder := filepath.Join(config.StateFolder(g.Env), "owners")
+	folder := filepath.Join(g.notesFolder(), "owners")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nixie.Errorf(nixie.CodeUnavailable, "folder for running commands: %w; XDG_STATE_HOME names another", err)
 	}

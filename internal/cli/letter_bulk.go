@@ -154,7 +154,7 @@ func (l *letterBulk) begin(ctx context.Context, o *office.Office, work *office.O
 	if work.Filter, err = l.choice.confine(ctx, o, work.Filter); err != nil {
 		return err
 	}
-	work.Text = l.choice.text
+	work.Text, work.Family = l.choice.text, l.choice.named
 	l.all = l.all && l.choice.of == nil // now the filter names the job
 	if len(args) > 0 {
 		if args, err = l.choice.of.ids(ctx, o, args); err != nil {
@@ -235,11 +235,8 @@ func (l *letterBulk) pick(ctx context.Context, o *office.Office, work *office.Op
 
 // goOn resumes an operation of the same verb, or begins the one that a dry run kept.
 func (l *letterBulk) goOn(ctx context.Context, o *office.Office, work *office.OperationRequest) error {
-	id, err := nixie.ParseID(l.resume + l.token)
-	if err != nil {
-		return err
-	}
-	op, err := o.Operation(ctx, id)
+	op, err := o.FindOperation(ctx, l.resume+l.token)
+	id := op.ID
 	switch {
 	case err != nil:
 		return err

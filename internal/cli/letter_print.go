@@ -56,6 +56,11 @@ func (l *letterBulk) printSelection(w io.Writer, p *office.Plan) {
 		fmt.Fprintf(w, ", in about %s", took(time.Duration(float64(p.Movable-1)/l.perSecond*float64(time.Second))))
 	}
 	fmt.Fprintln(w)
+	for i := range p.Families {
+		f := &p.Families[i]
+		fmt.Fprintf(w, "family %s of %s: %s\n", f.ID, plural(int64(f.Groups), "cause"), escapeLine(f.Label))
+		printDiffering(w, f)
+	}
 	causes := make([]office.Count, 0, len(p.Groups))
 	for _, g := range p.Groups {
 		causes = append(causes, office.Count{Value: g.Signature, Count: g.Count})
@@ -79,7 +84,7 @@ func (l *letterBulk) printSelection(w io.Writer, p *office.Plan) {
 		fmt.Fprintln(w, repeatsCalls)
 	}
 	if l.ofJob {
-		fmt.Fprintf(w, "\nNext:\n  nixie dlq try%s %s -- COMMAND   # on copies of 10, before all go\n", l.storeFlag(),
+		fmt.Fprintf(w, "\nNext:\n  %s dlq try%s %s -- COMMAND   # on copies of 10, before all go\n", l.self(), l.storeFlag(),
 			cmp.Or(strings.Join(typedFlags(l.flags, "filter", "where"), " "), "--all"))
 	}
 }

@@ -22,8 +22,9 @@ import (
 type letterFlags struct {
 	filterFlag
 	where string
-	of    *jobLetters // nil: of all queues
-	expr  *where.Expr // of --where
+	of    *jobLetters         // nil: of all queues
+	named []office.FamilyView // families of the filter
+	expr  *where.Expr         // of --where
 	say   func(format string, args ...any)
 }
 
@@ -65,14 +66,18 @@ func (c *letterFlags) resolve(ctx context.Context, o *office.Office, f nixie.Fil
 	return f, err
 }
 
-// confine restricts a filter to the job, if there is one.
+// confine restricts a filter to the job, if there is one, and names the groups of its families.
 func (c *letterFlags) confine(ctx context.Context, o *office.Office, f nixie.Filter) (nixie.Filter, error) {
-	if c.of == nil {
-		return f, nil
+	if c.of != nil {
+		queue, err := c.of.queue(ctx, o)
+		if err != nil {
+			return f, err
+		}
+		f.Queues = []string{queue}
+		c.text = filter.Text(f)
 	}
-	queue, err := c.of.queue(ctx, o)
-	f.Queues = []string{queue}
-	c.text = filter.Text(f)
+	f, named, err := o.Resolve(ctx, f)
+	c.named = named
 	return f, err
 }
 
@@ -168,14 +173,21 @@ func (j *jobLetters) ids(ctx context.Context, o *office.Office, args []string) (
 			f.Keys, f.IDs = nil, []nixie.ID{id}
 		}
 		found, _, err := o.Letters(ctx, f, store.Page{Limit: 1})
-		if err != nil {
-			return nil, err
+		ending, is := filter.Ending(arg)
+		if is && len(found) == 0 && err == nil {
+			found, _, err = o.Letters(ctx, nixie.Filter{Queues: f.Queues, Endings: []string{ending}}, store.Page{Limit: 2})
 		}
-		if len(found) == 0 {
+		switch {
+		case err != nil:
+			return nil, err
+		case len(found) == 1:
+			ids[i] = found[0].ID.String()
+		case len(found) > 1:
+			ids[i] = ending // the office lists the candidates
+		default:
 			return nil, nixie.Errorf(nixie.CodeNotFound,
 				"job %s has no letter of item %q: nixie map dlq list --job %[1]s lists what there is", j.job, arg)
 		}
-		ids[i] = found[0].ID.String()
 	}
 	return ids, nil
 }

@@ -37,6 +37,7 @@ type column[V any] struct {
 	cell  func(*V) string // nil: the member that JSON calls name
 	show  string          // asWide: not in a plain table
 	kind  columnKind      // a member that is a number is right-aligned in any case
+	spare int             // on a narrow terminal the highest is left out first
 	paint func(*V) ink    // nil: plain
 }
 
@@ -45,7 +46,8 @@ type columnKind int
 const (
 	plain  columnKind = iota
 	number            // to the right
-	flex              // cut first when the terminal is narrow
+	flex              // a name or text: the last one of a row gets the room that is left
+	ids               // a plain table has the last digits
 )
 
 func newListing[V any](g *globals, columns []column[V]) *listing[V] {
@@ -59,9 +61,10 @@ func newListing[V any](g *globals, columns []column[V]) *listing[V] {
 		}
 		var heads []heading
 		for _, c := range l.columns {
-			heads = append(heads, heading{headline(c.name), c.kind == number, c.kind == flex})
+			short := c.kind == ids && g.output == asTable
+			heads = append(heads, heading{headline(c.name), c.kind == number, c.kind == flex, short, c.spare})
 		}
-		l.table = newTable(g.Out, g.width(), g.colours(g.OutTTY), heads...)
+		l.table = newTable(g.Out, g.tableWidth(), g.colours(g.OutTTY), heads...)
 	case g.output == asCSV:
 		l.csv = newRows(g.Out, reflect.TypeFor[V]())
 	}

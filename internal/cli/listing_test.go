@@ -211,7 +211,7 @@ func TestTableFits(t *testing.T) {
 		}
 		for line := range strings.Lines(out.String()) {
 			line = uncoloured(t, strings.TrimSuffix(line, "\n"))
-			if least := max(width, 23); width > 0 && displayWidth(line) > least {
+			if least := max(width, 26); width > 0 && displayWidth(line) > least {
 				t.Errorf("width %d: %q takes %d columns", width, line, displayWidth(line))
 			}
 			if strings.ContainsFunc(line, harmful) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -95,9 +94,9 @@ func (b *bodyFlag) body(ctx context.Context, g *globals, args []string) ([]byte,
 	case given:
 		return []byte(b.text), nil
 	case sourceOf(args) != stdinList:
-		file, err := os.Open(args[1])
+		file, err := openInput(args[1])
 		if err != nil {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "%w", err)
+			return nil, err
 		}
 		defer file.Close() //nolint:errcheck // it was only read
 		in = file

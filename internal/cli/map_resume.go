@@ -30,6 +30,7 @@ type again struct {
 
 func (a *again) register(fs *pflag.FlagSet) {
 	fs.IntVarP(&a.parallel, "parallel", "p", 0, "commands at once (default as the job was run last)")
+	alias(fs, "parallel", "jobs", "j")
 }
 
 // run runs the job in the folder and with the flags of its last run.
@@ -46,7 +47,7 @@ func (a *again) run(ctx context.Context) error {
 	}
 	a.store = last.Store
 	m := mapRunOf(a.globals)
-	m.again, m.stored = true, a.stored || last.List == stdinList
+	m.again, m.mix, m.stored = true, true, a.stored || last.List == stdinList
 	cmd := m.command()
 	words := append(append([]string{last.List}, last.Flags...), a.more...)
 	if a.parallel != 0 {

@@ -23,7 +23,7 @@ import (
 type mapRun struct {
 	runFlags
 	mapFlags
-	stepTexts, checkout         []string
+	checkout                    []string
 	validate, mirror            string
 	required, merge, failOnDead bool
 	again                       bool // with the flags of its last run
@@ -41,8 +41,6 @@ func (m *mapRun) command() *cobra.Command {
 	fs := cmd.Flags()
 	m.registerList(fs)
 	m.mapFlags.register(fs)
-	fs.StringArrayVar(&m.stepTexts, "step", nil,
-		"instead of COMMAND: 'exec: PROGRAM ARG…', 'shell: SCRIPT' or 'agent: PROGRAM ARG…'; again for the next")
 	fs.StringVar(&m.validate, "validate", "", "a step that has to succeed on what the others committed, before it is merged")
 	fs.BoolVar(&m.required, "commit-required", false, "an item of which nothing is committed has failed")
 	fs.StringArrayVar(&m.checkout, "checkout", nil,
@@ -55,7 +53,7 @@ func (m *mapRun) command() *cobra.Command {
 
 // do runs the job, and with --merge merges its branch.
 func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
-	validate, err := m.parseSteps()
+	validate, err := m.parseValidate()
 	if err != nil {
 		return err
 	}
@@ -72,12 +70,9 @@ func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
 	m.around = func(c *runner.Config) {
 		m.mapFlags.job = c.Job
 		c.Job = mapreduce.QueueOf(c.Job)
-		if len(m.steps) > 0 {
-			c.Steps = m.steps
-		}
 		c.Validate = validate
 		c.Workplace = func(ctx context.Context, d *nixie.Delivery) (runner.Workplace, error) {
-			a, err := mapreduce.New(mapreduce.Config{Job: job, CommitRequired: m.required}).Begin(ctx, d.Key, d.Lease.Number)
+			a, err := mapreduce.New(mapreduce.Config{Job: job, CommitRequired: m.required}).Begin(ctx, d)
 			if a == nil {
 				return nil, err
 			}
@@ -87,10 +82,11 @@ func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
 	m.begin = func(ctx context.Context) (err error) {
 		c := m.mapFlags.config()
 		c.Parallel, c.Checkout = m.parallel, m.checkout
-		if job, err = worktree.Open(ctx, c); err != nil || m.again {
-			return err
-		}
-		return m.remember(job, args, dash)
+		job, err = worktree.Open(ctx, c)
+		return err
+	}
+	if !m.again {
+		m.accepted = func() error { return m.remember(job, args, dash) }
 	}
 	ended := m.run(ctx, args, dash)
 	if job == nil {
@@ -108,8 +104,8 @@ func (m *mapRun) deliver(ctx context.Context, job *worktree.Job, ended error) er
 		return ended
 	}
 	if !m.merge {
-		fmt.Fprintf(m.Err, "  nixie map merge --repo %s --job %s   # brings branch %s into the checkout\n",
-			quote(m.repo), quote(m.mapFlags.job), job.Branch())
+		fmt.Fprintf(m.Err, "  %s map merge --repo %s --job %s   # brings branch %s into the checkout\n",
+			m.self(), quote(m.repo), quote(m.mapFlags.job), job.Branch())
 		return ended
 	}
 	if err := job.Deliver(ctx); err != nil {
@@ -153,23 +149,24 @@ func (m *mapRun) goOn(w io.Writer, s runner.Summary) {
 	switch {
 	case s.Unfinished > 0:
 		fmt.Fprintf(w, "  %s   # goes on\n", m.typed("map", "resume", "--job", job))
+		if s.Dead > 0 {
+			fmt.Fprintf(w, "  %s   # the dead, once it is repaired\n", m.retryDead(job, s))
+		}
 	case s.Dead > 0:
 		fmt.Fprintf(w, "  %s\n", m.typed("map", "dlq", "analyze", "--job", job))
-		fmt.Fprintf(w, "  %s\n", m.typed("map", "dlq", "retry", "--job", job, "--reason", "fixed", "--yes"+forceFor(s)))
+		fmt.Fprintf(w, "  %s\n", m.retryDead(job, s))
 	}
 }
 
-// parseSteps reads --step and --validate.
-func (m *mapRun) parseSteps() (validate *command.Step, err error) {
-	for _, text := range m.stepTexts {
-		s, err := command.ParseStep(text)
-		if err != nil {
-			return nil, err
-		}
-		m.steps = append(m.steps, s)
-	}
+// retryDead returns the command that sends the dead items of a job back and runs them.
+func (m *mapRun) retryDead(job string, s runner.Summary) string {
+	return m.typed("map", "dlq", "retry", "--job", job, "--reason", "fixed", "--yes"+forceFor(s))
+}
+
+// parseValidate reads --validate.
+func (m *mapRun) parseValidate() (*command.Step, error) {
 	if m.validate == "" {
-		return nil, nil
+		return nil, nil //nolint:nilnil // none
 	}
 	s, err := command.ParseStep(m.validate)
 	return &s, err

@@ -2,11 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -110,19 +109,12 @@ func newMapLogs(g *globals) *cobra.Command {
 				name.job, args[0], quote(filter.Text(ofJob)))
 		}
 		masking.message(&found[0].Message, found[0].History)
-		agent, err := "", error(nil)
-		if g.forPeople() {
-			agent, err = g.agentLog(&masking, name.job, args[0])
-		}
-		if err != nil {
-			return err
-		}
 		views := office.ViewHistory(found[0].History)
 		return g.objectOf(views, views, func(w io.Writer) {
 			for i := range found[0].History {
 				printLog(w, &found[0].History[i])
+				fmt.Fprint(w, g.agentLog(&masking, found[0].History[i].LogLocation))
 			}
-			fmt.Fprint(w, agent)
 		})
 	}, &name, &masking)
 }
@@ -140,24 +132,24 @@ func printLog(w io.Writer, f *nixie.Failure) {
 // mostLog limits how much of the end of an agent's log is printed.
 const mostLog = 1 << 20
 
-// agentLog reads the end of the log that was kept with the worktree of an item.
-func (g *globals) agentLog(masking *masking, job, item string) (string, error) {
-	kept, found, err := g.keptOf(job, item)
-	if nixie.CodeOf(err) == nixie.CodeNotFound {
-		return "", nil
+// agentLog returns the end of the log that the agent of an attempt wrote, or why it is not there.
+// Of an imported item it names the log only: its path may be any.
+func (g *globals) agentLog(masking *masking, path string) string {
+	switch rel, err := filepath.Rel(g.worktrees(), path); {
+	case path == "":
+		return ""
+	case err != nil || !filepath.IsLocal(rel):
+		return fmt.Sprintf("-- log %s\n", escapeLine(path))
 	}
-	if err != nil || !found {
-		return "", err
-	}
-	file, err := os.Open(kept.Log())
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
+	file, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return fmt.Sprintf("-- log %s is not here: nixie map clean removed it, or it is on another machine\n", escapeLine(path))
 	}
 	defer file.Close()                     //nolint:errcheck // it was only read
 	_, _ = file.Seek(-mostLog, io.SeekEnd) // a shorter log is read from its beginning
 	text, err := io.ReadAll(io.LimitReader(file, mostLog))
-	return fmt.Sprintf("== %s\n%s\n", escapeLine(kept.Log()), escape(masking.text(string(text)))), err
+	if err != nil {
+		return fmt.Sprintf("-- log %s: %s\n", escapeLine(path), escapeLine(err.Error()))
+	}
+	return fmt.Sprintf("-- log %s\n%s\n", escapeLine(path), escape(masking.text(string(text))))
 }

@@ -41,12 +41,13 @@ func viewRow(r *store.Record) office.MessageView {
 func messageColumns(now time.Time) []column[office.MessageView] {
 	type v = office.MessageView
 	return []column[v]{
-		{name: "id"}, {name: "key", kind: flex}, {name: "queue", kind: flex}, {name: "type", show: asWide, kind: flex},
+		{name: "id", kind: ids}, {name: "key", kind: flex, spare: 1}, {name: "queue", kind: flex, spare: 4},
+		{name: "type", show: asWide, kind: flex},
 		{name: "stream", show: asWide, kind: flex},
 		{name: "state", cell: func(m *v) string { return string(m.State) + damaged(m.Damage) },
 			paint: func(m *v) ink { return stateInk(m.State) }},
-		{name: "attempts"}, {name: "redrives", show: asWide}, {name: "priority", show: asWide},
-		{name: "age", cell: func(m *v) string { return age(now.Sub(m.EnqueuedAt.Time)) }},
+		{name: "attempts", spare: 3}, {name: "redrives", show: asWide}, {name: "priority", show: asWide},
+		{name: "age", spare: 2, cell: func(m *v) string { return age(now.Sub(m.EnqueuedAt.Time)) }},
 		{name: "lease_owner", show: asWide, kind: flex}, {name: "last_failure", kind: flex},
 	}
 }

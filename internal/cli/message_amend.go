@@ -180,7 +180,7 @@ func (m *messageBulk) choose(ctx context.Context, o *office.Office, args []strin
 func (m *messageBulk) columns() []column[office.AmendView] {
 	type v = office.AmendView
 	return []column[v]{
-		{name: "id"}, {name: "key", kind: flex}, {name: "queue", kind: flex}, {name: "stream", show: asWide, kind: flex},
+		{name: "id", kind: ids}, {name: "key", kind: flex}, {name: "queue", kind: flex}, {name: "stream", show: asWide, kind: flex},
 		{name: "state", paint: func(a *v) ink { return stateInk(a.State) }},
 		{name: "due_in", cell: func(a *v) string { return until(m.Now(), a.NotBefore) }},
 		{name: "outcome", kind: flex, cell: func(a *v) string { return cmp.Or(a.Error, m.done) }, paint: func(a *v) ink {

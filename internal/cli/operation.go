@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 )
@@ -22,7 +21,7 @@ func newOperationList(g *globals) *cobra.Command {
 	var page pageFlags
 	return g.inOffice(g.described("operation list"), func(ctx context.Context, o *office.Office, _ []string) error {
 		return list(g, &page, "operations", []column[v]{
-			{name: "operation"},
+			{name: "operation", kind: ids},
 			{name: "created_at", cell: func(r *v) string { return clock(r.CreatedAt) }},
 			{name: "event"}, {name: "actor", kind: flex},
 			{name: "selected"}, {name: "done"}, {name: "skipped"}, {name: "failed", show: asWide}, {name: "pending"},
@@ -36,11 +35,7 @@ func newOperationList(g *globals) *cobra.Command {
 
 func newOperationShow(g *globals) *cobra.Command {
 	return g.inOffice(g.described("operation show", oneArg("ID")), func(ctx context.Context, o *office.Office, args []string) error {
-		id, err := nixie.ParseID(args[0])
-		if err != nil {
-			return err
-		}
-		op, err := o.Operation(ctx, id)
+		op, err := o.FindOperation(ctx, args[0])
 		return one(g, g.printOperation)(office.ViewOperation(&op), err)
 	})
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/internal/itemfile"
@@ -53,7 +52,7 @@ type sink struct {
 func (f *outputFlags) printer(g *globals, mask app.Mask) (*printer, error) {
 	if f.results != "" {
 		if err := os.MkdirAll(f.results, 0o755); err != nil {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "--results: %w", err)
+			return nil, unwritable("--results", err)
 		}
 	} else if f.none {
 		return nil, nil
@@ -125,7 +124,7 @@ func (p *printer) keep(o *runner.Printed) error {
 	}
 	folder := filepath.Join(p.results, itemfile.FileName(name))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("--results: %w", err)
+		return unwritable("--results", err)
 	}
 	for _, f := range [...]struct {
 		name string
@@ -133,14 +132,14 @@ func (p *printer) keep(o *runner.Printed) error {
 	}{{"stdout", &o.Stdout}, {"stderr", &o.Stderr}} {
 		file, err := os.Create(filepath.Join(folder, f.name))
 		if err != nil {
-			return fmt.Errorf("--results: %w", err)
+			return unwritable("--results", err)
 		}
 		err = edited(file, f.of, p.masked(o.Failed))
 		if closing := file.Close(); err == nil {
 			err = closing
 		}
 		if err != nil {
-			return fmt.Errorf("--results: %w", err)
+			return unwritable("--results", err)
 		}
 	}
 	return nil

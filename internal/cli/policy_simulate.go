@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,14 @@ func newPolicySimulate(g *globals) *cobra.Command {
 		case f.compare:
 			return f.compareAll()
 		}
-		return listed(g, "", stepColumns())(f.simulate(""))
+		steps, err := f.simulate("")
+		if err := listed(g, "", stepColumns())(steps, err); err != nil || len(steps) == 0 || g.output != asTable && g.output != asWide {
+			return err
+		}
+		if last := steps[len(steps)-1]; last.Earliest != "" {
+			fmt.Fprintf(g.Out, "ends %s after its first failure at the earliest\n", last.Earliest)
+		}
+		return nil
 	})
 	fs := cmd.Flags()
 	f.policy.register(fs, "the profile")

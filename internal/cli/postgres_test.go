@@ -73,7 +73,7 @@ func TestStoriesOnPostgres(t *testing.T) {
 func TestSameStoriesOnPostgres(t *testing.T) {
 	url := onPostgres(t)
 	for _, names := range []string{"R20_*", "R24_*", "R26_*", "R32_*", "R59_an*", "R59_[cp]*", "R59_dlq_[hi]*", "R59_queue_verbs",
-		"R59_show", "R59_stats", "R59_stream", "[adehilpqw]*"} {
+		"R59_show", "R59_stats", "R59_stream", "regroup", "[adehilpqw]*"} {
 		scriptsOn(t, names, url)
 	}
 }

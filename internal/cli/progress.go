@@ -17,9 +17,16 @@ const (
 	lineEvery = 5 * time.Second
 )
 
+// Columns of the bar, and of its share, counts, rate and times.
+const (
+	barWidth  = 10
+	aroundBar = 46
+)
+
 // progress shows on standard error how far a run is.
 type progress struct {
 	out   io.Writer
+	room  int // columns for the counts before the bar
 	ask   func() runner.Counts
 	bar   *progressbar.ProgressBar
 	began time.Time
@@ -35,12 +42,18 @@ type progress struct {
 }
 
 func newProgress(s Streams, ask func() runner.Counts, endless bool) *progress {
-	p := &progress{out: s.Err, ask: ask, began: s.Now(), now: s.Now, stop: make(chan struct{}), endless: endless}
+	columns := s.Columns
+	if columns == 0 {
+		columns = defaultWidth
+	}
+	p := &progress{out: s.Err, room: max(columns-barWidth-aroundBar, 0),
+		ask: ask, began: s.Now(), now: s.Now, stop: make(chan struct{}), endless: endless}
 	every := lineEvery
 	if s.ErrTTY && s.Env("TERM") != "dumb" && !endless {
 		every = barEvery
 		p.bar = progressbar.NewOptions64(1,
-			progressbar.OptionSetWriter(s.Err), progressbar.OptionFullWidth(), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+			progressbar.OptionSetWriter(s.Err), progressbar.OptionSetWidth(barWidth),
+			progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 			progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
 			progressbar.OptionUseANSICodes(s.Env("NO_COLOR") == ""))
 	}
@@ -79,27 +92,31 @@ func (p *progress) show() {
 	}
 	defer p.line.Unlock()
 	at := p.ask()
+	held := ""
+	if at.Held != "" {
+		held = ", " + at.Held
+	}
 	if p.endless {
 		at.Total, at.Ended = 0, 0
 		if at != p.last {
-			fmt.Fprintf(p.out, "%d succeeded, %d dead, %d retried\n", at.Succeeded, at.Dead, at.Retried)
+			fmt.Fprintf(p.out, "%d succeeded, %d dead, %d retried%s\n", at.Succeeded, at.Dead, at.Retried, held)
 		}
 		p.last = at
 		return
 	}
 	if p.bar != nil {
 		p.bar.ChangeMax64(max(at.Total, 1))
-		p.bar.Describe(fmt.Sprintf("%d dead, %d retried", at.Dead, at.Retried))
+		p.bar.Describe(cut(fmt.Sprintf("%d dead, %d retried%s", at.Dead, at.Retried, held), p.room))
 		_ = p.bar.Set64(min(at.Ended, at.Total)) // a display that fails is no reason to stop
 		return
 	}
 	took := p.now().Sub(p.began).Seconds()
 	rate := float64(at.Succeeded+at.Dead) / max(took, 1e-3)
 	line := fmt.Sprintf("%d/%d done, %d dead, %d retried, %.0f/s", at.Ended, at.Total, at.Dead, at.Retried, rate)
-	if left := at.Total - at.Ended; rate > 0 && left > 0 {
+	if left := at.Total - at.Ended; held == "" && rate > 0 && left > 0 {
 		line += ", about " + time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second).String() + " left"
 	}
-	fmt.Fprintln(p.out, line)
+	fmt.Fprintln(p.out, line+held)
 }
 
 // end removes the bar.

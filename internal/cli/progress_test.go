@@ -8,40 +8,25 @@ import (
 	"github.com/nixie-go/nixie/internal/runner"
 )
 
-// Off a terminal progress is plain lines.
-func TestProgressLines(t *testing.T) {
-	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+// The bar fits 80 columns, with its rate and the time that is left, however much there is to tell.
+func TestProgressFits(t *testing.T) {
 	var out strings.Builder
-	at := runner.Counts{Total: 100}
-	p := newProgress(Streams{Err: &out, Env: func(string) string { return "" }, Now: func() time.Time { return now }},
-		func() runner.Counts { return at }, false)
-	p.end() // the lines below are ours, not those of its clock
+	s := Streams{Err: &out, ErrTTY: true, Columns: 80, Env: func(string) string { return "" }, Now: time.Now}
+	p := newProgress(s, func() runner.Counts {
+		return runner.Counts{Total: 1_000, Ended: 250, Succeeded: 200, Dead: 50_000, Retried: 123_456,
+			Held: "paused: breaker of transport-unavailable is open, tries one in 2 minutes"}
+	}, false)
 	p.show()
-	now = now.Add(10 * time.Second)
-	at = runner.Counts{Total: 100, Ended: 20, Dead: 5, Retried: 3, Succeeded: 15}
-	p.show()
-	at = runner.Counts{Total: 100, Ended: 100, Dead: 5, Retried: 3, Succeeded: 95}
-	p.show()
-	want := "0/100 done, 0 dead, 0 retried, 0/s\n20/100 done, 5 dead, 3 retried, 2/s, about 40s left\n100/100 done, 5 dead, 3 retried, " +
-		"10/s\n"
-	if out.String() != want {
-		t.Errorf("got %q\nwant %q", out.String(), want)
-	}
-}
-
-// Work without an end has a line when something has changed.
-func TestProgressWithoutEnd(t *testing.T) {
-	var out strings.Builder
-	at := runner.Counts{Total: 100}
-	p := newProgress(Streams{Err: &out, ErrTTY: true, Env: func(string) string { return "" }, Now: time.Now},
-		func() runner.Counts { return at }, true)
 	p.end()
-	p.show()
-	p.show()
-	at.Succeeded, at.Ended = 7, 7
-	p.show()
-	p.show()
-	if want := "7 succeeded, 0 dead, 0 retried\n"; out.String() != want {
-		t.Errorf("got %q\nwant %q", out.String(), want)
+	found := false
+	for line := range strings.SplitSeq(out.String(), "\r") {
+		line = strings.NewReplacer("\x1b[0K", "", "\x1b[2K", "").Replace(line)
+		found = found || strings.Contains(line, "/s") && strings.Contains(line, "50000 dead")
+		if displayWidth(line) > 80 {
+			t.Errorf("%q takes %d columns", line, displayWidth(line))
+		}
+	}
+	if !found {
+		t.Errorf("no rate in %q", out.String())
 	}
 }

@@ -26,17 +26,20 @@ type runFlags struct {
 	handling
 	flags                          *pflag.FlagSet
 	job, idField, jsonPath, format string
-	skipBad                        bool
-	verb                           string         // run, or map run
-	steps                          []command.Step // of map run, instead of a command
+	stopAfter                      string
+	skipBad, mix                   bool
+	verb                           string // run, or map run
+	stepTexts                      []string
+	steps                          []command.Step // instead of a command
 	stored                         bool           // the items are in the store: no list is read
 	given                          []string       // the flags, to be typed again
 	choosing                       choosingFlags
 
 	// Hooks of map run; nil does nothing.
-	around func(*runner.Config)            // sets where commands run
-	begin  func(context.Context) error     // prepares that, after all checks
-	after  func(io.Writer, runner.Summary) // prints the next commands for a job that is not done
+	around   func(*runner.Config)            // sets where commands run
+	begin    func(context.Context) error     // prepares that, after the checks that need no store
+	after    func(io.Writer, runner.Summary) // prints the next commands for a job that is not done
+	accepted func() error                    // called before the list is taken in, if it is
 	// alongside starts what has to run while the job runs.
 	alongside func(context.Context, store.Store) (end func() error, err error)
 }
@@ -45,7 +48,7 @@ func newRun(g *globals) *cobra.Command {
 	f := &runFlags{handling: handling{globals: g}, verb: "run"}
 	cmd := f.command(g.described("run"), f.run)
 	f.registerList(cmd.Flags())
-	return cmd
+	return groupFlags(cmd)
 }
 
 // registerList adds the flags of a job with a list.
@@ -56,8 +59,13 @@ func (f *runFlags) registerList(fs *pflag.FlagSet) {
 		"field that holds the id of an item; items without one are named by their content")
 	fs.StringVar(&f.job, "job", "", "name of the job (default from the absolute path of ITEMS; standard input needs it)")
 	fs.BoolVar(&f.skipBad, "skip-bad", false, "dead-letter unreadable items instead of refusing the list")
+	fs.BoolVar(&f.mix, "mix", false, "also run unfinished items that the job has from another list")
 	fs.StringVar(&f.jsonPath, "json-path", "", "where the items are in a JSON document, such as $.data.orders")
 	fs.StringVar(&f.format, "format", string(items.Auto), "auto, jsonl, json, csv or lines")
+	fs.StringArrayVar(&f.stepTexts, "step", nil,
+		"instead of COMMAND: 'exec: PROGRAM ARG…', 'shell: SCRIPT' or 'agent: PROGRAM ARG…'; again for the next")
+	fs.StringVar(&f.stopAfter, "stop-after", "none",
+		"stop by itself when more than this share of the items that ended in this run died, from the tenth on, or this many; none: go on")
 	f.choosing.register(fs)
 }
 
@@ -90,6 +98,9 @@ const stdinList = "-"
 
 func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	f.readFlags()
+	if err := f.parseSteps(); err != nil {
+		return err
+	}
 	list, cmd, err := f.listOf(args, dash)
 	if err != nil {
 		return err
@@ -151,11 +162,37 @@ func (f *runFlags) take(ctx context.Context, r *runner.Runner, job string, list 
 	if list == nil {
 		return r.Resume(ctx)
 	}
-	in, err := r.Intake(ctx, list)
+	in, err := r.Intake(ctx, list, func(left runner.Leftovers) error { return f.accept(job, left) })
 	if err == nil {
 		f.announce(job, in)
 	}
 	return err
+}
+
+// accept refuses leftovers of another list, unless they are wanted. A list from standard input is
+// never the same again, so they are told only.
+func (f *runFlags) accept(job string, left runner.Leftovers) error {
+	if err := f.refuse(job, left); err != nil || f.accepted == nil {
+		return err
+	}
+	return f.accepted()
+}
+
+func (f *runFlags) refuse(job string, left runner.Leftovers) error {
+	if left.Items == 0 {
+		return nil
+	}
+	such := make([]string, len(left.Names))
+	for i, name := range left.Names {
+		such[i] = escapeLine(name)
+	}
+	text := fmt.Sprintf("job %s has %s that the list does not have, such as %s", escapeLine(job),
+		plural(int64(left.Items), "unfinished item"), strings.Join(such, ", "))
+	if f.mix || f.flags.Arg(0) == stdinList {
+		f.say("%s: this command runs them too", text)
+		return nil
+	}
+	return usagef("%s\ngive --mix to run them with this command too, or another --job; nothing was enqueued", text)
 }
 
 func (f *runFlags) listOptions(list string, choice *items.Selection) items.Options {
@@ -193,6 +230,18 @@ func checkFields(r *runner.Runner, list *items.Reader) error {
 // shownFields limits the fields of an item that are named.
 const shownFields = 20
 
+// parseSteps reads --step.
+func (f *runFlags) parseSteps() error {
+	for _, text := range f.stepTexts {
+		s, err := command.ParseStep(text)
+		if err != nil {
+			return err
+		}
+		f.steps = append(f.steps, s)
+	}
+	return nil
+}
+
 // listOf returns ITEMS and the command.
 func (f *runFlags) listOf(args []string, dash int) (list string, cmd []string, err error) {
 	lists := args
@@ -229,11 +278,19 @@ func (f *runFlags) config(ctx context.Context, list string, cmd []string) (*runn
 	if err := f.name(list); err != nil {
 		return nil, err
 	}
+	stop, err := parseStop(f.stopAfter)
+	if err != nil {
+		return nil, err
+	}
 	cfg, err := f.handling.config(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
+	if len(f.steps) > 0 {
+		cfg.Steps = f.steps
+	}
 	cfg.Job = f.job
+	cfg.StopAfter = runner.StopAfter{Dead: int64(stop.After), Share: max(stop.Share, 0)}
 	if f.around != nil {
 		f.around(cfg)
 	}
@@ -250,9 +307,7 @@ func (f *runFlags) announce(job string, in runner.Intake) {
 	}
 	fmt.Fprintln(f.Err)
 	if in.LeftOut > 0 {
-		f.say("fields of %s do not fit the environment of a command and are left out there: it takes %d KiB a field, %d KiB an item,\n"+
-			"no zero bytes, and one field of a name; the whole item is on standard input",
-			plural(in.LeftOut, "item"), command.MaxVariable>>10, command.MaxFields>>10)
+		f.say("%s", runner.LeftOutText(plural(in.LeftOut, "item")))
 	}
 }
 

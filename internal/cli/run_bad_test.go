@@ -134,8 +134,8 @@ func badPlaces() []badInput {
 		}},
 		{"unknown scheme of the store", listed("a.txt", "a\n", "--store", "mysql://u:hunter2@h/d", "--", "true"), 2,
 			`scheme "mysql" is unknown, known are sqlite, postgres and itemdir`, "", untouched},
-		{"store without a scheme", listed("a.txt", "a\n", "--store", "s.db", "--", "true"), 2,
-			`store "s.db" is not a URL: give one like sqlite:///path/to/file`, "", untouched},
+		{"store without a scheme", listed("a.txt", "a\n", "--store", "store", "--", "true"), 2,
+			`store "store" is not a URL: give one like sqlite:///path/to/file`, "", untouched},
 	}
 }
 
@@ -190,7 +190,7 @@ func badFlags() []badInput {
 		{"custom: with quotes", listed("a.txt", "a\n", "--on-item-failure", "custom:sh -c 'exit 10'", "--", "true"), 2,
 			"it is only split at blanks", "", untouched},
 		{"bad --permanent-exit", listed("a.txt", "a\n", "--permanent-exit", "x", "--", "true"), 2,
-			`invalid argument "x" for "--permanent-exit" flag`, "", untouched},
+			`--permanent-exit is "x": give whole numbers with commas between`, "", untouched},
 		{"--permanent-exit 0", listed("a.txt", "a\n", "--permanent-exit", "3,0", "--", "true"), 2,
 			"permanent-exit holds 0: give exit codes from 1 to 255", "", untouched},
 		{"--parallel 0", listed("a.txt", "a\n", "--parallel", "0", "--", "true"), 2, "parallel is 0: give one from 1 to 1000", "",
@@ -210,7 +210,7 @@ func badFlags() []badInput {
 		{"bad --format", listed("a.txt", "a\n", "--format", "xml", "--", "true"), 2, `format "xml" is unknown: give one of `, "",
 			untouched},
 		{"bad -o", listed("a.txt", "a\n", "-o", "yaml", "--", "true"), 2,
-			`invalid argument "yaml" for "-o, --output" flag: choose one of table, wide, json, jsonl, csv`, "", untouched},
+			`-o, --output is "yaml": choose one of table, wide, json, jsonl, csv`, "", untouched},
 		{"control character in --job", listed("a.txt", "a\n", "--job", "a\x1b[2Jb", "--", "true"), 2,
 			`job "a\x1b[2Jb" holds a control character: remove it`, "", untouched},
 	}

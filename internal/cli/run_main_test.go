@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 
 // runTests puts a folder with our programs before the others in PATH.
 func runTests(m *testing.M) int {
+	time.Local = time.UTC // tables have the time of the machine
 	bin, err := os.MkdirTemp("", "nixie-test-")
 	if err != nil {
 		panic(err)
@@ -156,6 +157,8 @@ type summary struct {
 		Reason      string `json:"reason"`
 		Text        string `json:"example_text"`
 	} `json:"groups"`
+	Ended string `json:"ended"`
+	Why   string `json:"why"`
 }
 
 func (d *workspace) summary(r done) summary {

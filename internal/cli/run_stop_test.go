@@ -83,7 +83,11 @@ func firstInterrupt(t *testing.T, sig os.Signal) {
 	if s.Succeeded != 2 || s.Unfinished != 4 || s.Attempts != 2 || len(d.ledger("finished")) != 2 {
 		t.Errorf("summary %+v, finished %q", s, d.read("finished"))
 	}
-	if !strings.Contains(d.read("err"), "nixie: commands that run may finish; interrupt again to end them now") {
+	within := " within 25s"
+	if sig == os.Interrupt {
+		within = "" // a person can interrupt again
+	}
+	if !strings.Contains(d.read("err"), "nixie: commands that run may finish"+within+"; interrupt again to end them now") {
 		t.Errorf("stderr %q", d.read("err"))
 	}
 	d.noProcess()
@@ -134,6 +138,32 @@ func TestRunSecondInterrupt(t *testing.T) {
 	d.noProcess()
 	d.verify()
 	d.run(0, "items.txt", "--job", "j", "--max-attempts", "1", "--", "sh", "-c", `[ "$NIXIE_ATTEMPT" = 1 ]`)
+}
+
+// After the grace commands end, also those that ignore SIGTERM, and their items go back at no cost.
+// Without a grace that is at once.
+func TestRunGrace(t *testing.T) {
+	t.Parallel()
+	for _, grace := range []string{"0", "300ms"} {
+		d := newWorkspace(t)
+		d.write("items.txt", "a\nb\n")
+		cmd := d.running(2, "run", "items.txt", "-p", "2", "--job", "j", "--grace", grace, "-o", "json", "--", "sh", "-c",
+			`trap 'echo told >> told' TERM; echo "$1" >> ledger; until [ -e go ]; do sleep 0.05; done`, "sh", "{line}")
+		d.signal(cmd, syscall.SIGTERM)
+		if code := ended(t, cmd); code != 130 {
+			t.Fatalf("exit %d\n%s%s", code, d.read("out"), d.read("err"))
+		}
+		if s := d.summary(done{out: d.read("out")}); s.Unfinished != 2 || s.Dead != 0 || len(d.ledger("told")) != 2 {
+			t.Errorf("summary %+v, %q", s, d.read("told"))
+		}
+		d.noProcess()
+		d.verify()
+		d.write("go", "")
+		if s := d.run(0, "items.txt", "--job", "j", "--max-attempts", "1", "--max-deliveries", "1", "--", "sh", "-c",
+			`[ "$NIXIE_ATTEMPT" = 1 ]`); s.Succeeded != 2 {
+			t.Errorf("the next run: %+v", s)
+		}
+	}
 }
 
 // An interrupt ends the waiting for a list that does not come.
@@ -258,4 +288,27 @@ func TestRunFrozenPastItsLease(t *testing.T) {
 	}
 	d.noProcess()
 	d.verify()
+}
+
+// A process without work stops soon after SIGTERM: the best of some stops tells, on a machine that
+// has other work.
+func TestIdleStopsSoon(t *testing.T) {
+	const limit = 200 * time.Millisecond
+	d, best := newWorkspace(t), time.Hour
+	for range 5 {
+		cmd := d.running(0, "work", "q", "--", "true")
+		if !within(10*time.Second, func() bool { return strings.Contains(d.read("err"), "does not exist yet") }) {
+			t.Fatalf("it does not begin: %s", d.read("err"))
+		}
+		told := time.Now()
+		d.signal(cmd, syscall.SIGTERM)
+		if code := ended(t, cmd); code != 0 {
+			t.Fatalf("exit %d: %s", code, d.read("err"))
+		}
+		best = min(best, time.Since(told))
+	}
+	t.Logf("an idle process stops in %s", best.Round(time.Millisecond))
+	if best > limit {
+		t.Errorf("an idle process stops in %s at best, want %s", best, limit)
+	}
 }

@@ -174,7 +174,7 @@ func TestRunHostileItems(t *testing.T) {
 	}
 	lines = slices.Compact(lines)
 	d.write("hostile.txt", strings.Join(lines, "\n")+"\n")
-	r := d.nixie(5, "run", "hostile.txt", "--job", "x\u202ey", "--max-attempts", "1", "-p", "4", "--", "sh", "-c",
+	r := d.nixie(5, "run", "hostile.txt", "--job", "x\u202ey", "--max-attempts", "1", "-p", "4", "--breaker", "none", "--", "sh", "-c",
 		`printf '%s\n' "$1" >> got; printf '%s\n' "$1" >&2; exit 3`, "sh", "{line}")
 	got := d.ledger("got")
 	slices.Sort(got)

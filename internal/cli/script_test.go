@@ -57,11 +57,13 @@ func scriptsOn(t *testing.T, names string, urlOf func(*testscript.Env) (string, 
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			env.Values["ids"] = &idNames{shown: map[string]string{}, real: map[string]string{}}
+			ids := &idNames{shown: map[string]string{}, real: map[string]string{}}
+			env.Values["ids"] = ids
 			env.Setenv("NIXIE_ACTOR", "ann@desk")
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state")) // the clock, and so the owner, is that of others
 			url, err := urlOf(env)
+			ids.numbered = strings.HasPrefix(url, "postgres:")
 			env.Setenv("NIXIE_STORE", url)
 			return err
 		},
@@ -113,26 +115,52 @@ func runNixie(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // idNames gives IDs that change with every run names that do not.
-type idNames struct{ shown, real map[string]string }
+type idNames struct {
+	shown, real map[string]string
+	numbered    bool // IDs of the store end with their position, as those of the fixture seem to
+}
 
 var anyID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 const fixedID = "01970000-"
 
+// shortID is an ID at the beginning of a row.
+var shortID = regexp.MustCompile(`(?m)^[0-9a-f]{8}  `)
+
+// shownID is a short name that a script types.
+var shownID = regexp.MustCompile(`^a[0-9]{7}$`)
+
 func (n *idNames) toShown(s string) string {
-	return anyID.ReplaceAllStringFunc(s, func(id string) string {
+	s = anyID.ReplaceAllStringFunc(s, func(id string) string {
 		if strings.HasPrefix(id, fixedID) {
 			return id
 		}
-		if n.shown[id] == "" {
-			name := fmt.Sprintf("a%07d-0000-7000-8000-000000000000", len(n.shown)+1)
-			n.shown[id], n.real[name] = name, id
+		name := n.name(id[len(id)-shownDigits:]) + "-0000-7000-8000-000000000000"
+		n.real[name] = id
+		return name
+	})
+	fixed := !n.numbered || strings.Contains(s, "MESSAGE ID") // letters of a store that numbers them have other IDs
+	return shortID.ReplaceAllStringFunc(s, func(row string) string {
+		if fixed && strings.HasPrefix(row, "0000") || shownID.MatchString(strings.TrimSpace(row)) {
+			return row // of the fixture
 		}
-		return n.shown[id]
+		return n.name(row[:shownDigits]) + "  "
 	})
 }
 
+// name returns the name of the ID with an ending.
+func (n *idNames) name(ending string) string {
+	if n.shown[ending] == "" {
+		name := fmt.Sprintf("a%07d", len(n.shown)+1)
+		n.shown[ending], n.real[name] = name, ending
+	}
+	return n.shown[ending]
+}
+
 func (n *idNames) toReal(s string) string {
+	if n.real[s] != "" {
+		return n.real[s]
+	}
 	return anyID.ReplaceAllStringFunc(s, func(id string) string {
 		if n.real[id] != "" {
 			return n.real[id]

@@ -66,7 +66,8 @@ func newStatsPoison(g *globals) *cobra.Command {
 	return g.inOffice(g.described("stats poison", anyQueue()), func(ctx context.Context, o *office.Office, args []string) error {
 		found, more, err := o.Poison(ctx, args, attempts.n)
 		err = listed(g, "candidates", []column[v]{
-			{name: "message_id"}, {name: "key", kind: flex}, {name: "queue", kind: flex}, {name: "stream", show: asWide, kind: flex},
+			{name: "message_id", kind: ids}, {name: "key", kind: flex},
+			{name: "queue", kind: flex}, {name: "stream", show: asWide, kind: flex},
 			{name: "state"}, {name: "attempts"}, {name: "crashes", show: asWide},
 			{name: "why", kind: flex, cell: func(s *v) string { return strings.Join(s.Why, ", ") }},
 			{name: "last_reason"}, {name: "last_failure", kind: flex},

@@ -30,7 +30,7 @@ func streamColumns(now time.Time) []column[office.StreamView] {
 	type v = office.StreamView
 	return []column[v]{
 		{name: "stream", kind: flex}, {name: "state", paint: func(s *v) ink { return streamInk(s.State) }},
-		{name: "followers"}, {name: "dead", show: asWide}, {name: "passing", show: asWide}, {name: "head"}, {name: "attempts"},
+		{name: "followers"}, {name: "dead", show: asWide}, {name: "passing", show: asWide}, {name: "head", kind: ids}, {name: "attempts"},
 		{name: "due_in", cell: func(s *v) string { return until(now, s.Due) }}, {name: "leased_by", show: asWide, kind: flex},
 		{name: "failure", kind: flex},
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -18,17 +17,24 @@ func (f *runFlags) report(s runner.Summary, args []string) error {
 	if err := f.summary(s, func(w io.Writer) { f.printSummary(w, s, args) }); err != nil {
 		return err
 	}
-	switch {
-	case s.Halted != "":
-		return f.halted(s.Halted)
-	case s.Interrupted:
-		return exit(ExitInterrupted)
-	case s.Unfinished > 0:
-		return errors.New("the job is not finished")
-	case s.Dead > 0:
-		return exit(ExitPartly)
+	return f.conclude(s.End, s.Dead > 0)
+}
+
+// conclude prints why work stopped by itself, and returns how the process ends. Partly means that
+// some of what is done is dead.
+func (g *globals) conclude(e runner.End, partly bool) error {
+	if e.Why != "" {
+		fmt.Fprintf(g.Err, "nixie: stopped: %s\n", escape(e.Why))
 	}
-	return nil
+	switch e.Ended {
+	case runner.EndStopped:
+		return exit(ExitFailure)
+	case runner.EndStopAfter, runner.EndHaltAfter, runner.EndHeld:
+		return exit(ExitFailing)
+	case runner.EndInterrupted:
+		return exit(ExitInterrupted)
+	}
+	return exitIf(partly, ExitPartly)
 }
 
 const shownGroups = 10
@@ -63,17 +69,21 @@ func (f *runFlags) printSummary(w io.Writer, s runner.Summary, args []string) {
 
 // next prints the commands that go on with a job that is not done.
 func (f *runFlags) next(w io.Writer, s runner.Summary, args []string) {
+	filter := quote(filter.Text(nixie.Filter{Queues: []string{s.Job}}))
 	if s.Unfinished > 0 {
 		fmt.Fprintf(w, "  %s   # goes on\n", f.rerun(args))
+		if s.Dead > 0 {
+			fmt.Fprintf(w, "  %s dlq redrive%s --filter %s --reason fixed --yes%s   # the dead, once it is repaired\n", f.self(),
+				f.storeFlag(), filter, forceFor(s))
+		}
 		return
 	}
-	filter := quote(filter.Text(nixie.Filter{Queues: []string{s.Job}}))
-	fmt.Fprintf(w, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), filter)
+	fmt.Fprintf(w, "  %s dlq analyze%s --filter %s\n", f.self(), f.storeFlag(), filter)
 	if s.Dead > manyLetters {
-		fmt.Fprintf(w, "  nixie dlq try%s --filter %s -- %s   # on copies of 10, before all go\n", f.storeFlag(), filter,
+		fmt.Fprintf(w, "  %s dlq try%s --filter %s -- %s   # on copies of 10, before all go\n", f.self(), f.storeFlag(), filter,
 			quoteAll(args[1:]))
 	}
-	fmt.Fprintf(w, "  nixie dlq redrive%s --filter %s --reason fixed --yes%s\n", f.storeFlag(), filter, forceFor(s))
+	fmt.Fprintf(w, "  %s dlq redrive%s --filter %s --reason fixed --yes%s\n", f.self(), f.storeFlag(), filter, forceFor(s))
 	fmt.Fprintf(w, "  %s   # handles what was redriven\n", f.rerun(args))
 }
 
@@ -91,7 +101,7 @@ func forceFor(s runner.Summary) string {
 // rerun returns the command that goes on with this job. Standard input is not read again, because
 // its items are in the store.
 func (f *runFlags) rerun(args []string) string {
-	line := "nixie " + f.verb + " " + quote(args[0]) + f.storeFlag()
+	line := f.self() + " " + f.verb + " " + quote(args[0]) + f.storeFlag()
 	if len(f.given) > 0 {
 		line += " " + quoteAll(f.given)
 	}

@@ -131,11 +131,13 @@ func words(line string) []string {
 // told notes a command line, and returns the path of its command.
 func (s *stories) told(name string, line []string) string {
 	c, rest, err := s.root.Find(line)
-	if err != nil || c == s.root {
+	if err != nil {
 		return ""
 	}
 	path := pathOf(c)
-	show(s.commands, path, name)
+	if c != s.root {
+		show(s.commands, path, name)
+	}
 	c.InheritedFlags() // merges them in
 	for _, w := range rest {
 		if w == "--" {

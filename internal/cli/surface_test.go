@@ -91,11 +91,15 @@ func (s *surface) walk(c *cobra.Command, told *stories) {
 		s.line("command", path, told.commands[path])
 	}
 	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "help" {
+		if f.Name != "help" && !f.Hidden {
 			s.line("flag", path+" --"+f.Name, told.flags[path+" --"+f.Name])
 		}
 	})
-	c.PersistentFlags().VisitAll(func(f *pflag.Flag) { s.line("flag", "(every command) --"+f.Name, told.everywhere["--"+f.Name]) })
+	c.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			s.line("flag", "(every command) --"+f.Name, told.everywhere["--"+f.Name])
+		}
+	})
 	for _, field := range slices.Sorted(maps.Keys(told.fields[path])) {
 		s.line("field", path+" ."+field, told.fields[path][field])
 	}

@@ -3,24 +3,36 @@ package cli
 import (
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
+
+	"github.com/nixie-go/nixie"
 )
 
 // tableChunk is the number of rows that a table holds in memory before it fixes its widths.
 const tableChunk = 1_000
 
-// leastColumn is the width below which no column is cut.
-const leastColumn = 8
+// Widths of a table on a narrow terminal.
+const (
+	leastColumn = 8  // of the last text, which alone is cut
+	enoughText  = 24 // of the last text, for which other columns are left out
+)
+
+// shownDigits are the last digits of an ID that a table shows, unless two rows agree in them.
+const shownDigits = 8
 
 // heading is a column of a table.
 type heading struct {
 	text  string
 	right bool // numbers
-	flex  bool // cut first when the terminal is narrow
+	flex  bool // a name or text: the last one gets the room that is left
+	id    bool // only the last digits are shown
+	spare int  // left out when the terminal is narrow, the highest first; 0: by its position
 }
 
 // cell is a text in a table.
@@ -37,11 +49,13 @@ type table struct {
 	colours bool
 	rows    [][]cell
 	widths  []int
-	begun   bool
+	absent  []bool // columns that are left out
+	begun   bool   // the heading is there
+	written bool   // and rows
 }
 
 func newTable(out io.Writer, limit int, colours bool, heads ...heading) *table {
-	return &table{out: out, heads: heads, limit: limit, colours: colours, widths: make([]int, len(heads))}
+	return &table{out: out, heads: heads, limit: limit, colours: colours, widths: make([]int, len(heads)), absent: make([]bool, len(heads))}
 }
 
 // add takes a row; its cells may be foreign text.
@@ -61,6 +75,11 @@ func (t *table) flush() error {
 	if len(t.rows) == 0 {
 		return nil
 	}
+	for i, h := range t.heads {
+		if h.id {
+			shorten(t.rows, i)
+		}
+	}
 	if !t.begun {
 		head := make([]cell, len(t.heads))
 		for i, h := range t.heads {
@@ -75,11 +94,14 @@ func (t *table) flush() error {
 		}
 	}
 	widths := t.fit()
+	if last := t.lastText(); last >= 0 {
+		tellApart(t.rows, last, widths[last])
+	}
 	var b strings.Builder
 	for _, row := range t.rows {
 		t.write(&b, row, widths)
 	}
-	t.rows = t.rows[:0]
+	t.rows, t.written = t.rows[:0], true
 	_, err := io.WriteString(t.out, b.String())
 	return err
 }
@@ -88,6 +110,9 @@ func (t *table) flush() error {
 func (t *table) write(b *strings.Builder, row []cell, widths []int) {
 	blanks := 0
 	for i, c := range row {
+		if t.absent[i] {
+			continue
+		}
 		text := cut(c.text, widths[i])
 		fill := widths[i] - displayWidth(text)
 		before := 0
@@ -109,29 +134,119 @@ func (t *table) write(b *strings.Builder, row []cell, widths []int) {
 	b.WriteByte('\n')
 }
 
-// fit makes columns narrower until the row fits: the widest flexible ones first, then the others.
-func (t *table) fit() []int {
-	widths := append([]int(nil), t.widths...)
-	total := 2 * (len(widths) - 1)
-	for _, w := range widths {
-		total += w
-	}
-	for _, flex := range [...]bool{true, false} {
-		for t.limit > 0 && total > t.limit {
-			widest := -1
-			for i, w := range widths {
-				if t.heads[i].flex == flex && w > leastColumn && (widest < 0 || w > widths[widest]) {
-					widest = i
-				}
-			}
-			if widest < 0 {
-				break
-			}
-			widths[widest]--
-			total--
+// lastText returns the column that gets the room that is left, or -1.
+func (t *table) lastText() int {
+	for i := len(t.heads) - 1; i > 0; i-- {
+		if t.heads[i].flex {
+			return i
 		}
 	}
-	return widths
+	return -1
+}
+
+// fit leaves columns out until the last text has room enough, and cuts that text alone. The first
+// column stays.
+func (t *table) fit() []int {
+	widths := append([]int(nil), t.widths...)
+	last := t.lastText()
+	if t.limit == 0 {
+		return widths
+	}
+	for {
+		room := t.limit + 2
+		for i, w := range widths {
+			if i != last && !t.absent[i] {
+				room -= w + 2
+			}
+		}
+		need := 2
+		if last >= 0 {
+			need = min(widths[last], enoughText) + 2
+		}
+		spare := t.mostSpare(last)
+		if room >= need || spare < 0 {
+			if last >= 0 {
+				widths[last] = min(widths[last], max(room-2, leastColumn))
+			}
+			return widths
+		}
+		t.absent[spare] = true
+	}
+}
+
+// mostSpare returns the column to leave out next, or -1. Once rows are written there is none.
+func (t *table) mostSpare(last int) (most int) {
+	if most = -1; t.written {
+		return most
+	}
+	for i := 1; i < len(t.heads); i++ {
+		if i != last && !t.absent[i] && (most < 0 || t.heads[i].spare >= t.heads[most].spare) {
+			most = i
+		}
+	}
+	return most
+}
+
+// shorten leaves the last digits of the IDs in a column, more than usual if two of them agree.
+func shorten(rows [][]cell, column int) {
+	whole := map[string]bool{}
+	for _, row := range rows {
+		whole[row[column].text] = true
+	}
+	digits := shownDigits
+	for digits < 32 && !differ(whole, digits) {
+		digits++
+	}
+	for _, row := range rows {
+		row[column].text = ending(row[column].text, digits)
+	}
+}
+
+// differ reports whether the last digits of some IDs tell them from each other.
+func differ(whole map[string]bool, digits int) bool {
+	seen := map[string]bool{}
+	for id := range whole {
+		seen[ending(id, digits)] = true
+	}
+	return len(seen) == len(whole)
+}
+
+// ending returns the last digits of an ID; what is none stays whole.
+func ending(id string, digits int) string {
+	if _, err := nixie.ParseID(id); err != nil {
+		return id
+	}
+	plain := strings.ReplaceAll(id, "-", "")
+	return plain[max(0, len(plain)-digits):]
+}
+
+// tellApart makes texts of a column differ that would be cut to the same: they begin where they
+// differ.
+func tellApart(rows [][]cell, column, width int) {
+	alike := map[string][]string{}
+	for _, row := range rows {
+		text := row[column].text
+		if short := cut(text, width); short != text && !slices.Contains(alike[short], text) {
+			alike[short] = append(alike[short], text)
+		}
+	}
+	for i, row := range rows {
+		text := row[column].text
+		same := alike[cut(text, width)]
+		if len(same) < 2 || cut(text, width) == text {
+			continue
+		}
+		common := len(same[0])
+		for _, other := range same[1:] {
+			for !strings.HasPrefix(other, same[0][:common]) {
+				common--
+			}
+		}
+		for common > 0 && !utf8.RuneStart(text[common]) {
+			common--
+		}
+		rows[i][column].text = "…" + text[common:]
+	}
 }
 
 // ink is the colour of a cell on a terminal.
@@ -196,6 +311,14 @@ func (s *Streams) width() int {
 		return w
 	}
 	return defaultWidth
+}
+
+// tableWidth is width for a table. A wide one has whole IDs and texts.
+func (g *globals) tableWidth() int {
+	if g.output == asWide {
+		return 0
+	}
+	return g.width()
 }
 
 // columnsOf returns the columns of a terminal, or 0.

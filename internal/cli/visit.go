@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"iter"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -25,8 +26,14 @@ func (g *globals) visit(do func(*office.Office) error) error {
 	return g.visitStore(app.Options{MustExist: true, Clock: g.Now}, do)
 }
 
+// thrifty makes the process collect garbage early from its first collection on. A command that does
+// little ends before that, at no cost.
+func thrifty() {
+	runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, lookupGarbage)
+}
+
 func (g *globals) visitStore(opts app.Options, do func(*office.Office) error) error {
-	debug.SetGCPercent(lookupGarbage)
+	thrifty()
 	return g.withStore(opts, func(st store.Store) error {
 		o, err := office.New(office.Config{Store: st, Actor: config.Actor(g.Env), Clock: g.Now})
 		if err != nil {
@@ -136,5 +143,5 @@ func (g *globals) say(format string, args ...any) {
 
 // typed writes a command to be typed, on the same store. Words that need quotes have them already.
 func (g *globals) typed(words ...string) string {
-	return "nixie " + strings.Join(words, " ") + g.storeFlag()
+	return g.self() + " " + strings.Join(words, " ") + g.storeFlag()
 }

@@ -10,12 +10,16 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// clock writes a time for people, to the second.
+// clock writes a time for people, to the second, in the zone of this machine.
 func clock(m office.Timestamp) string {
 	if m.IsZero() {
 		return "-"
 	}
-	return m.UTC().Format("2006-01-02 15:04:05Z")
+	return inZone(m, time.Local)
+}
+
+func inZone(m office.Timestamp, zone *time.Location) string {
+	return m.In(zone).Format("2006-01-02 15:04:05Z07:00")
 }
 
 // moment is clock for a time outside a view.

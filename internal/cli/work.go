@@ -36,6 +36,9 @@ func (f *workFlags) run(ctx context.Context, args []string, dash int) error {
 	case f.drain && f.untilEmpty:
 		return usagef("--drain and --until-empty are two ends: give one")
 	}
+	if !f.untilEmpty {
+		f.endless = "--until-empty"
+	}
 	cfg, err := f.config(ctx, args[dash:])
 	if err != nil {
 		return err
@@ -71,26 +74,12 @@ func (f *workFlags) run(ctx context.Context, args []string, dash int) error {
 	return f.report(done)
 }
 
-// halted prints why a worker stopped by itself, which is a failure.
-func (g *globals) halted(why string) error {
-	fmt.Fprintf(g.Err, "nixie: stopped: %s\n", escape(why))
-	return exit(ExitFailure)
-}
-
 // report prints the counts and returns how the process ends.
 func (f *workFlags) report(done runner.Work) error {
 	if err := f.summary(done, func(w io.Writer) { f.printWork(w, &done) }); err != nil {
 		return err
 	}
-	switch {
-	case done.Halted != "":
-		return f.halted(done.Halted)
-	case done.Interrupted:
-		return exit(ExitInterrupted)
-	case done.Dead > 0 && (f.drain || f.untilEmpty):
-		return exit(ExitPartly)
-	}
-	return nil
+	return f.conclude(done.End, done.Dead > 0 && (f.drain || f.untilEmpty))
 }
 
 func (f *workFlags) printWork(w io.Writer, done *runner.Work) {

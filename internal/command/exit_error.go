@@ -87,16 +87,17 @@ func (r Result) Err(permanent []int) error {
 	case slices.Contains(permanent, r.ExitCode):
 		class, reason = nixie.ClassPermanent, nixie.ReasonCommandFailed
 	}
-	return &nixie.Outcome{Class: class, Reason: reason, Err: r.evidence(&ExitError{Result: r, Message: why})}
+	return &nixie.Outcome{Class: class, Reason: reason, Err: r.evidence(&ExitError{Result: r, Message: why}, nixie.Failure{})}
 }
 
 // unknown gives err the class unknown.
 func unknown(err error) error { return &nixie.Outcome{Class: nixie.ClassUnknown, Err: err} }
 
-// evidence adds the exit code and the outputs to a failure.
-func (r Result) evidence(err error) error {
+// evidence adds the exit code and the outputs to the facts about a failure.
+func (r Result) evidence(err error, facts nixie.Failure) error {
 	code := r.ExitCode
-	return nixie.WithEvidence(err, nixie.Failure{ExitCode: &code, Attachments: r.attachments()})
+	facts.ExitCode, facts.Attachments = &code, r.attachments()
+	return nixie.WithEvidence(err, facts)
 }
 
 func (r Result) attachments() []nixie.Attachment {
@@ -127,7 +128,8 @@ func (r Result) Judge(verdict *Verdict, permanent []int) error {
 	if text == "" {
 		text = r.why()
 	}
-	return verdict.mark(r.evidence(&ExitError{Result: r, Message: clip(text, maxLine)}))
+	facts := nixie.Failure{Stack: verdict.Stack, Context: verdict.Context}
+	return verdict.mark(r.evidence(&ExitError{Result: r, Message: clip(text, maxLine)}, facts))
 }
 
 // JudgeBroken returns the error of a command whose verdict [ParseVerdict] or [ReadVerdict] refused:
@@ -140,7 +142,7 @@ func (r Result) JudgeBroken(broken error, permanent []int) error {
 		evidence.Context = []string{broken.Error()}
 		return nixie.WithEvidence(err, evidence)
 	}
-	return nixie.WithReason(r.evidence(broken), nixie.ReasonValidation)
+	return nixie.WithReason(r.evidence(broken, nixie.Failure{}), nixie.ReasonValidation)
 }
 
 // VerdictError reports an unreadable verdict.

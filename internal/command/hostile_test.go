@@ -24,11 +24,11 @@ func TestB110_HostileItemsArriveAsTheyAre(t *testing.T) {
 	if len(values) < 200 {
 		t.Fatalf("only %d values", len(values))
 	}
-	direct, err := ParseTemplate([]string{"self", "{v}", "--", "{}", "{{v}}", "${v}"})
+	direct, err := parseTemplate([]string{"self", "{v}", "--", "{}", "{{v}}", "${v}"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, err := ParseTemplate([]string{"sh", "-c", `printf '%s\0' "$1" "$NIXIE_FIELD_V"; cat`, "sh", "{v}"})
+	script, err := parseTemplate([]string{"sh", "-c", `printf '%s\0' "$1" "$NIXIE_FIELD_V"; cat`, "sh", "{v}"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// Supported says why commands cannot be run on this system: here they can.
+func Supported() error { return nil }
+
 // Run starts the command, waits until it and its process group are gone, and returns its result. At
 // the timeout and when ctx ends the group gets SIGTERM, and SIGKILL after the grace. When the
 // leader has ended, Run kills the rest of the group.

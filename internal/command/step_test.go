@@ -15,17 +15,23 @@ func TestParseStep(t *testing.T) {
 		args  []string
 		logs  bool
 	}{
-		"exec: gofmt -w {file}":          {"exec: gofmt -w {file}", []string{"gofmt", "-w", "a.go"}, false},
-		" exec :  true ":                 {"exec: true", []string{"true"}, false},
-		"agent: ./fix {}":                {"agent: ./fix {}", []string{"./fix", "whole"}, true},
-		"shell: go vet ./... && echo ok": {"shell: go vet ./... && echo ok", []string{"sh", "-c", "go vet ./... && echo ok"}, false},
-		"shell: awk '{{print}}' $f":      {"shell: awk '{{print}}' $f", []string{"sh", "-c", "awk '{print}' $f"}, false},
-		"shell: echo ${f} {a,b} { :; }":  {"shell: echo ${f} {a,b} { :; }", []string{"sh", "-c", "echo ${f} {a,b} { :; }"}, false},
-		"shell: echo a:b":                {"shell: echo a:b", []string{"sh", "-c", "echo a:b"}, false},
-		"shell: cd a\nmake":              {"shell: cd a make", []string{"sh", "-c", "cd a\nmake"}, false},
+		"commit agent: a b":               {"commit agent: a b", []string{"a", "b"}, true},
+		"commit shell : x":                {"commit shell: x", []string{"sh", "-c", "x"}, false},
+		"exec: gofmt -w {file}":           {"exec: gofmt -w {file}", []string{"gofmt", "-w", "a.go"}, false},
+		" exec :  true ":                  {"exec: true", []string{"true"}, false},
+		"agent: ./fix {}":                 {"agent: ./fix {}", []string{"./fix", "whole"}, true},
+		"agent: claude -p '/process {}'":  {"agent: claude -p '/process {}'", []string{"claude", "-p", "/process whole"}, true},
+		`agent: a "say \"{file}\"" b\ c`:  {`agent: a "say \"{file}\"" b\ c`, []string{"a", `say "a.go"`, "b c"}, true},
+		"agent: a '' \"'\" '$5 {{x}}'":    {"agent: a '' \"'\" '$5 {{x}}'", []string{"a", "", "'", "$5 {x}"}, true},
+		"agent: a x{file}y{}z --f={file}": {"agent: a x{file}y{}z --f={file}", []string{"a", "xa.goywholez", "--f=a.go"}, true},
+		"shell: go vet ./... && echo ok":  {"shell: go vet ./... && echo ok", []string{"sh", "-c", "go vet ./... && echo ok"}, false},
+		"shell: awk '{{print}}' $f":       {"shell: awk '{{print}}' $f", []string{"sh", "-c", "awk '{print}' $f"}, false},
+		"shell: echo ${f} {a,b} { :; }":   {"shell: echo ${f} {a,b} { :; }", []string{"sh", "-c", "echo ${f} {a,b} { :; }"}, false},
+		"shell: echo a:b":                 {"shell: echo a:b", []string{"sh", "-c", "echo a:b"}, false},
+		"shell: cd a\nmake":               {"shell: cd a make", []string{"sh", "-c", "cd a\nmake"}, false},
 	} {
 		s, err := command.ParseStep(text)
-		if err != nil || s.Label != want.label || s.Logs != want.logs {
+		if err != nil || s.Label != want.label || s.Logs != want.logs || s.Commits != strings.HasPrefix(text, "commit") {
 			t.Errorf("%q: %q, logs %t, %v", text, s.Label, s.Logs, err)
 			continue
 		}
@@ -41,6 +47,8 @@ func TestParseStepRefuses(t *testing.T) {
 		"":                        "has no type",
 		"go test":                 "has no type",
 		"Shell: x":                "has no type",
+		"commit: x":               "has no type",
+		"commit commit exec: x":   "has no type",
 		"shell:":                  "is empty",
 		"exec: ":                  "is empty",
 		"exec: sh -c 'x'":         "it is only split at blanks",
@@ -51,6 +59,17 @@ func TestParseStepRefuses(t *testing.T) {
 		"shell: rm ${item.path}":  "the script has ${item.path}",
 		"shell: ${x} ${a.b}":      "the script has ${a.b}",
 		"shell: \xff":             "not valid UTF-8",
+		"agent: a 'b":             "the quote ' is not closed",
+		"agent: ''":               "command is empty",
+		"agent: {file}":           "an item cannot choose the program",
+		"agent: ./{file} x":       "an item cannot choose the program",
+		"agent: a b | tee c":      `it has "|", which only a shell carries out`,
+		"agent: a && b":           `it has "&"`,
+		`agent: a "${HOME:-x}"`:   `it has "$"`,
+		`agent: a "$HOME"`:        `it has "$"`,
+		"agent: a `b`":            "which only a shell carries out",
+		"agent: a '/p ${item}'":   "it has ${item}, which is another tool's: write {}",
+		"agent: a ${item.path}":   "it has ${item.path}, which is another tool's: write {path}",
 		"exec: true {{":           "",
 		"shell: echo ${item:-.x}": "",
 	} {
@@ -64,9 +83,27 @@ func TestParseStepRefuses(t *testing.T) {
 	}
 }
 
+// An item's value is never an option of an agent.
+func TestAgentOption(t *testing.T) {
+	for text, refused := range map[string]bool{
+		"agent: a {f}": true, "agent: a '{f}x'": true, "agent: a --f={f}": false, "exec: a {f}": false,
+	} {
+		s, err := command.ParseStep(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Expand(func(string) (string, bool) { return "--danger", true })
+		o := nixie.OutcomeOf(err)
+		if (err != nil) != refused || refused && (o.Class != nixie.ClassPermanent || o.Reason != nixie.ReasonValidation) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // No part of an item becomes a script, and each step has a name that a failure can hold.
 func FuzzParseStep(f *testing.F) {
-	for _, text := range []string{"exec: a {b}", "shell: x {{y}} ${z}", "agent: {}", "shell: ${a.b}", "exec: {{a}} {3}"} {
+	for _, text := range []string{"exec: a {b}", "shell: x {{y}} ${z}", "agent: {}", "agent: a '{b} c' \"d\"", "shell: ${a.b}",
+		"exec: {{a}} {3}"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -77,7 +114,7 @@ func FuzzParseStep(f *testing.F) {
 		if nixie.CheckName("step", s.Label) != nil || s.Label == "" {
 			t.Errorf("%q is named %q", text, s.Label)
 		}
-		if strings.HasPrefix(s.Label, "shell:") && (len(s.Paths()) > 0 || s.Program() != "sh") {
+		if strings.HasPrefix(strings.TrimPrefix(s.Label, "commit "), "shell:") && (len(s.Paths()) > 0 || s.Program() != "sh") {
 			t.Errorf("%q has placeholders for %q", text, s.Paths())
 		}
 		args, err := s.Expand(func(string) (string, bool) { return "data", true })

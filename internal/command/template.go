@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,7 +12,8 @@ import (
 //
 // Expand replaces an argument {path} by the field of the item that the path names. A placeholder as
 // the program or inside a longer argument is refused: data would become part of an option, a script
-// or a path. A value is never read again as a template.
+// or a path. Arguments of an agent may have them inside, see [ParseStep]. A value is never read
+// again as a template.
 //
 //	{id} {user.name} {lines[0].sku}  a field
 //	{}                               the whole item
@@ -21,31 +23,43 @@ import (
 //
 // It does not change once parsed and is safe for concurrent use.
 type Template struct {
-	args          []string
-	paths         []string // the i-th for the i-th argument
-	isPlaceholder []bool   // whether it is a placeholder
+	args []argument
 }
 
-// ParseTemplate reads a program and its arguments. Errors are of [nixie.CodeInvalid] and name the
-// argument.
-func ParseTemplate(args []string) (Template, error) {
+// argument is an argument of a template: one text, one placeholder, or several of both.
+type argument struct {
+	pieces []piece
+	inside bool // placeholders may stand inside, and no value may make an option of it
+}
+
+// piece is a part of an argument.
+type piece struct {
+	text string // itself, or the path of the placeholder
+	hole bool   // it is a placeholder
+}
+
+// text makes an argument without placeholders.
+func text(s string) argument { return argument{pieces: []piece{{text: s}}} }
+
+// parseTemplate reads a program and its arguments, which may have placeholders inside. Errors are
+// of [nixie.CodeInvalid] and name the argument.
+func parseTemplate(args []string, inside bool) (Template, error) {
 	if len(args) == 0 || args[0] == "" {
 		return Template{}, invalid("command is empty: name a program to run")
 	}
-	t := Template{args: slices.Clone(args), paths: make([]string, len(args)), isPlaceholder: make([]bool, len(args))}
+	var t Template
 	for i, arg := range args {
+		pieces, err := cutPieces(arg, inside)
 		if path, ok := placeholder(arg); ok {
-			if i == 0 {
-				return Template{}, invalid("program is the placeholder %s: an item cannot choose the program, name it", quote(arg))
-			}
-			t.paths[i], t.isPlaceholder[i] = path, true
-			continue
+			pieces, err = []piece{{path, true}}, nil
 		}
-		text, err := literal(i, arg)
-		if err != nil {
-			return Template{}, err
+		switch {
+		case err != nil:
+			return Template{}, invalid("argument %d, %s, %w", i, quote(arg), err)
+		case i == 0 && slices.ContainsFunc(pieces, func(p piece) bool { return p.hole }):
+			return Template{}, invalid("program is the placeholder %s: an item cannot choose the program, name it", quote(arg))
 		}
-		t.args[i] = text
+		t.args = append(t.args, argument{pieces, inside})
 	}
 	return t, nil
 }
@@ -59,8 +73,10 @@ func placeholder(arg string) (path string, ok bool) {
 	return path, arg[1+len(path):] == "}"
 }
 
-// literal refuses placeholders inside text and removes one brace on both sides of escaped ones.
-func literal(i int, arg string) (string, error) {
+// cutPieces cuts an argument at its placeholders, which it refuses unless they may stand inside. It
+// removes one brace on both sides of escaped ones.
+func cutPieces(arg string, inside bool) ([]piece, error) {
+	var all []piece
 	var text strings.Builder
 	for pos := 0; pos < len(arg); {
 		if arg[pos] != '{' {
@@ -78,16 +94,21 @@ func literal(i int, arg string) (string, error) {
 		switch {
 		case closed == 0, pos > 0 && arg[pos-1] == '$', !whole && unicode.IsNumber(first):
 			text.WriteString(arg[pos:end]) // braces of a script, a pattern or a document
-		case min(open, closed) == 1:
-			return "", invalid("argument %d, %s, has the placeholder {%s} inside a longer argument: make it an argument of its own, "+
-				"read the field from the environment or the item from standard input, or write {{%s}} for the text", i, quote(arg), path,
-				path)
-		default:
+		case min(open, closed) > 1:
 			text.WriteString(arg[pos+1 : end-1])
+		case !inside:
+			return nil, fmt.Errorf("has the placeholder {%s} inside a longer argument: make it an argument of its own, "+
+				"read the field from the environment or the item from standard input, or write {{%s}} for the text", path, path)
+		default:
+			text.WriteString(arg[pos : pos+open-1])
+			all = append(all, piece{text: text.String()}, piece{path, true})
+			text.Reset()
+			text.WriteString(arg[end-closed+1 : end])
 		}
 		pos = end
 	}
-	return text.String(), nil
+	all = append(all, piece{text: text.String()})
+	return slices.DeleteFunc(all, func(p piece) bool { return p == piece{} && len(all) > 1 }), nil
 }
 
 // leadingCount counts the bytes c at the beginning of s.
@@ -130,33 +151,42 @@ func nameLen(s string) int {
 }
 
 // Program returns the first argument.
-func (t Template) Program() string { return t.args[0] }
+func (t Template) Program() string { return t.args[0].pieces[0].text }
 
 // Paths returns the paths of all placeholders, each once, in order; "" means the whole item.
 func (t Template) Paths() []string {
 	var paths []string
-	for i, path := range t.paths {
-		if t.isPlaceholder[i] && !slices.Contains(paths, path) {
-			paths = append(paths, path)
+	for _, arg := range t.args {
+		for _, p := range arg.pieces {
+			if p.hole && !slices.Contains(paths, p.text) {
+				paths = append(paths, p.text)
+			}
 		}
 	}
 	return paths
 }
 
 // Expand returns the arguments for one item. The lookup gets a path, "" for the whole item, and
-// returns the field as text. A missing field is a permanent failure of reason validation.
+// returns the field as text. A missing field is a permanent failure of reason validation, and so is
+// a value that would make an option of an agent's argument.
 func (t Template) Expand(lookup func(path string) (string, bool)) ([]string, error) {
-	args := slices.Clone(t.args)
-	for i := range args {
-		if !t.isPlaceholder[i] {
-			continue
+	args := make([]string, len(t.args))
+	for i, arg := range t.args {
+		for _, p := range arg.pieces {
+			value := p.text
+			if p.hole {
+				var ok bool
+				if value, ok = lookup(p.text); !ok {
+					return nil, refuse("item has no field %s for argument %d: add it to the item, or write {{%s}} for the text {%s}",
+						quote(p.text), i, p.text, p.text)
+				}
+				if arg.inside && args[i] == "" && strings.HasPrefix(value, "-") {
+					return nil, refuse("field %s of the item begins with -, and argument %d would be an option: write text before {%s}",
+						quote(p.text), i, p.text)
+				}
+			}
+			args[i] += value
 		}
-		value, ok := lookup(t.paths[i])
-		if !ok {
-			return nil, refuse("item has no field %s for argument %d: add it to the item, or write {{%s}} for the text %s",
-				quote(t.paths[i]), i, t.paths[i], t.args[i])
-		}
-		args[i] = value
 	}
 	return args, nil
 }

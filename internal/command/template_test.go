@@ -54,7 +54,7 @@ func TestTemplate(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{nil, {""}, {"{id}"}, {"{}"}, {"./{id}"}} {
-		if _, err := ParseTemplate(args); nixie.CodeOf(err) != nixie.CodeInvalid {
+		if _, err := parseTemplate(args, false); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%q: got %v", args, err)
 		}
 	}
@@ -62,14 +62,14 @@ func TestTemplate(t *testing.T) {
 	if o := nixie.OutcomeOf(err); o.Class != nixie.ClassPermanent || o.Reason != nixie.ReasonValidation {
 		t.Errorf("missing field: %+v", o)
 	}
-	template, err := ParseTemplate([]string{"prog", "{b}", "{}", "x", "{a}", "{b}"})
+	template, err := parseTemplate([]string{"prog", "{b}", "{}", "x", "{a}", "{b}"}, false)
 	if got := template.Paths(); err != nil || !slices.Equal(got, []string{"b", "", "a"}) {
 		t.Errorf("paths %q, %v", got, err)
 	}
 }
 
 func expand(args []string, item map[string]string) ([]string, error) {
-	template, err := ParseTemplate(args)
+	template, err := parseTemplate(args, false)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func FuzzTemplate(f *testing.F) {
 		f.Add(arg, "{id}")
 	}
 	f.Fuzz(func(t *testing.T, arg, value string) {
-		template, err := ParseTemplate([]string{"prog", arg, "{id}"})
+		template, err := parseTemplate([]string{"prog", arg, "{id}"}, false)
 		if err != nil {
 			return
 		}
@@ -96,8 +96,8 @@ func FuzzTemplate(f *testing.F) {
 		}
 		// An escaped placeholder expands to the text of the placeholder.
 		if path, hole := placeholder(arg); hole {
-			escaped, err := ParseTemplate([]string{"prog", "{" + arg + "}"})
-			if err != nil || escaped.args[1] != arg || escaped.isPlaceholder[1] {
+			escaped, err := parseTemplate([]string{"prog", "{" + arg + "}"}, false)
+			if err != nil || !slices.Equal(escaped.args[1].pieces, []piece{{text: arg}}) {
 				t.Errorf("escaped {%s}: %+v, %v", path, escaped, err)
 			}
 		}

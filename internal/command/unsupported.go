@@ -13,8 +13,10 @@ import (
 // Guard would end the commands of a dead process; this system has none.
 type Guard struct{}
 
-func unsupported() error {
-	return nixie.Errorf(nixie.CodeUnavailable, "commands cannot be run on %s: there are no process groups", runtime.GOOS)
+// Supported says why commands cannot be run on this system.
+func Supported() error {
+	return nixie.Errorf(nixie.CodeUnavailable, "commands cannot be run on %s, which has no process groups: "+
+		"run this on Linux or macOS", runtime.GOOS)
 }
 
 // Run returns unavailable on this system.
@@ -22,11 +24,11 @@ func Run(_ context.Context, spec Spec) (Result, error) {
 	if err := spec.check(); err != nil {
 		return Result{}, err
 	}
-	return Result{}, &StartError{spec.Args[0], unsupported()}
+	return Result{}, &StartError{spec.Args[0], Supported()}
 }
 
 // StartGuard returns unavailable on this system.
-func StartGuard(string, string) (*Guard, error) { return nil, unsupported() }
+func StartGuard(string, string) (*Guard, error) { return nil, Supported() }
 
 // Close does nothing.
 func (*Guard) Close() error { return nil }

@@ -19,7 +19,8 @@ const MaxVerdict = 64 << 10
 // Verdict is the decision of a command about its item. The command writes a JSON object to the file
 // that NIXIE_VERDICT names:
 //
-//	{"outcome": "retry", "reason": "throttled", "retry_after": "30s", "steps": ["fetched"]}
+//	{"outcome": "retry", "reason": "throttled", "retry_after": "30s", "steps": ["fetched"],
+//	 "stack_trace": "Traceback …", "error_context": ["loading the order"]}
 //
 // Only outcome is required. A reason that is none of [nixie.Reasons] is kept as Text, with the
 // reason command-failed. The value of retry_after is a duration, a number of seconds, or a date as
@@ -31,8 +32,11 @@ type Verdict struct {
 	Text       string        // the reason in the command's own words
 	Class      nixie.Class   // empty lets the policy classify
 	Message    string        // error text instead of the line of the outputs that says why
-	RetryAfter time.Duration // least delay; 0 lets the policy choose
+	RetryAfter time.Duration // least delay; 0 lets the policy choose one for a retry
+	Timed      bool          // RetryAfter was given, which may be 0
 	Steps      []string      // finished now or before
+	Stack      string        // of the error; what is over [nixie.MaxStack] is cut
+	Context    []string      // what was being done, outermost first; at most [nixie.MaxContext] lines
 }
 
 func (v *Verdict) mark(err error) error {
@@ -49,8 +53,8 @@ func (v *Verdict) mark(err error) error {
 		reason = nixie.ReasonCommandFailed
 	}
 	err = nixie.WithReason(err, reason)
-	if v.RetryAfter > 0 {
-		err = &nixie.Outcome{After: v.RetryAfter, Err: err}
+	if v.Timed {
+		err = &nixie.Outcome{After: v.RetryAfter, Timed: true, Err: err}
 	}
 	return nixie.Verdict(v.Outcome, err)
 }
@@ -119,7 +123,14 @@ func (v *Verdict) field(name string, decoder *json.Decoder, now time.Time) (err 
 	case "steps":
 		v.Steps, err = readSteps(decoder)
 		return err
+	case "error_context":
+		v.Context, err = readTexts(name, decoder, nixie.MaxContext, "lines", "leave the outermost out")
+		return err
+	case "stack_trace":
+		v.Stack, err = readText(name, decoder)
+		return err
 	case "retry_after":
+		v.Timed = true
 		v.RetryAfter, err = readDelay(decoder, now)
 		return err
 	case "message":
@@ -148,7 +159,8 @@ func (v *Verdict) field(name string, decoder *json.Decoder, now time.Time) (err 
 		}
 		return err
 	}
-	return invalid("field %s is unknown: there are outcome, reason, class, message, retry_after and steps", quote(name))
+	return invalid("field %s is unknown: there are outcome, reason, class, message, retry_after, steps, "+
+		"stack_trace and error_context", quote(name))
 }
 
 func outcomes() []nixie.Verb {
@@ -168,38 +180,48 @@ func readText(name string, decoder *json.Decoder) (string, error) {
 }
 
 func readSteps(decoder *json.Decoder) ([]string, error) {
-	token, err := decoder.Token()
+	all, err := readTexts("steps", decoder, nixie.MaxSteps, "names", "use fewer, larger steps")
 	if err != nil {
-		return nil, syntax(err)
-	}
-	if token != json.Delim('[') {
-		return nil, invalid("field steps is not an array of strings")
+		return nil, err
 	}
 	var steps []string
-	for decoder.More() {
-		step, err := readText("steps", decoder)
-		if err != nil {
-			return nil, err
-		}
+	for _, step := range all {
 		if step == "" {
 			return nil, invalid("field steps holds an empty name")
 		}
 		if err := nixie.CheckName("a name in field steps", step); err != nil {
 			return nil, err
 		}
-		if len(steps) == nixie.MaxSteps {
-			return nil, nixie.Errorf(nixie.CodeLimit, "field steps has more than %d names, the limit: use fewer, larger steps",
-				nixie.MaxSteps)
-		}
 		if !slices.Contains(steps, step) {
 			steps = append(steps, step)
 		}
 	}
-	_, err = decoder.Token()
+	return steps, nil
+}
+
+// readTexts reads an array of at most that many strings.
+func readTexts(name string, decoder *json.Decoder, most int, of, instead string) (all []string, err error) {
+	token, err := decoder.Token()
 	if err != nil {
 		return nil, syntax(err)
 	}
-	return steps, nil
+	if token != json.Delim('[') {
+		return nil, invalid("field %s is not an array of strings", name)
+	}
+	for decoder.More() {
+		text, err := readText(name, decoder)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == most {
+			return nil, nixie.Errorf(nixie.CodeLimit, "field %s has more than %d %s, the limit: %s", name, most, of, instead)
+		}
+		all = append(all, text)
+	}
+	if _, err = decoder.Token(); err != nil {
+		return nil, syntax(err)
+	}
+	return all, nil
 }
 
 func invalid(format string, args ...any) error {

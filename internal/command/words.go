@@ -30,3 +30,47 @@ func split(text string) ([]string, error) {
 	}
 	return args, nil
 }
+
+// shellWords splits a command as a shell does: at blanks, except in quotes and after a backslash.
+// It refuses what a shell would carry out, as nothing does so here. Errors are of
+// [nixie.CodeInvalid].
+func shellWords(text string) (args []string, err error) {
+	var word strings.Builder
+	begun, quote := false, byte(0) // within a word; within quotes of this kind
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		_, foreign := dollarPath(text[i:])
+		switch {
+		case quote == 0 && strings.IndexByte(" \t\n\r", c) >= 0:
+			if begun {
+				args = append(args, word.String())
+			}
+			word.Reset()
+			begun = false
+			continue
+		case quote == 0 && strings.IndexByte("|&;<>()`", c) >= 0, quote != '\'' && c == '`',
+			quote != '\'' && c == '$' && !foreign:
+			return nil, invalid("it has %q, which only a shell carries out: quote it with '…', or write a shell step", string(c))
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case quote != 0 && c == quote:
+			quote = 0
+		case c == '\\' && i+1 < len(text) && (quote == 0 || quote == '"' && strings.IndexByte("$`\"\\", text[i+1]) >= 0):
+			i++
+			word.WriteByte(text[i])
+		default:
+			word.WriteByte(c)
+		}
+		begun = true
+	}
+	switch {
+	case quote != 0:
+		return nil, invalid("the quote %c is not closed: close it, or write \\%c for the sign", quote, quote)
+	case begun:
+		args = append(args, word.String())
+	}
+	if len(args) == 0 {
+		return nil, invalid("the command is empty: name a program and its arguments")
+	}
+	return args, nil
+}

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,11 +25,8 @@ func Inherited() []string { return os.Environ() }
 // StoreURL returns the URL of the store: the flag, NIXIE_STORE, or a file in the user's data
 // folder.
 func StoreURL(flag string, env Environment) (string, error) {
-	if flag != "" {
-		return flag, nil
-	}
-	if url := env("NIXIE_STORE"); url != "" {
-		return url, nil
+	if url := cmp.Or(flag, env("NIXIE_STORE")); url != "" {
+		return fileOrURL(url), nil
 	}
 	folder := env("XDG_DATA_HOME")
 	if folder == "" {
@@ -41,6 +39,17 @@ func StoreURL(flag string, env Environment) (string, error) {
 	return "sqlite://" + filepath.Join(folder, "nixie", "nixie.db"), nil
 }
 
+// fileOrURL makes a URL of the path of a file, which its ending tells.
+func fileOrURL(text string) string {
+	switch filepath.Ext(text) {
+	case ".db", ".sqlite", ".sqlite3":
+		if !strings.Contains(text, ":") {
+			return "sqlite://" + text
+		}
+	}
+	return text
+}
+
 // StateFolder returns the folder for notes about this machine's running processes. They are not
 // data: a restart of the machine makes them useless.
 func StateFolder(env Environment) string {
@@ -50,7 +59,12 @@ func StateFolder(env Environment) string {
 	if home := env("HOME"); home != "" {
 		return filepath.Join(home, ".local", "state", "nixie")
 	}
-	return filepath.Join(os.TempDir(), "nixie-state")
+	return temporaryState()
+}
+
+// temporaryState is a folder of this user: one that several users share belongs to the first.
+func temporaryState() string {
+	return filepath.Join(os.TempDir(), "nixie-state-"+strconv.Itoa(os.Getuid()))
 }
 
 // MaskPatterns returns the user's patterns of secrets in failures: the flags, and the lines of

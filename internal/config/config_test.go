@@ -150,7 +150,7 @@ func TestWrongConfiguration(t *testing.T) {
 		{"mask: [1]", `line 1, column 8: mask: want a text, this is a number`},
 		{"mask:\n- \"a\\nb\"", `line 2, column 3: mask: want one line`},
 		{"kafka: {password: a, password_file: b}", "kafka.password and kafka.password_file are both given"},
-		{"kafka: {password_file: /does/not/exist}", "kafka.password_file: open /does/not/exist"},
+		{"kafka: {password_file: /does/not/exist}", "kafka.password_file: /does/not/exist does not exist: check its path"},
 		{"kafka: {password_file: " + os.DevNull + "}", "is empty"},
 		{"log.level: info\nlog: {level: debug}", "line 2, column 7: log.level is given twice"},
 		{"actor: a\nactor: b", "line 2, column 1"},
@@ -158,7 +158,8 @@ func TestWrongConfiguration(t *testing.T) {
 		{"just text", "want keys with values"},
 		{"a: &x b\nactor: *x", "column"},
 		{"store: a\n---\nstore: b", "line 3, column 6: a second document"},
-		{"store: [", "line 1"},
+		{"store: [", "line 1, column 8: this is no YAML: "},
+		{"log:\n\tlevel: info", "line 2, column 1: a tab cannot begin a value: YAML is indented with spaces"},
 		{"metrics: 127.0.0.1:8321", "listen and metrics are both 127.0.0.1:8321: give two addresses"},
 		{strings.Repeat("#", maxFile+1), "has more than 16384 bytes"},
 	} {
@@ -171,7 +172,7 @@ func TestWrongConfiguration(t *testing.T) {
 	for variable, want := range map[string]string{
 		"NIXIE_LISTEN":     `NIXIE_LISTEN: "x" has no port`,
 		"NIXIE_LOG_FORMAT": `NIXIE_LOG_FORMAT: "x" is unknown: choose one of text, json`,
-		"NIXIE_STORE_FILE": "NIXIE_STORE_FILE: open x",
+		"NIXIE_STORE_FILE": "NIXIE_STORE_FILE: x does not exist: check its path",
 	} {
 		if _, err := Load("", environment(map[string]string{variable: "x"})); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", variable, err, want)

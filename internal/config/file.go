@@ -20,9 +20,9 @@ func parse(path string, text []byte) (map[string]string, error) {
 		var wrong yaml.Error
 		if errors.As(err, &wrong) && wrong.GetToken() != nil {
 			at := wrong.GetToken().Position
-			return nil, wrongAt(path, at.Line, at.Column, wrong.GetMessage())
+			return nil, wrongAt(path, at.Line, at.Column, noYAML(wrong.GetMessage()))
 		}
-		return nil, nixie.Errorf(nixie.CodeInvalid, "%s: %w", path, err)
+		return nil, nixie.Errorf(nixie.CodeInvalid, "%s: %s", path, noYAML(err.Error()))
 	}
 	r := &reader{path: path, found: map[string]string{}}
 	for i, doc := range file.Docs {
@@ -37,6 +37,14 @@ func parse(path string, text []byte) (map[string]string, error) {
 		}
 	}
 	return r.found, nil
+}
+
+// noYAML says what to write where the text is no YAML, with what its reader found.
+func noYAML(found string) string {
+	if strings.Contains(found, `'	'`) || strings.Contains(found, "'\t'") {
+		return "a tab cannot begin a value: YAML is indented with spaces"
+	}
+	return "this is no YAML: " + found + ": write lines such as listen: 127.0.0.1:8321, texts with other signs in quotes"
 }
 
 func wrongAt(path string, line, column int, what string) error {

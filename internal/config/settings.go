@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/nixie-go/nixie"
 )
@@ -56,7 +58,11 @@ var settings = []setting{
 // CheckAddress refuses what is no loopback address with a port: nixie has no logins yet.
 func CheckAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
-	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil {
+	_, wrong := strconv.ParseUint(port, 10, 16)
+	switch {
+	case err == nil && errors.Is(wrong, strconv.ErrRange):
+		return fmt.Errorf("port of %q is out of range: give one from 0 to 65535", address)
+	case err != nil || wrong != nil:
 		return fmt.Errorf("%q has no port: give an address such as 127.0.0.1:8321", address)
 	}
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
@@ -67,11 +73,13 @@ func CheckAddress(address string) error {
 }
 
 // hostName matches a name of DNS, or an IPv4 address.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+var hostName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+})
 
 // CheckHost refuses what is no name of a host, as a browser sends it.
 func CheckHost(name string) error {
-	if !hostName.MatchString(name) {
+	if !hostName().MatchString(name) {
 		return fmt.Errorf("%q is no name of a host: give one like ops.example, without scheme and port", name)
 	}
 	return nil
@@ -126,7 +134,7 @@ func Load(flag string, env Environment) (*Config, error) {
 			}
 			c.Path = path
 		case must || !os.IsNotExist(err):
-			return nil, nixie.Errorf(nixie.CodeInvalid, "configuration: %w", err)
+			return nil, Unreadable("configuration", path, err)
 		}
 	}
 	for _, s := range settings {
@@ -167,7 +175,7 @@ func readFile(path string) ([]byte, error) {
 	defer file.Close() //nolint:errcheck // it was only read
 	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("%s has more than %d bytes", path, maxFile)
+		err = fmt.Errorf("it has more than %d bytes", maxFile)
 	}
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
@@ -218,7 +226,7 @@ func (s setting) pick(of func(string) string, name, suffix string) (value, by st
 	}
 	text, err := readFile(file)
 	if err != nil {
-		return "", "", nixie.Errorf(nixie.CodeInvalid, "%s: %w", name+suffix, err)
+		return "", "", Unreadable(name+suffix+":", file, err)
 	}
 	if value = strings.TrimRight(string(text), "\r\n"); value == "" {
 		return "", "", nixie.Errorf(nixie.CodeInvalid, "%s: file %s is empty", name+suffix, file)

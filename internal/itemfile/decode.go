@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -37,12 +38,26 @@ func Decode(raw []byte, into any, strict bool) error {
 			field = "the record"
 		}
 		return nixie.Errorf(nixie.CodeInvalid, "%s is a JSON %s, which cannot be a value of type %s", field, kind.Value, kind.Type)
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return nixie.Errorf(nixie.CodeInvalid, "the JSON value ends too early: it was cut off")
+	}
+	if text := noJSON(err); text != "" {
+		return nixie.Errorf(nixie.CodeInvalid, "%s", text)
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if strings.HasPrefix(text, "unknown field") {
 		text += ": remove it, or import with the version of nixie that wrote it"
 	}
 	return nixie.Errorf(nixie.CodeInvalid, "%s", text)
+}
+
+// noJSON words an error of encoding/json about a text that is not JSON; other errors have no words.
+func noJSON(err error) string {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "the JSON value ends too early: it was cut off"
+	case errors.As(err, &syntax):
+		text, _, _ := strings.Cut(syntax.Error(), " looking for")
+		return fmt.Sprintf("it is not JSON: %s at byte %d", text, syntax.Offset)
+	}
+	return ""
 }

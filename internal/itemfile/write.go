@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 )
 
 // Item is a letter in the layout of a dead letter item of MapReduce, made by
@@ -178,13 +179,17 @@ func historyOf(history []nixie.Failure, dropped []json.RawMessage) (json.RawMess
 }
 
 func failureOf(f *nixie.Failure) (object, error) {
+	stack := f.Stack
+	if stack == "" {
+		stack = policy.StackIn(joinPieces(f.Attachments, stderr))
+	}
 	return objectOf([]field{
 		{"attempt_number", f.Attempt},
 		{"timestamp", timestamp(f.FailedAt)},
 		{"error_type", errorTypeOf(f)},
 		{"error_message", f.Text},
 		{"error_context", nilIf(f.Context, len(f.Context) == 0)},
-		{"stack_trace", nilIf(f.Stack, f.Stack == "")},
+		{"stack_trace", nilIf(stack, stack == "")},
 		{"agent_id", f.Worker},
 		{"step_failed", stepOf(f)},
 		{"duration_ms", f.Took.Milliseconds()},
@@ -238,6 +243,9 @@ func errorTypeOf(f *nixie.Failure) any {
 	return "Unknown"
 }
 
+// stderr is the attachment that holds the standard error of a command.
+const stderr = "stderr"
+
 // artifactsOf returns the worktree of the newest failure that left one.
 func artifactsOf(history []nixie.Failure) any {
 	for i := len(history) - 1; i >= 0; i-- {
@@ -247,6 +255,10 @@ func artifactsOf(history []nixie.Failure) any {
 				text := string(data)
 				*into = &text
 			}
+		}
+		if errors := joinPieces(history[i].Attachments, stderr); found.Path != nil && found.Logs == nil && errors != nil {
+			text := string(errors)
+			found.Logs = &text
 		}
 		if found != (artifactsDoc{}) {
 			return found

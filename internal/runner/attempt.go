@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/nixie-go/nixie"
@@ -18,8 +19,11 @@ type Workplace interface {
 	Dir() string
 	Environ() []string  // what commands inherit
 	ItemFile() string   // a path for the item, outside Dir
-	LogFile() string    // a path for the log of agents, outside Dir
+	LogFile() string    // a path for the log of agents, outside Dir; kept with a failure
 	ResultFile() string // a path for the result of the item, outside Dir
+	// Head returns the commit that is checked out; Committed an error if it is still that one.
+	Head(ctx context.Context) (string, error)
+	Committed(ctx context.Context, since string) error
 	// Check is called after the steps have succeeded. It returns an error when they left the
 	// workplace otherwise than they should.
 	Check(ctx context.Context) error
@@ -55,6 +59,9 @@ func (r *Runner) attempt(ctx context.Context, d *nixie.Delivery) error {
 	if r.c.Workplace == nil {
 		if err := a.runAll(ctx, args); err != nil {
 			return err
+		}
+		if r.logs {
+			a.endLog()
 		}
 		return a.answer()
 	}
@@ -98,6 +105,18 @@ func (a *attempt) runInWorkplace(ctx context.Context, args [][]string) error {
 	return a.withStep(invalid(a.runStep(ctx, work, args[work])), work)
 }
 
+// runCommitting runs a step that has to commit.
+func (a *attempt) runCommitting(ctx context.Context, i int, args []string) error {
+	before, err := a.workplace.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.runStep(ctx, i, args); err != nil {
+		return err
+	}
+	return a.workplace.Committed(ctx, before)
+}
+
 // invalid makes a plain exit code the failure of a validation.
 func invalid(err error) error {
 	if nixie.OutcomeOf(err).Reason == nixie.ReasonCommandFailed {
@@ -109,7 +128,11 @@ func invalid(err error) error {
 // runAll runs steps one after the other until one fails.
 func (a *attempt) runAll(ctx context.Context, args [][]string) error {
 	for i := range args {
-		if err := a.runStep(ctx, i, args[i]); err != nil {
+		run := a.runStep
+		if a.steps[i].Commits {
+			run = a.runCommitting
+		}
+		if err := run(ctx, i, args[i]); err != nil {
 			return a.withStep(err, i)
 		}
 		if name := a.steps[i].Label; name != "" {
@@ -121,18 +144,49 @@ func (a *attempt) runAll(ctx context.Context, args [][]string) error {
 	return nil
 }
 
-// withStep adds to a failure the step in which it happened and its context, outermost first.
+// withStep adds to a failure the step in which it happened and its context, outermost first. An
+// only command has no name, which would make groups of the names of commands; its context has it.
 func (a *attempt) withStep(err error, i int) error {
-	name := a.steps[i].Label
-	if err == nil || name == "" {
-		return err
+	if err == nil {
+		return nil
 	}
 	var known nixie.Failure
 	if evidence := nixie.OutcomeOf(err).Evidence; evidence != nil {
 		known = *evidence
 	}
-	known.Step, known.Context = name, []string{"item " + itemID(a.d), fmt.Sprintf("step %d of %d", i+1, len(a.steps))}
+	step, at := a.steps[i], fmt.Sprintf("step %d of %d", i+1, len(a.steps))
+	if known.Step = step.Label; known.Step == "" {
+		at = "command " + step.Program()
+	}
+	known.Context = append([]string{"item " + itemID(a.d), at}, known.Context...)
+	if step.Logs && a.workplace == nil { // a workplace names its own
+		if _, err := os.Stat(a.logFile()); err == nil {
+			known.LogLocation = a.logFile()
+		} else {
+			_ = os.Remove(filepath.Dir(a.logFile())) // unless earlier attempts wrote logs
+		}
+	}
 	return nixie.WithEvidence(err, known)
+}
+
+// logFile returns the path of the attempt's log, for agents.
+func (a *attempt) logFile() string {
+	if a.workplace != nil {
+		return a.workplace.LogFile()
+	}
+	return filepath.Join(a.c.StateFolder, "logs", a.d.ID.String(), strconv.FormatInt(a.d.Lease.Number, 10)+".log")
+}
+
+// endLog removes the log of a successful attempt, and those of the attempts before if the item
+// never died: those of a letter stay.
+func (a *attempt) endLog() {
+	folder := filepath.Dir(a.logFile())
+	if a.d.Redrives == 0 {
+		_ = os.RemoveAll(folder) // what stays is a small file that no letter names
+		return
+	}
+	_ = os.Remove(a.logFile())
+	_ = os.Remove(folder) // unless it has others
 }
 
 // fieldsOf returns the fields of an item that its environment should have.
@@ -156,11 +210,15 @@ func (a *attempt) runStep(ctx context.Context, i int, args []string) error {
 	variables := a.variables(a.d)
 	variables.Verdict = verdictPath
 	variables.Fields = fieldsOf(a.item)
+	a.tellLeftOut(a.d, variables.Fields)
 	spec := command.Spec{Args: args, Path: step.file, Stdin: a.d.Body, Timeout: a.c.Timeout, Grace: commandGrace, Guard: a.guard}
 	if a.workplace != nil {
 		spec.Dir, variables.ItemFile, variables.ResultFile = a.workplace.Dir(), a.workplace.ItemFile(), a.workplace.ResultFile()
-		if step.Logs {
-			variables.LogFile = a.workplace.LogFile()
+	}
+	if step.Logs {
+		variables.LogFile = a.logFile()
+		if err := os.MkdirAll(filepath.Dir(variables.LogFile), 0o700); err != nil {
+			return nixie.WithReason(nixie.Transient(fmt.Errorf("folder of the log: %w", err)), nixie.ReasonResource)
 		}
 	}
 	if len(a.d.Headers) > 0 {

@@ -42,21 +42,23 @@ const (
 
 // Config configures a runner: of a job, which it runs to its end, or of queues.
 type Config struct {
-	Job       string               // name of the job's queue
-	Queues    []string             // to work on, instead of a job
-	Until     Until                // of work on queues
-	Steps     []command.Step       // run for each item, one after the other until one fails
-	Validate  *command.Step        // the last step, after the workplace has checked the others' work; nil means none
-	Parallel  int                  // commands at the same time, 1 to [MaxParallel]
-	Timeout   time.Duration        // of one execution; 0 means none
-	Lease     time.Duration        // of a claim; 0 means [nixie.DefaultLease]
-	Policy    policy.Document      // overrides that of the queue
-	OnFailure Mode                 // empty means [ToOffice]
-	Breaker   *policy.BreakerRules // nil means that of the profile
+	Job       string              // name of the job's queue
+	Queues    []string            // to work on, instead of a job
+	Until     Until               // of work on queues
+	Steps     []command.Step      // run for each item, one after the other until one fails
+	Validate  *command.Step       // the last step, after the workplace has checked the others' work; nil means none
+	Parallel  int                 // commands at the same time, 1 to [MaxParallel]
+	Timeout   time.Duration       // of one execution; 0 means none
+	Lease     time.Duration       // of a claim; 0 means [nixie.DefaultLease]
+	Policy    policy.Document     // overrides that of the queue
+	OnFailure Mode                // empty means [ToOffice]
+	Breaker   policy.BreakerRules // zero means that of the profile
+	StopAfter StopAfter           // of a job
+	HaltAfter time.Duration       // ends work of which nothing succeeds; see [worker.Config]
 
 	PermanentExit []int    // exit codes, 1 to 255, that mean: will never succeed
 	Environ       []string // the environment that commands inherit
-	StateFolder   string   // of the notes of running process groups and of verdicts
+	StateFolder   string   // of the notes of running process groups, of verdicts and of agents' logs
 	Owner         string   // of the leases, as the store has it; unique among live processes
 
 	// Workplace makes the workplace of an attempt. Nil runs commands in the folder of this process.
@@ -94,6 +96,7 @@ type Runner struct {
 	decider   *decider
 	guard     *command.Guard
 	verdicts  string // folder of the verdicts of this run's commands
+	logs      bool   // a step has a log
 	busy      inProgress
 	printed   outputs
 	outage    outage
@@ -102,6 +105,7 @@ type Runner struct {
 	recount   chan struct{}   // wakes watchQueues to ask the store whether anything is left
 	ended     map[string]bool // dead runs whose commands were ended; only the receiving goroutine uses it
 	heard     pulse
+	leftOut   sync.Once // tells that fields do not fit
 
 	mu      sync.Mutex
 	w       *worker.Worker
@@ -135,6 +139,7 @@ func New(c Config) (*Runner, error) {
 	if r.steps, err = c.steps(); err != nil {
 		return nil, err
 	}
+	r.logs = slices.ContainsFunc(r.steps, func(s step) bool { return s.Logs })
 	if err := r.readMode(); err != nil {
 		return nil, err
 	}
@@ -144,9 +149,6 @@ func New(c Config) (*Runner, error) {
 			r.c.OnFailure)
 	}
 	if r.defaults, err = r.makeRules(""); err != nil {
-		return nil, err
-	}
-	if err = r.readBreaker(); err != nil {
 		return nil, err
 	}
 	r.decider = &decider{policy: r.policyOf, mode: r.c.OnFailure, mask: r.c.Mask, tell: r.tellSender, answers: map[nixie.ID]answer{}}
@@ -168,6 +170,9 @@ func (c *Config) steps() (all []step, err error) {
 		all = append(all, step{Step: *c.Validate})
 	}
 	for i := range all {
+		if all[i].Commits && (c.Workplace == nil || c.Validate != nil && i == len(all)-1) {
+			return nil, nixie.Errorf(nixie.CodeInvalid, "step %q has to commit, which only a --step of nixie map run can", all[i].Label)
+		}
 		if all[i].file, err = c.programFile(all[i].Program()); err != nil {
 			return nil, err
 		}
@@ -189,16 +194,6 @@ func (c *Config) programFile(name string) (string, error) {
 
 // Use gives the runner its store. It is called once, before all other methods.
 func (r *Runner) Use(st store.Store) { r.store = st }
-
-// readBreaker takes the breaker of the profile when the config has none.
-func (r *Runner) readBreaker() error {
-	if r.c.Breaker != nil {
-		return nil
-	}
-	profile, err := policy.ProfileNamed(r.defaults.policy.Config().Profile)
-	r.c.Breaker = &profile.Breaker
-	return err
-}
 
 func (c *Config) check() error {
 	if err := nixie.CheckName("job", c.Job); err != nil {
@@ -242,8 +237,8 @@ func (r *Runner) readMode() (err error) {
 	case "":
 		r.c.OnFailure = ToOffice
 	case ToOffice, KeepOn:
-	case Discard:
-		r.exhausted = nixie.Discard
+	case Discard, "skip": // as workflow files have it
+		r.c.OnFailure, r.exhausted = Discard, nixie.Discard
 	case Stop:
 		r.exhausted = nixie.Halt
 	default:

@@ -20,8 +20,7 @@ type Consumed struct {
 	Dead      int64  `json:"dead"`    // letters
 	Discarded int64  `json:"discarded"`
 	Left      int64  `json:"left"` // unfinished records when the work ended idle, with other members or unassigned
-
-	Halted string `json:"-"` // the reason why the work stopped by itself
+	End
 }
 
 // Consume runs the command on the deliveries of a source. It ends when ctx ends, or when an item
@@ -53,12 +52,11 @@ func (r *Runner) Consume(ctx context.Context, from nixie.Source, idle time.Durat
 	if err := r.stoppedUnanswered(); err != nil {
 		return Consumed{}, err
 	}
-	all := Consumed{
+	return Consumed{
 		Channel: r.c.Queues[0], Attempts: r.count.attempts.Load(), Succeeded: r.count.succeeded.Load(),
 		Retried: r.count.retried.Load(), Dead: r.count.buried.Load(), Discarded: r.count.discarded.Load(), Left: c.left,
-	}
-	all.Halted = r.haltedText()
-	return all, nil
+		End: r.end(false),
+	}, nil
 }
 
 // tracked wraps a source and tracks the deliveries in hand, to tell when the work is idle.
@@ -184,6 +182,22 @@ func (c *tracked) Slow(st *nixie.Settlement) bool {
 	return ok && slow.Slow(st)
 }
 
+// Stopping implements [lease.Stopper] where the source does.
+func (c *tracked) Stopping(ctx context.Context, told bool) error {
+	if s, ok := c.Source.(lease.Stopper); ok {
+		return s.Stopping(ctx, told)
+	}
+	return nil
+}
+
+// LastFailure implements [lease.Historian] where the source does.
+func (c *tracked) LastFailure(ctx context.Context, d *nixie.Delivery) (*nixie.Failure, error) {
+	if h, ok := c.Source.(lease.Historian); ok {
+		return h.LastFailure(ctx, d)
+	}
+	return nil, nil
+}
+
 // untilIdle ends the work when there was nothing to do for the time idle, and nothing is left.
 func (c *tracked) untilIdle(ctx context.Context, idle time.Duration, done context.CancelCauseFunc) {
 	if idle == 0 {
@@ -201,7 +215,7 @@ func (c *tracked) untilIdle(ctx context.Context, idle time.Duration, done contex
 			timer.Reset(idle)
 		case <-timer.C:
 			switch left, err := c.remaining(ctx); {
-			case c.busy() || len(c.activity) > 0:
+			case c.busy() || len(c.activity) > 0 || c.r.heldBack().State != "":
 				timer.Reset(idle)
 			case err == nil && (left.All == 0 || others.lasts(left)):
 				c.left = left.All

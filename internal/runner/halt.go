@@ -48,13 +48,6 @@ func (r *Runner) whyHalted() error {
 	return r.halting
 }
 
-func (r *Runner) haltedText() string {
-	if why := r.whyHalted(); why != nil {
-		return why.Error()
-	}
-	return ""
-}
-
 // wake wakes the receiver of a channel with a buffer of one.
 func wake(c chan<- struct{}) {
 	select {

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,9 +71,10 @@ func OpenList(ctx context.Context, opts items.Options) (*items.Reader, error) {
 }
 
 // Intake enqueues the items of a checked list that the job does not have. If an item differs from
-// the one that the job has under its ID, it enqueues nothing.
-func (r *Runner) Intake(ctx context.Context, list *items.Reader) (Intake, error) {
-	isNew, err := r.prepareQueue(ctx)
+// the one that the job has under its ID, it enqueues nothing; likewise if accept returns an error,
+// which is called once before.
+func (r *Runner) Intake(ctx context.Context, list *items.Reader, accept func(Leftovers) error) (Intake, error) {
+	q, isNew, err := r.prepareQueue(ctx)
 	if err != nil {
 		return Intake{}, err
 	}
@@ -82,13 +82,20 @@ func (r *Runner) Intake(ctx context.Context, list *items.Reader) (Intake, error)
 	if list.Format() == items.Lines {
 		in.kind = typeLine
 	}
+	var left Leftovers
 	if !isNew {
 		if err := in.each(ctx, in.checkKnown); err != nil {
+			return Intake{}, err
+		}
+		if left, err = in.leftovers(ctx, q.Unfinished()); err != nil {
 			return Intake{}, err
 		}
 		if err := list.Rewind(); err != nil {
 			return Intake{}, err
 		}
+	}
+	if err := accept(left); err != nil {
+		return Intake{}, err
 	}
 	err = in.each(ctx, in.enqueue)
 	in.done.Empty = list.Empty()
@@ -104,20 +111,20 @@ func (r *Runner) Resume(ctx context.Context) error {
 	case !known:
 		return nixie.Errorf(nixie.CodeNotFound, "the store has no items of job %s: begin it with its list", r.c.Job)
 	}
-	_, err = r.prepareQueue(ctx)
+	_, _, err = r.prepareQueue(ctx)
 	return err
 }
 
 // prepareQueue makes items unique for as long as the job is kept, and resumes a queue that an
-// earlier run halted. It reports whether the job is new.
-func (r *Runner) prepareQueue(ctx context.Context) (isNew bool, err error) {
+// earlier run halted. It returns the queue as it was, and whether the job is new.
+func (r *Runner) prepareQueue(ctx context.Context) (q store.QueueInfo, isNew bool, err error) {
 	q, known, err := r.queue(ctx)
 	if err != nil {
-		return false, err
+		return q, false, err
 	}
 	settings := q.Settings
 	if settings.Paused && !r.halted(settings) {
-		return false, nixie.Errorf(nixie.CodeConflict, "job %s is paused (%s): resume it first", r.c.Job, settings.PausedNote)
+		return q, false, nixie.Errorf(nixie.CodeConflict, "job %s is paused (%s): resume it first", r.c.Job, settings.PausedNote)
 	}
 	settings.Paused, settings.PausedNote, settings.PausedAt = false, "", time.Time{}
 	settings.DedupeScope = nixie.DedupeEver
@@ -127,7 +134,7 @@ func (r *Runner) prepareQueue(ctx context.Context) (isNew bool, err error) {
 	if !known || settings != q.Settings {
 		err = store.Configure(ctx, r.store, r.c.Job, settings, r.c.Owner, "nixie run")
 	}
-	return !known, err
+	return q, !known, err
 }
 
 func (r *Runner) queue(ctx context.Context) (store.QueueInfo, bool, error) {
@@ -148,6 +155,8 @@ type intake struct {
 	reader *items.Reader
 	kind   string
 	done   Intake
+
+	unfinished int64 // items of the list that the job had, and that had not ended
 }
 
 // each calls f with the items of the list in batches.
@@ -189,8 +198,14 @@ func (in *intake) checkKnown(ctx context.Context, batch []items.Item) error {
 			return err
 		}
 		for i := range known {
-			item := byKey[cmp.Or(known[i].DedupeKey, known[i].Key)] // the key of a line is not its ID
-			if item != nil && nixie.HashBody(item.Body) != known[i].Hash {
+			item := byKey[idOf(&known[i])]
+			if item == nil {
+				continue
+			}
+			if state := known[i].State; state == nixie.Queued || state == nixie.Leased {
+				in.unfinished++
+			}
+			if nixie.HashBody(item.Body) != known[i].Hash {
 				return in.differs(item, known[i].Header(headerLine), "nothing was enqueued")
 			}
 		}
@@ -244,11 +259,30 @@ func (in *intake) enqueue(ctx context.Context, batch []items.Item) error {
 // leavesOut reports whether fields of an item do not fit the environment of its command. Of small
 // items only the first can have such fields that the others do not have: two of one name.
 func (in *intake) leavesOut(item *items.Item) bool {
-	small := len(item.Body) < command.MaxVariable && !bytes.Contains(item.Body, []byte(`\u0000`))
-	if item.Bad != nil || item.IsLine() || small && in.done.Items > 1 {
+	if item.Bad != nil || item.IsLine() || !mayLeaveOut(item.Body) && in.done.Items > 1 {
 		return false
 	}
 	return command.LeftOut(fieldsOf(items.OpenStored(item.Body, false))) > 0
+}
+
+// mayLeaveOut reports whether an item is large, or has a zero byte, so that fields may not fit.
+func mayLeaveOut(body []byte) bool {
+	return len(body) >= command.MaxVariable || bytes.Contains(body, []byte(`\u0000`))
+}
+
+// LeftOutText says of items or messages that fields of theirs do not fit.
+func LeftOutText(whose string) string {
+	return fmt.Sprintf("fields of %s do not fit the environment of a command and are left out there: it takes %d KiB a field, "+
+		"%d KiB an item,\nno zero bytes, and one field of a name; the whole item is on standard input",
+		whose, command.MaxVariable>>10, command.MaxFields>>10)
+}
+
+// tellLeftOut tells of the first message with fields that do not fit. Items of a job are told when
+// they are taken in.
+func (r *Runner) tellLeftOut(d *nixie.Delivery, fields []command.Field) {
+	if r.c.Job == "" && mayLeaveOut(d.Body) && command.LeftOut(fields) > 0 {
+		r.leftOut.Do(func() { r.c.Warn("%s", LeftOutText("message "+d.ID.String()+", and of others like it,")) })
+	}
 }
 
 func (in *intake) message(item *items.Item) nixie.Message {

@@ -40,7 +40,12 @@ func (r *Runner) makeRules(stored string) (*rules, error) {
 		}
 	}
 	made := &rules{stored: stored, admits: merged, attempt: nixie.HandlerFunc(r.attempt)}
-	if made.policy, err = merged.Policy(); err != nil {
+	config, err := merged.Config()
+	if err != nil {
+		return nil, err
+	}
+	config.Awaited = len(r.c.Queues) == 0 || r.c.Job != ""
+	if made.policy, err = policy.New(config); err != nil {
 		return nil, err
 	}
 	if r.c.OnFailure == KeepOn || len(r.custom.args) > 0 {

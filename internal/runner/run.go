@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,23 +33,23 @@ type counters struct {
 type Counts struct {
 	Total     int64 // items of the job
 	Ended     int64
-	Retried   int64 // attempts of this run that are repeated
-	Dead      int64 // buried by this run
-	Succeeded int64 // by this run
+	Retried   int64  // attempts of this run that are repeated
+	Dead      int64  // buried by this run
+	Succeeded int64  // by this run
+	Held      string // what holds items back, and until when; empty: nothing does
 }
 
 // Summary counts the items of a job after its run.
 type Summary struct {
-	Job         string  `json:"job"`
-	Items       int64   `json:"items"`
-	Succeeded   int64   `json:"succeeded"`
-	Dead        int64   `json:"dead"`      // unresolved letters
-	Discarded   int64   `json:"discarded"` // by the policy or by an operator
-	Unfinished  int64   `json:"unfinished"`
-	Attempts    int64   `json:"attempts"` // commands started by this run
-	Groups      []Group `json:"groups"`   // of the dead, by cause
-	Interrupted bool    `json:"-"`
-	Halted      string  `json:"-"` // the reason why the run stopped by itself
+	Job        string  `json:"job"`
+	Items      int64   `json:"items"`
+	Succeeded  int64   `json:"succeeded"`
+	Dead       int64   `json:"dead"`      // unresolved letters
+	Discarded  int64   `json:"discarded"` // by the policy or by an operator
+	Unfinished int64   `json:"unfinished"`
+	Attempts   int64   `json:"attempts"` // commands started by this run
+	Groups     []Group `json:"groups"`   // of the dead, by cause
+	End
 }
 
 // Group counts the dead of one cause.
@@ -90,10 +89,10 @@ func (r *Runner) Run(ctx context.Context) (Summary, error) {
 			return Summary{}, errors.Join(r.whyHalted(), err)
 		case err != nil:
 			return Summary{}, err
-		case ctx.Err() == nil && summary.Halted == "" && summary.Unfinished > 0:
+		case ctx.Err() == nil && r.whyHalted() == nil && summary.Unfinished > 0:
 			continue // a producer enqueued more at the last moment
 		}
-		summary.Interrupted = ctx.Err() != nil && summary.Unfinished > 0
+		summary.End = r.end(ctx.Err() != nil && summary.Unfinished > 0)
 		if ctx.Err() == nil {
 			r.prune(ctx)
 		}
@@ -182,7 +181,7 @@ func (r *Runner) runWorker(ctx context.Context, w *worker.Worker, watch func(con
 	err := w.Run(working)
 	done(nil)
 	watchers.Wait()
-	return err
+	return r.checkHalt(err)
 }
 
 // Abort ends the running commands and releases their items. It makes a Run whose context has ended
@@ -224,6 +223,10 @@ func (r *Runner) newWorker(from nixie.Source, admits *policy.Policy, recorder le
 	if r.c.Wrap != nil {
 		handler = r.c.Wrap(handler)
 	}
+	haltAfter := r.c.HaltAfter
+	if r.count.succeeded.Load() > 0 { // an earlier worker of this run has seen a success
+		haltAfter = 0
+	}
 	var beat func()
 	if r.c.Watchdog > 0 {
 		beat = r.heard.beat
@@ -234,7 +237,9 @@ func (r *Runner) newWorker(from nixie.Source, admits *policy.Policy, recorder le
 		Policy:      admits,
 		Decider:     r.decider,
 		Mask:        r.c.Mask,
-		Breaker:     *r.c.Breaker,
+		Breaker:     r.c.Breaker,
+		Awaited:     r.c.Job != "",
+		HaltAfter:   haltAfter,
 		Concurrency: r.c.Parallel,
 		Prefetch:    min(ahead*r.c.Parallel, nixie.MaxBatch),
 		SettleEach:  true,
@@ -247,24 +252,6 @@ func (r *Runner) newWorker(from nixie.Source, admits *policy.Policy, recorder le
 		Logger:      slog.New(warner{r.c.Warn}),
 		Observer:    nixie.Tee(r.c.Observer, &nixie.Observer{Settled: r.settled, Breaker: r.breaker}),
 	})
-}
-
-// breaker tells a person why the commands of a queue pause.
-func (r *Runner) breaker(change nixie.BreakerChange) {
-	switch change.State {
-	case string(policy.BreakerOpen):
-		r.c.Warn("%s in a row in %s (reason %s): it pauses until %s", plural(r.c.Breaker.Failures), change.Queue, change.Reason,
-			change.Until.UTC().Format("15:04:05Z"))
-	case policy.BreakerClosed.String():
-		r.c.Warn("%s goes on: no more failures of reason %s", change.Queue, change.Reason)
-	}
-}
-
-func plural(failures int) string {
-	if failures == 1 {
-		return "1 failure"
-	}
-	return strconv.Itoa(failures) + " failures"
 }
 
 // drainForever lets running commands finish when the run is told to stop; Abort ends them.
@@ -294,6 +281,7 @@ func (r *Runner) settled(_ string, sts []nixie.Settlement, errs []error) {
 		}
 		r.count.remaining.Add(-1)
 	}
+	r.checkDead()
 	if r.count.remaining.Load() <= 0 {
 		wake(r.recount)
 	}
@@ -328,6 +316,8 @@ func (r *Runner) watchQueues(ctx context.Context, done context.CancelCauseFunc) 
 		all := sum(list)
 		if paused := slices.IndexFunc(list, func(q store.QueueInfo) bool { return q.Settings.Paused && r.left(q) > 0 }); paused >= 0 {
 			r.halt(nixie.Errorf(nixie.CodeConflict, "%s %s is paused (%s)", r.noun(), list[paused].Name, list[paused].Settings.PausedNote))
+		} else if r.checkHeld(list) {
+			return
 		} else if r.left(all) == 0 {
 			done(nil)
 			return
@@ -380,7 +370,7 @@ func (r *Runner) Counts() Counts {
 	t := r.total.Load()
 	return Counts{
 		Total: t, Ended: max(t-max(r.count.remaining.Load(), 0), 0), Retried: r.count.retried.Load(),
-		Dead: r.count.buried.Load(), Succeeded: r.count.succeeded.Load(),
+		Dead: r.count.buried.Load(), Succeeded: r.count.succeeded.Load(), Held: r.heldText(),
 	}
 }
 
@@ -395,7 +385,6 @@ func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 		Discarded: q.Total - q.Succeeded - q.Dead - q.Unfinished(), Unfinished: q.Unfinished(), Attempts: r.count.attempts.Load(),
 		Groups: []Group{},
 	}
-	s.Halted = r.haltedText()
 	described, _, err := r.store.Count(ctx, nixie.Filter{
 		Queues:   []string{r.c.Job},
 		Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined},

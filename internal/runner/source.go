@@ -15,8 +15,8 @@ import (
 // abandonedWait bounds the wait for the commands that a dead run left.
 const abandonedWait = 10 * time.Second
 
-// source is the job's queue. Before an item of a dead run is judged, it ends the commands that the
-// dead run left. So no item runs twice at the same time.
+// source is the job's queue. Before an item of a dead run is judged or runs, it ends the commands
+// that the dead run left. So no item runs twice at the same time.
 type source struct {
 	*store.Source
 	r *Runner
@@ -29,6 +29,8 @@ func (s *source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 	for _, d := range got {
 		if d.Abandoned {
 			s.r.endAbandoned(d.AbandonedBy)
+		} else if stopped := d.Patience.StoppedBy; stopped != "" {
+			s.r.endAbandoned(stopped)
 		}
 	}
 	return got, err
@@ -86,8 +88,8 @@ type outage struct {
 	told  string
 }
 
-// toldByOutage lists the states of a worker whose errors outage tells.
-var toldByOutage = []string{"receive", "settle"}
+// toldElsewhere lists the states of a worker whose errors outage tells, or who ends the run.
+var toldElsewhere = []string{"receive", "settle", "end"}
 
 // note notes the result of a call.
 func (t *outage) note(ctx context.Context, what int, err error) {

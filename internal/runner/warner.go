@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// warner shows a person those errors of the worker's log that outage does not tell, in one line
-// each.
+// warner shows a person those errors of the worker's log that the run does not tell otherwise, in
+// one line each.
 type warner struct {
 	warn func(format string, args ...any)
 }
@@ -23,7 +23,7 @@ func (w warner) Handle(_ context.Context, record slog.Record) error {
 	record.Attrs(func(a slog.Attr) bool {
 		switch value := a.Value.String(); a.Key {
 		case "state":
-			told = slices.Contains(toldByOutage, value)
+			told = slices.Contains(toldElsewhere, value)
 		case "id", "error", "stalled":
 			words = append(words, value)
 		}

@@ -18,9 +18,7 @@ type Work struct {
 	Ready     int64    `json:"ready"` // left in the queues, as the next two
 	Scheduled int64    `json:"scheduled"`
 	Leased    int64    `json:"leased"` // by others
-
-	Interrupted bool   `json:"-"` // ctx ended before Until was reached
-	Halted      string `json:"-"` // the reason why the work stopped by itself
+	End
 }
 
 // Work runs the command on the messages of the queues. It ends when [Config.Until] is reached, when
@@ -32,7 +30,7 @@ func (r *Runner) Work(ctx context.Context) (Work, error) {
 		return Work{}, err
 	}
 	defer end()
-	if err := r.checkQueues(ctx); err != nil {
+	if err := r.checkQueues(context.WithoutCancel(ctx)); err != nil { // a stop that comes now ends as a later one
 		return Work{}, err
 	}
 	if err := r.workAll(ctx); err != nil {
@@ -52,9 +50,8 @@ func (r *Runner) Work(ctx context.Context) (Work, error) {
 	w := Work{
 		Queues: r.c.Queues, Attempts: r.count.attempts.Load(), Succeeded: r.count.succeeded.Load(), Retried: r.count.retried.Load(),
 		Dead: r.count.buried.Load(), Discarded: r.count.discarded.Load(), Ready: all.Ready, Scheduled: all.Scheduled, Leased: all.Leased,
-		Interrupted: ctx.Err() != nil && r.c.Until != Stopped && r.left(all) > 0,
+		End: r.end(ctx.Err() != nil && r.c.Until != Stopped && r.left(all) > 0),
 	}
-	w.Halted = r.haltedText()
 	return w, nil
 }
 

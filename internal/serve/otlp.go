@@ -76,7 +76,8 @@ func newOTLP(env config.Environment, signal string) (*otlp, error) {
 	}
 	secure, err := certificates(env(name("CERTIFICATE")), env(name("CLIENT_CERTIFICATE")), env(name("CLIENT_KEY")))
 	if err != nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "certificates of OTLP: %w", err)
+		return nil, nixie.Errorf(nixie.CodeInvalid, "certificates of OTLP: %w: the variables %s, %s and %s name files in PEM", err,
+			name("CERTIFICATE"), name("CLIENT_CERTIFICATE"), name("CLIENT_KEY"))
 	}
 	s.client = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: secure, ForceAttemptHTTP2: true}}
 	s.ended, s.end = context.WithCancel(context.Background())

@@ -232,7 +232,7 @@ func TestAddresses(t *testing.T) {
 		{"8321", "", `--listen: "8321" has no port: give an address such as 127.0.0.1:8321`},
 		{"", "", "has no port"},
 		{"127.0.0.1:http!", "", "has no port"},
-		{"127.0.0.1:70000", "", "has no port"},
+		{"127.0.0.1:70000", "", `port of "127.0.0.1:70000" is out of range: give one from 0 to 65535`},
 		{taken.Addr().String(), "", "port " + port + " of 127.0.0.1 is taken: end the program that has it, or give another one by"},
 		{"127.0.0.1:0", "0.0.0.0:6060", `--pprof: "0.0.0.0:6060" may be reached`},
 		{"127.0.0.1:0", taken.Addr().String(), "or give another one by --pprof"},

@@ -32,12 +32,22 @@ type Tree struct {
 // Files of an attempt lie next to its worktree, so that no step removes them by cleaning up.
 const (
 	ItemFile   = ".item"
-	LogFile    = ".log" // kept with a worktree that is kept
 	ResultFile = ".result"
 )
 
 // File returns the path of one of them.
 func (t *Tree) File(kind string) string { return t.Path + kind }
+
+// Log returns the path of the log of the attempt. Each attempt has its own.
+func (t *Tree) Log() string {
+	return filepath.Join(t.job.logsOf(t.Item), strconv.FormatInt(t.Lease, 10)+".log")
+}
+
+// logsOf returns the folder of the logs of an item.
+func (j *Job) logsOf(item string) string { return j.folder("logs", refName(item)) }
+
+// ForgetLogs removes the logs of all attempts of an item.
+func (j *Job) ForgetLogs(item string) error { return os.RemoveAll(j.logsOf(item)) }
 
 // slot is a worktree that attempts use one after the other.
 type slot struct{ path string }
@@ -87,7 +97,7 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 	if t.Start, merged, err = j.branch.read(ctx, j, item); err != nil {
 		return nil, err
 	}
-	stale := []string{t.File(ItemFile), t.File(LogFile), t.File(ResultFile)}
+	stale := []string{t.File(ItemFile), t.File(ResultFile), t.Log()}
 	if merged == "" {
 		stale = append(stale, j.resultOf(item)) // of an attempt that could not be joined
 	}
@@ -327,8 +337,12 @@ func (t *Tree) Environ() []string {
 	return append(withoutRepository(t.job.c.Environ), settingsIn(had, all)...)
 }
 
-// Release gives the worktree to the next attempt. Commits that no branch has are lost.
+// Release gives the worktree to the next attempt, and removes the log. Commits that no branch has
+// are lost.
 func (t *Tree) Release() {
+	if os.Remove(t.Log()) == nil {
+		_ = os.Remove(t.job.logsOf(t.Item)) // unless it has those of earlier attempts
+	}
 	_ = t.leaveBranch(context.Background()) // Follow tells what is left; the context of the attempt may have ended
 	t.job.slots <- t.slot
 }

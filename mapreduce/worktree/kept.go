@@ -21,8 +21,8 @@ type Kept struct {
 	Start  string `json:"start"` // the commit at which it began
 }
 
-// Log returns the path of the agent's log. The file exists if the agent wrote one.
-func (k Kept) Log() string { return k.Path + LogFile }
+// olderLog is the end of the path of a log as earlier builds kept it, with the worktree.
+const olderLog = ".log"
 
 // Keep takes the worktree out of the pool and leaves it as it is, in a folder named by item
 // and lease. The next attempt gets another one. Of a worktree that the attempt broke Keep keeps the
@@ -55,9 +55,6 @@ func (t *Tree) Keep(ctx context.Context) (Kept, error) {
 		if renamed := os.Rename(t.Path, kept.Path); renamed != nil {
 			return kept, errors.Join(err, worktreeError(renamed))
 		}
-	}
-	if err := os.Rename(t.File(LogFile), kept.Log()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return kept, worktreeError(fmt.Errorf("keep a log: %w", err))
 	}
 	t.Path = kept.Path
 	return kept, nil
@@ -166,7 +163,7 @@ func (j *Job) Forget(ctx context.Context, k Kept) error {
 	if err := j.remove(ctx, k.Path, k.Branch); err != nil {
 		return err
 	}
-	if err := errors.Join(os.RemoveAll(k.Log()), os.RemoveAll(k.Path+".json")); err != nil {
+	if err := errors.Join(os.RemoveAll(k.Path+olderLog), os.RemoveAll(k.Path+".json")); err != nil {
 		return worktreeError(fmt.Errorf("forget a worktree: %w", err))
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 )
 
 // rq reads the registries of failed jobs of RQ. An entry is the ID of a job, its score the second
@@ -85,6 +86,7 @@ func rqJob(s stored, results []redis.XMessage) job {
 		for n := range j.earlier { // their stacks are not kept
 			e := &j.earlier[n]
 			e.Type, e.Text = pythonError(in.base64(e.Stack))
+			e.Reason = cmp.Or(policy.ForeignReason(e.Type, e.Text), e.Reason)
 			e.Type, e.Text = clipped(e.Type, nixie.MaxName), clipped(e.Text, maxFact)
 		}
 		if j.death.Stack = in.base64(packed); j.death.Stack == "" {

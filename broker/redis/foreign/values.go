@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -135,7 +136,9 @@ func (in *inflater) base64(text string) string {
 }
 
 // exceptionLine matches the last part of a traceback of Python: the exception and its text.
-var exceptionLine = regexp.MustCompile(`^([A-Za-z_][\w.]*)(?:: ((?s:.*)))?$`)
+var exceptionLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z_][\w.]*)(?:: ((?s:.*)))?$`)
+})
 
 // pythonError finds the exception at the end of a traceback. Without one all of it is the text.
 func pythonError(trace string) (kind, text string) {
@@ -153,7 +156,7 @@ func pythonError(trace string) (kind, text string) {
 		if strings.HasPrefix(lines[n], " ") {
 			continue
 		}
-		if m := exceptionLine.FindStringSubmatch(strings.Join(lines[n:], "\n")); m != nil {
+		if m := exceptionLine().FindStringSubmatch(strings.Join(lines[n:], "\n")); m != nil {
 			return m[1], m[2]
 		}
 		return "", strings.Join(lines[n:], "\n")
@@ -162,10 +165,12 @@ func pythonError(trace string) (kind, text string) {
 }
 
 // globChars stand for other characters in patterns of Redis.
-var globChars = regexp.MustCompile(`[*?\[\]\\^]`)
+var globChars = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[*?\[\]\\^]`)
+})
 
 // escaped makes a text stand for itself in a pattern of Redis.
-func escaped(text string) string { return globChars.ReplaceAllString(text, `\$0`) }
+func escaped(text string) string { return globChars().ReplaceAllString(text, `\$0`) }
 
 // parseScore reads a score as Redis writes it.
 func parseScore(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
