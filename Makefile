@@ -1,6 +1,7 @@
 # `make` alone lists what there is to make.
 GO       ?= go
 LINTER   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+HUGO     := github.com/gohugoio/hugo@v0.163.0
 FUZZTIME ?= 10s
 
 # Options and packages for the tests, as in: make test TESTFLAGS='-count 1 ./store/...'
@@ -17,17 +18,26 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-redis bench-idle bench-map bench-console screenshots bench-check microbench fuzz cover ci clean
+.PHONY: help build first release release-check site look test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-redis bench-idle bench-map bench-console screenshots pictures bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/nixie
-	$(GO) build -trimpath -o bin/nixie ./cmd/nixie
+	$(GO) build -trimpath -ldflags '-s -w' -o bin/nixie ./cmd/nixie
+
+release: ## build the archives, packages and image of this commit into dist (docs/release.md)
+	$(GO) run ./internal/release
+
+release-check: ## look at dist as who downloads it would, on fresh roots (CHECK: names of steps)
+	$(GO) run ./internal/release/check $(CHECK)
+
+first: build ## build bin/nixie, and run the main job with it: an outage, a bad record, a redrive
+	@sh examples/first/first.sh
 
 test: ## vet and run all tests, on the servers that are found
 	$(GO) vet ./...
-	$(GO) run ./internal/proof/run test $(TESTFLAGS)
+	$(GO) run ./internal/proof/run test -vet off $(TESTFLAGS)
 
 quick: ## run the fast tests: no servers, no race detector, small seeded proofs
 	$(GO) run ./internal/proof/run test -tier short $(TESTFLAGS)
@@ -94,6 +104,21 @@ bench-console: ## what pages of the console cost over 1,000,000 letters, and the
 screenshots: ## keep a picture of every page of the console, and of a redrive step by step, in bin/screenshots
 	@mkdir -p bin/screenshots
 	NIXIE_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -count 1 -run '^(TestScreens|TestJourney)$$' -v ./console
+
+pictures: screenshots ## make the pictures of the documents, docs/pictures, from those of make screenshots (needs cwebp)
+	@set -e; for part in office:720 group:720 redrive:960 letter:900; do for scheme in light dark; do \
+		for from in bin/screenshots/??-$${part%:*}-1024-$$scheme.png; do \
+			cwebp -quiet -q 80 -crop 0 0 1024 $${part#*:} $$from -o docs/pictures/$${part%:*}-$$scheme.webp; break; done; done; done
+
+# An error of a template may stop Hugo for ever, so it gets three minutes.
+site: ## make the site of the documents, dist/site, and check its links and its search
+	rm -rf dist/site
+	GOBIN=$(CURDIR)/bin $(GO) install $(HUGO)
+	$$(command -v timeout | sed 's/$$/ -k 5 180/') bin/hugo --source docs/site --destination $(CURDIR)/dist/site --noBuildLock --logLevel warn
+	NIXIE_SITE=$(CURDIR)/dist/site $(GO) test -count 1 -run '^TestSite$$' -v ./internal/proof/docs
+
+look: ## keep what commands print at 80, 120 and 200 columns, in bin/look
+	$(GO) test -count 1 -run '^TestPasted$$' ./internal/cli -look $(CURDIR)/bin/look
 
 bench-check: ## vet and test the modules of the benchmarks, with few messages
 	cd bench && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...

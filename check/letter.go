@@ -247,8 +247,8 @@ func checkFailure(f *nixie.Failure) error {
 		}
 	}
 	texts := []named[string]{
-		{"type", f.Type}, {"message", f.Text}, {"stack", f.Stack}, {"step", f.Step}, {"worker", f.Worker}, {"node", f.Node},
-		{"log_location", f.LogLocation}, {"decision", string(f.Decision)},
+		{"type", f.Type}, {"message", f.Text}, {"stack", f.Stack}, {"step", f.Step}, {"group", f.Group}, {"worker", f.Worker},
+		{"node", f.Node}, {"log_location", f.LogLocation}, {"decision", string(f.Decision)},
 	}
 	for _, line := range f.Context {
 		texts = append(texts, named[string]{"context", line})
