@@ -123,7 +123,7 @@ func (s *scanner) isSecret(n name, v value, equals, spaced bool) bool {
 		return true
 	case !n.leads:
 		return len(text) >= MinValue && random(text)
-	case s.lineGoesOn(v.to):
+	case s.lineGoesOn(v.to) && !s.listGoesOn(v.to):
 		return !small(text)
 	}
 	return !stateWord(text)
@@ -133,6 +133,20 @@ func (s *scanner) isSecret(n name, v value, equals, spaced bool) bool {
 func (s *scanner) lineGoesOn(at int) bool {
 	at = s.endOf(at, isBlank)
 	return at < len(s.text) && !isSpace(s.text[at])
+}
+
+// listGoesOn reports whether a list of names and values ends here, or has its next name: no
+// sentence goes on so.
+func (s *scanner) listGoesOn(at int) bool {
+	switch s.byteAt(at) {
+	case '}', ']', ')':
+		return true
+	case ',', ';':
+		from := s.endOf(at+1, isBlank)
+		to := s.endOf(from, isName)
+		return to > from && (s.byteAt(to) == ':' || s.byteAt(to) == '=')
+	}
+	return false
 }
 
 // small reports whether text is a word in small letters, or one that begins a
