@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -156,7 +157,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			}
 			w.add("(l.died, l.pos) < (?, ?)", after[0], after[1])
 		}
-		parts, part, err := t.partsOf(w, &filter, limit)
+		parts, letters, part, err := t.partsOf(w, &filter, limit)
 		if err != nil {
 			return err
 		}
@@ -164,7 +165,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			l, pos, err := shownLetter(r)
 			list, positions = append(list, l), append(positions, pos)
 			return err
-		}, fill("list_letters.sql", "parts", parts, "letters", w.letters(), "part", part, "where", w.String(), "limit",
+		}, fill("list_letters.sql", "parts", parts, "letters", letters, "part", part, "where", w.String(), "limit",
 			strconv.Itoa(limit+1)), w.args...)
 		if err := t.send(); err != nil || !page.Whole && !page.Bodies {
 			return err
@@ -193,17 +194,19 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 }
 
 // partsOf returns the parts in which letters are looked for, each by an index that has them ready
-// or the latest first. Letters with given IDs are read one by one: without statistics the server
-// would read a queue to find them.
-func (t *tx) partsOf(w *where, f *nixie.Filter, limit int) (parts, part string, err error) {
+// or the latest first, the tables to read, and what belongs to a part. Letters with given IDs are
+// read one by one: with statistics of a smaller table the server would read all, latest first.
+func (t *tx) partsOf(w *where, f *nixie.Filter, limit int) (parts, letters, part string, err error) {
+	letters = w.letters()
 	if len(f.IDs)+len(f.Endings) > 0 {
-		return "(select distinct pos from unnest(" + w.named(f) + ") n (pos)) k", "l.pos = k.pos", nil
+		one := strings.Replace(letters, "@.letter l", "(select * from @.letter where pos = k.pos offset 0) l", 1)
+		return "(select distinct pos from unnest(" + w.named(f) + ") n (pos)) k", one, "true", nil
 	}
 	facets, err := t.fewFacets(f, limit)
 	if err != nil || facets == nil {
-		return "@.queue q", "l.queue = q.n", err
+		return "@.queue q", letters, "l.queue = q.n", err
 	}
-	return w.with("unnest(?::bigint[]) k (facet)", facets), "l.facet = k.facet", nil
+	return w.with("unnest(?::bigint[]) k (facet)", facets), letters, "l.facet = k.facet", nil
 }
 
 // mostOfFacets limits the letters of facets that a page reads. A page that would read more reads

@@ -1,5 +1,6 @@
 -- Part: the positions of letters or messages whose IDs have given endings. An ID may say its position; the last six
--- digits of other letters are in an index, and other messages are searched for.
+-- digits of other letters are in an index, and other messages are searched for. The sequence says the greatest
+-- position: a server that takes the table for a small one would read all of it for that.
 -- fill: table — letter or message
 -- in: endings — the last digits of an ID each, in small letters
 select e.pos
@@ -13,7 +14,7 @@ from (
 cross join lateral (
   (
     select m.pos
-    from generate_series(u.first, (select max(pos) from @.{table}), u.step) g (pos)
+    from generate_series(u.first, (select pg_sequence_last_value('@.position') + 31), u.step) g (pos)
     cross join lateral (select * from @.{table} where pos = g.pos limit 1) m
     where m.numbered and right(replace(m.id::text, '-', ''), u.digits) = u.ending
   )

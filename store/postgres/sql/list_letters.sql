@@ -28,6 +28,6 @@ from (
   order by l.died desc, l.pos desc
   limit {limit}
 ) found
-join @.letter l on l.pos = found.pos
+cross join lateral (select * from @.letter where pos = found.pos offset 0) l
 cross join lateral (select * from @.current c where c.pos = l.pos offset 0) c
 order by l.died desc, l.pos desc
