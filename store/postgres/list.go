@@ -199,6 +199,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 func (t *tx) partsOf(w *where, f *nixie.Filter, limit int) (parts, letters, part string, err error) {
 	letters = w.letters()
 	if len(f.IDs)+len(f.Endings) > 0 {
+		t.run("select set_config('enable_seqscan', 'off', true)")
 		one := strings.Replace(letters, "@.letter l", "(select * from @.letter where pos = k.pos offset 0) l", 1)
 		return "(select distinct pos from unnest(" + w.named(f) + ") n (pos)) k", one, "true", nil
 	}
