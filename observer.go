@@ -13,6 +13,7 @@ type Observer struct {
 	Lost     func(d *Delivery)                      // its lease is lost before its handler has ended; see Late for d
 	Late     func(d *Delivery, after time.Duration) // a handler runs past its deadline; d has no body: see lease.Renewal
 	Moved    func(moves []LetterMove)               // letters were redriven, discarded or held, or refused
+	Noticed  func(n NoticeHandled)                  // a consumer of dead letters is done with a notice of a death
 	Pruned   func(rows int64)                       // were removed for good: by retention, or a purge
 
 	Trouble   func(queue string, err error) // the source failed; the worker goes on
@@ -43,6 +44,24 @@ type LetterMove struct {
 	Err    error // why the letter stays as it was; nil: it was moved
 }
 
+// NoticeHandled tells what a consumer of dead letters did with the notice of a death.
+type NoticeHandled struct {
+	Queue                         string // where the message died
+	Message                       ID
+	Generation                    int           // of the message, that died; 0 is not known
+	RequestID, TraceID, ErrorType string        // as in the notice
+	Age                           time.Duration // since the death
+	Took                          time.Duration // of the handler
+	Action                        string        // [ActionReplay], [ActionDiscard] or [ActionAlert]
+}
+
+// What a consumer did with a notice.
+const (
+	ActionReplay  = "replay"  // the handler replayed the letter
+	ActionDiscard = "discard" // the handler failed, or said so, and the notice was dropped; the letter stays
+	ActionAlert   = "alert"   // the handler has taken note
+)
+
 // Complete returns an observer with a function for each event: those that o has, and for the others
 // one that does nothing. O may be nil. It is for the code that raises events.
 func (o *Observer) Complete() *Observer {
@@ -70,6 +89,9 @@ func (o *Observer) Complete() *Observer {
 	}
 	if all.Moved == nil {
 		all.Moved = func([]LetterMove) {}
+	}
+	if all.Noticed == nil {
+		all.Noticed = func(NoticeHandled) {}
 	}
 	if all.Pruned == nil {
 		all.Pruned = func(int64) {}
@@ -103,6 +125,7 @@ func Tee(a, b *Observer) *Observer {
 		Lost:      func(d *Delivery) { a.Lost(d); b.Lost(d) },
 		Late:      func(d *Delivery, after time.Duration) { a.Late(d, after); b.Late(d, after) },
 		Moved:     func(ms []LetterMove) { a.Moved(ms); b.Moved(ms) },
+		Noticed:   func(n NoticeHandled) { a.Noticed(n); b.Noticed(n) },
 		Pruned:    func(rows int64) { a.Pruned(rows); b.Pruned(rows) },
 		Trouble:   func(q string, err error) { a.Trouble(q, err); b.Trouble(q, err) },
 		Connected: func(q string, up bool) { a.Connected(q, up); b.Connected(q, up) },

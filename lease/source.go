@@ -26,7 +26,8 @@ type Renewer interface {
 	Renew(ctx context.Context, lease time.Duration) error
 }
 
-// Listener is an optional ability of a source: it hears of work, and need not be asked often.
+// Listener is an optional ability of a source: it hears of work, and need not be asked often. A
+// receive that does not wait and brings nothing means that nothing can run now.
 type Listener interface {
 	// Patience returns how long a worker may wait for work in one receive; 0 leaves it to the
 	// worker.

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/worker"
 )
 
@@ -21,7 +23,7 @@ type ConsumerConfig[T any] struct {
 	// it out again after RetryAfter, and Discard drops it.
 	OnFailure  nixie.Verb
 	RetryAfter time.Duration // default [DefaultRetryAfter]
-	MaxLetters int           // Run ends after this many; default none. Worker has Until for other ends
+	MaxLetters int           // Run ends when the handler has had this many; default none. Worker has Until for other ends
 	Worker     worker.Config // without Source, Handler, Policy and Decider; default one handler at once, and a lease of 5 min
 }
 
@@ -34,11 +36,19 @@ const (
 // DeadLetterConsumer hands the messages of a mailbox of dead letters to a handler. They never die
 // themselves, however often the handler fails or its process vanishes: they only wait. A message
 // that is no [DeadLetter] becomes a letter itself, and no handler sees it.
+//
+// Over a store a notice is about one death of a message. If its letter has moved on since, because
+// it was redriven, discarded, quarantined or purged, the consumer acknowledges the notice and no
+// handler sees it.
+//
+// The observer of its worker hears of each notice by Noticed.
 type DeadLetterConsumer[T any] struct {
 	engine
-	c      ConsumerConfig[T]
-	taken  atomic.Int64
-	strict *policy.Policy // buries what is no notice
+	c       ConsumerConfig[T]
+	taken   atomic.Int64
+	strict  *policy.Policy // buries what is no notice
+	notices *notices       // nil: not over a store
+	handled *handled
 }
 
 // unreadable is the error of a message that is no notice.
@@ -68,9 +78,21 @@ func NewConsumer[T any](c ConsumerConfig[T]) (*DeadLetterConsumer[T], error) {
 		return nil, err
 	}
 	k := &DeadLetterConsumer[T]{c: c}
+	if w.Logger == nil {
+		w.Logger = slog.Default()
+	}
+	if w.Clock == nil {
+		w.Clock = time.Now
+	}
+	k.handled = newHandled(w.Observer, w.Clock)
+	w.Observer = nixie.Tee(w.Observer, &nixie.Observer{Settled: k.settled})
 	w.Source, w.Policy, w.Decider, w.Handler = c.Mailbox.back.Source, endless, k, nixie.HandlerFunc(k.handle)
-	w.Concurrency, w.Lease = cmp.Or(w.Concurrency, 1), cmp.Or(w.Lease, defaultConsumerLease)
-	if k.engine, err = newEngine(c.Mailbox.name, w); err != nil {
+	if of, ok := w.Source.(*store.Source); ok && c.Mailbox.back.letters != nil {
+		k.notices = &notices{Source: of, letters: c.Mailbox.back.letters, log: w.Logger, known: map[*nixie.Delivery]*death{}}
+		w.Source = k.notices
+	}
+	w.Concurrency = cmp.Or(w.Concurrency, 1)
+	if k.engine, err = newEngine(c.Mailbox.name, w, defaultConsumerLease); err != nil {
 		return nil, err
 	}
 	k.strict = endless
@@ -80,7 +102,31 @@ func NewConsumer[T any](c ConsumerConfig[T]) (*DeadLetterConsumer[T], error) {
 	return k, nil
 }
 
+// deathOf returns what is known of the death that a notice is about.
+func (k *DeadLetterConsumer[T]) deathOf(d *nixie.Delivery) *death {
+	if k.notices != nil {
+		if known := k.notices.take(d); known != nil {
+			return known
+		}
+	}
+	c, _ := claimOf(d)
+	return &death{generation: c.generation}
+}
+
+func (k *DeadLetterConsumer[T]) settled(source string, sts []nixie.Settlement, errs []error) {
+	if k.notices != nil {
+		for i := range sts { // also those that no handler had
+			k.notices.take(sts[i].Delivery)
+		}
+	}
+	k.handled.settled(source, sts, errs)
+}
+
 func (k *DeadLetterConsumer[T]) handle(ctx context.Context, d *nixie.Delivery) error {
+	about := k.deathOf(d)
+	if about.over {
+		return nil
+	}
 	if most := int64(k.c.MaxLetters); most > 0 {
 		n := k.taken.Add(1)
 		if n >= most {
@@ -94,6 +140,11 @@ func (k *DeadLetterConsumer[T]) handle(ctx context.Context, d *nixie.Delivery) e
 	if err := decode(k.c.Mailbox.codec, d, &l); err != nil {
 		return unreadable{err}
 	}
+	l.death = about
+	k.handled.begin(d, underway{death: about, died: l.DeadLetteredAt, NoticeHandled: nixie.NoticeHandled{
+		Queue: l.SourceMailbox, Message: l.MessageID, Generation: about.generation,
+		RequestID: l.RequestID, TraceID: l.TraceID, ErrorType: l.LastErrorType,
+	}})
 	return k.c.Handle(ctx, l)
 }
 

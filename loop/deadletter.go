@@ -2,10 +2,14 @@ package loop
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -25,13 +29,64 @@ type DeadLetter[T any] struct {
 	RequestID       string    `json:"request_id,omitempty"`
 	ReplyTo         string    `json:"reply_to,omitempty"`
 	TraceID         string    `json:"trace_id,omitempty"`
+
+	death *death // of the letter in a store; nil: it was made by hand
 }
 
-// notice makes the message of a dead letter.
-func notice(d *nixie.Delivery, f *nixie.Failure, to string, now time.Time) nixie.Message {
+// headerGeneration of a notice names the death that it is about, by the generation of the message
+// that died. With 0 its letter is in no store where the notice lies. Notices that a store makes have
+// none: the moment of the death names theirs.
+const headerGeneration = "dead-generation"
+
+// death is what is known of the death that a notice is about.
+type death struct {
+	generation int         // 0: it is not known
+	replayed   atomic.Bool // by the handler
+	over       bool        // the letter has moved on since
+}
+
+// notice makes the message of a dead letter, whose letter is in the store of the notice or not.
+func notice(d *nixie.Delivery, f *nixie.Failure, to string, stored bool, now time.Time) nixie.Message {
 	n := store.NewNotice(&d.Message, f, now)
 	n.MessageID, n.RequestID = IDOf(d), cmp.Or(requestIDIn(JSON{}, d), requestIDOf(d))
-	return n.Message(to)
+	generation := 0
+	if stored {
+		generation = d.Generation
+	}
+	m := n.Message(to)
+	m.Headers = append(m.Headers, nixie.Header{Name: headerGeneration, Value: strconv.Itoa(generation)})
+	return m
+}
+
+// Replay redrives the letter of this death, so that the message itself runs again in its next
+// generation and answers who asked for it first. Actor and reason are in the audit. The engine
+// decides with its Force and its cap of redrives, and sends the message to a broker if it has Send.
+//
+// A letter that has moved on since this death, or that the store refuses to redrive, is a
+// [nixie.CodeConflict]. A letter that is not in the store of the engine is a [nixie.CodeUnavailable]:
+// it lies with its broker, where nixie dlq redrive --from finds it. So is every letter for an engine
+// that is nil.
+func (l *DeadLetter[T]) Replay(ctx context.Context, engine *redrive.Engine, actor, reason string) error {
+	generation := 0
+	if l.death != nil {
+		generation = l.death.generation
+	}
+	err := nixie.Errorf(nixie.CodeNotFound, "there is no engine")
+	if engine != nil {
+		err = engine.Replay(ctx, nixie.Filter{IDs: []nixie.ID{l.MessageID}}, generation, actor, reason)
+		if nixie.CodeOf(err) == nixie.CodeNotFound { // a letter of a broker in an office has an ID of its own
+			sent := []nixie.Header{{Name: HeaderMessageID, Value: l.MessageID.String()}}
+			err = engine.Replay(ctx, nixie.Filter{Queues: []string{l.SourceMailbox}, Headers: sent}, 0, actor, reason)
+		}
+	}
+	switch {
+	case nixie.CodeOf(err) == nixie.CodeNotFound:
+		return nixie.Errorf(nixie.CodeUnavailable, "the letter of message %s is not in the store of the engine: "+
+			"if it lies with a broker, run nixie dlq redrive --from there: %w", l.MessageID, err)
+	case err == nil && l.death != nil:
+		l.death.replayed.Store(true)
+	}
+	return err
 }
 
 // whole refuses what is no notice of a death, such as a letter as it is: its fields would be empty.

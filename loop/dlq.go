@@ -19,13 +19,15 @@ import (
 //	Include           it dies; so does what the handler marked with [nixie.Permanent]
 //	MaxDeliveryCount  it dies at this attempt
 //
-// MaxDeliveries, MaxAge and the expiry of the message end all retries.
+// MaxAge, the expiry of the message, an operator, and holders that vanish again and again end all
+// retries. MaxDeliveries ends them too. Its default is for what Exclude does not name: a message
+// whose errors are excluded is retried as long as they last, after 15 min each.
 type DLQPolicy struct {
 	MaxDeliveryCount int              // default [DefaultMaxDeliveryCount], −1 none: only the other rules
 	Include          []policy.Matcher //
 	Exclude          []policy.Matcher //
 	Reject           []policy.Matcher // no letter is left of it
-	MaxDeliveries    int              // default three times MaxDeliveryCount and 10; see [policy.Config]
+	MaxDeliveries    int              // default three times MaxDeliveryCount and 10, and none for Exclude; see [policy.Config]
 	MaxAge           time.Duration    // since it was sent, or redriven last; default none
 
 	// Mailbox takes a [DeadLetter] for each message that dies, in the transaction in which it dies;
@@ -36,9 +38,9 @@ type DLQPolicy struct {
 	Routes  []Route
 
 	// Decide may choose a verb for a failed attempt: Retry, Bury, Hold, Halt or Discard. It
-	// returns "" for what the other rules should decide. It has to be pure and safe for concurrent
-	// use.
-	Decide func(d *nixie.Delivery, f *nixie.Failure) nixie.Verb
+	// returns "" for what the other rules should decide, and rules returns their verb, to decide by
+	// that. It has to be pure and safe for concurrent use.
+	Decide func(d *nixie.Delivery, f *nixie.Failure, rules func() nixie.Verb) nixie.Verb
 }
 
 // Route names the mailbox of dead letters for some failures.
@@ -60,12 +62,14 @@ type DLQ struct {
 	c       DLQPolicy
 	rules   *policy.Policy
 	patient *policy.Policy // retries until a hard cap
+	endless *policy.Policy // without a bound of deliveries, for what Exclude names; nil: MaxDeliveries bounds it too
 }
 
 var _ policy.Decider = (*DLQ)(nil)
 
 // NewDLQ checks a policy. Errors are [ErrInvalidParameter].
 func NewDLQ(c DLQPolicy) (*DLQ, error) {
+	unbounded := len(c.Exclude) > 0 && c.MaxDeliveries == 0
 	if c.MaxDeliveryCount == -1 {
 		c.MaxDeliveries = cmp.Or(c.MaxDeliveries, defaultMaxDeliveries)
 	}
@@ -92,6 +96,11 @@ func NewDLQ(c DLQPolicy) (*DLQ, error) {
 	if q.patient, err = policy.New(rules); err != nil {
 		return nil, explain(err)
 	}
+	if rules.MaxDeliveries = policy.MaxCount; unbounded {
+		if q.endless, err = policy.New(rules); err != nil {
+			return nil, explain(err)
+		}
+	}
 	return q, q.c.check()
 }
 
@@ -115,7 +124,10 @@ func (c *DLQPolicy) check() error {
 
 // Policy returns the policy that diagnoses failures, and says which messages may run.
 func (q *DLQ) Policy() *policy.Policy {
-	if q.c.Decide != nil {
+	switch {
+	case q.endless != nil:
+		return q.endless // only its failure shows whether Exclude names it
+	case q.c.Decide != nil:
 		return q.patient // Decide may retry beyond the count
 	}
 	return q.rules
@@ -123,8 +135,25 @@ func (q *DLQ) Policy() *policy.Policy {
 
 // Decide implements [policy.Decider].
 func (q *DLQ) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
-	p, verb := q.rules, q.asked(d, f)
-	if verb == nixie.Retry {
+	st := q.settle(d, f, q.asked(d, f, now), now)
+	if to := q.mailbox(d, st.Failure); st.Burial != nil && to != NoMailbox {
+		st.Then = append(st.Then, notice(d, st.Failure, to, !d.Tracking.OfBroker, now))
+	}
+	return st
+}
+
+// settle makes the settlement for a verb that was chosen; "" leaves it to the rules.
+func (q *DLQ) settle(d *nixie.Delivery, f *nixie.Failure, verb nixie.Verb, now time.Time) nixie.Settlement {
+	p, counted := q.rules, d
+	switch {
+	case (verb == "" || verb == nixie.Retry) && q.endless != nil && f != nil && policy.AnyHolds(q.c.Exclude, f):
+		p = q.endless
+	case verb == "" && q.endless != nil && f != nil && q.costsNoAttempt(d, f):
+		// Deliveries that were attempts may have failed of what Exclude names, and do not count here.
+		fewer := *d
+		fewer.Deliveries -= min(d.Attempts, d.Deliveries)
+		counted = &fewer
+	case verb == nixie.Retry:
 		p = q.patient
 	}
 	if verb != "" {
@@ -132,11 +161,15 @@ func (q *DLQ) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.S
 		marked.Err = nixie.Verdict(verb, f.Err)
 		f = &marked
 	}
-	st := p.Decide(d, f, now)
-	if to := q.mailbox(d, st.Failure); st.Burial != nil && to != NoMailbox {
-		st.Then = append(st.Then, notice(d, st.Failure, to, now))
-	}
+	st := p.Decide(counted, f, now)
+	st.Delivery = d
 	return st
+}
+
+// costsNoAttempt reports whether a delivery ended without an attempt: its holder vanished, or the
+// handler gave it back or asked for more time.
+func (q *DLQ) costsNoAttempt(d *nixie.Delivery, f *nixie.Failure) bool {
+	return d.Abandoned || f.Err != nil && nixie.OutcomeOf(f.Err).Verb == nixie.Release || q.rules.Extends(d, f)
 }
 
 // mailbox returns the name of the mailbox that hears of a death.
@@ -175,15 +208,21 @@ func (q *DLQ) mailboxes(source, letters string) (names []string, err error) {
 
 // asked returns the verb that Decide or Reject choose. What the handler asked for itself, and what
 // did not run, is left to the policy.
-func (q *DLQ) asked(d *nixie.Delivery, f *nixie.Failure) nixie.Verb {
+func (q *DLQ) asked(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Verb {
 	if f == nil || f.Err == nil || nixie.OutcomeOf(f.Err).Verb != "" {
 		return ""
 	}
 	if q.c.Decide != nil {
-		if verb := q.c.Decide(d, f); verb != "" {
+		rules := func() nixie.Verb { return q.settle(d, f, q.rejects(f), now).Verb }
+		if verb := q.c.Decide(d, f, rules); verb != "" {
 			return verb
 		}
 	}
+	return q.rejects(f)
+}
+
+// rejects returns Discard for what Reject names and Exclude does not, otherwise "".
+func (q *DLQ) rejects(f *nixie.Failure) nixie.Verb {
 	if !policy.AnyHolds(q.c.Exclude, f) && policy.AnyHolds(q.c.Reject, f) {
 		return nixie.Discard
 	}

@@ -67,13 +67,25 @@ func TestDLQBackoff(t *testing.T) {
 
 // Exclude beats include, include beats the count, and hard caps beat all.
 func TestDLQRules(t *testing.T) {
-	sometimes := func(verb nixie.Verb) func(*nixie.Delivery, *nixie.Failure) nixie.Verb {
-		return func(_ *nixie.Delivery, f *nixie.Failure) nixie.Verb {
+	sometimes := func(verb nixie.Verb) func(*nixie.Delivery, *nixie.Failure, func() nixie.Verb) nixie.Verb {
+		return func(_ *nixie.Delivery, f *nixie.Failure, _ func() nixie.Verb) nixie.Verb {
 			if errors.Is(f.Err, errOther) {
 				return ""
 			}
 			return verb
 		}
+	}
+	likeRules := func(_ *nixie.Delivery, _ *nixie.Failure, rules func() nixie.Verb) nixie.Verb {
+		if rules() == nixie.Bury {
+			return ""
+		}
+		return rules()
+	}
+	againstRules := func(_ *nixie.Delivery, _ *nixie.Failure, rules func() nixie.Verb) nixie.Verb {
+		if rules() == nixie.Bury {
+			return nixie.Hold
+		}
+		return ""
 	}
 	rate, content := policy.MatchError(errRate), policy.MatchError(errContent)
 	type dlq = loop.DLQPolicy
@@ -102,6 +114,13 @@ func TestDLQRules(t *testing.T) {
 		{"include by pattern", dlq{Include: list{policy.MatchText(regexp.MustCompile(`no \w+`))}}, errOther, 1, 0, "bury permanent"},
 		{"not included", dlq{Include: list{content}}, errRate, 1, 0, "retry"},
 		{"exclude", dlq{Exclude: list{rate}}, errRate, 20, 0, "retry"},
+		{"exclude has no bound", dlq{Exclude: list{rate}}, errRate, 40, 0, "retry"},
+		{"nor with a function that retries", dlq{Exclude: list{rate}, Decide: sometimes(nixie.Retry)}, errRate, 40, 0, "retry"},
+		{"exclude, and another error", dlq{Exclude: list{rate}}, errOther, 40, 0, "bury exhausted"},
+		{"exclude, and another error without a count", dlq{Exclude: list{rate}, MaxDeliveryCount: -1}, errOther, 40, 0, "bury exhausted"},
+		{"exclude, and more visibility", dlq{Exclude: list{rate}}, named("VisibilityExpansionRequired"), 40, 0, "release"},
+		{"exclude, and the handler retries", dlq{Exclude: list{rate}}, nixie.Verdict(nixie.Release, errOther), 40, 0, "release"},
+		{"exclude, and the handler buries", dlq{Exclude: list{rate}}, nixie.Verdict(nixie.Bury, errRate), 40, 0, "bury permanent"},
 		{"exclude beats include", dlq{Exclude: list{rate}, Include: list{rate}}, errRate, 1, 0, "retry"},
 		{"exclude beats reject", dlq{Exclude: list{rate}, Reject: list{rate}}, errRate, 1, 0, "retry"},
 		{"deliveries beat exclude", dlq{Exclude: list{rate}, MaxDeliveries: 7}, errRate, 7, 0, "bury exhausted"},
@@ -114,6 +133,10 @@ func TestDLQRules(t *testing.T) {
 		{"decide: discard", dlq{Decide: sometimes(nixie.Discard)}, errRate, 1, 0, "discard"},
 		{"decide: retry", dlq{Decide: sometimes(nixie.Retry), Include: list{rate}}, errRate, 20, 0, "retry"},
 		{"deliveries beat decide", dlq{Decide: sometimes(nixie.Retry)}, errRate, 25, 0, "bury exhausted"},
+		{"decide: as the rules", dlq{Decide: likeRules}, errOther, 4, 0, "retry"},
+		{"decide: as the rules, at the count", dlq{Decide: likeRules}, errOther, 5, 0, "bury exhausted"},
+		{"decide: as the rules, rejected", dlq{Decide: likeRules, Reject: list{content}}, errContent, 1, 0, "discard"},
+		{"decide: against the rules", dlq{Decide: againstRules}, errOther, 5, 0, "hold permanent"},
 		{"decide: nothing", dlq{Decide: sometimes(nixie.Retry)}, errOther, 5, 0, "bury exhausted"},
 		{"more visibility", dlq{}, named("VisibilityExpansionRequired"), 1, 0, "release"},
 	} {
@@ -192,4 +215,55 @@ func TestNoticeIsADeadLetter(t *testing.T) {
 	if a, b := members(store.Notice{}), members(loop.DeadLetter[string]{}); !slices.Equal(a, b) {
 		t.Errorf("a notice has %q\na dead letter has %q", a, b)
 	}
+}
+
+// What Exclude names is retried as long as it lasts, with the wait at its cap: no letter after 40
+// deliveries. Messages whose holder vanished, and those that are given back, go on too; but a
+// handler that only gives back ends.
+func TestExcludedErrorsHaveNoBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New(memory.Options{})
+		requests := must(loop.In[request, result](st, "requests", loop.Config{}))(t)
+		for _, text := range []string{"limited", "given back"} {
+			must(requests.Send(ctx, request{Request: text}))(t)
+		}
+		runs := map[string]int{}
+		begun, last := time.Now(), time.Duration(0)
+		main := must(loop.NewMainLoop(loop.MainConfig[string, float64]{
+			Requests: requests, Worker: worker.Config{Concurrency: 1, Logger: quiet},
+			DLQ: loop.DLQPolicy{Exclude: []policy.Matcher{policy.MatchError(errRate)}},
+			Execute: func(_ context.Context, r request) (float64, error) {
+				runs[r.Request]++
+				if r.Request == "given back" {
+					return 0, nixie.Verdict(nixie.Release, nil)
+				}
+				last = time.Since(begun)
+				return 0, errRate
+			},
+		}))(t)
+		run, stop := context.WithTimeout(ctx, 9*time.Hour)
+		defer stop()
+		if err := main.Run(run); err != nil {
+			t.Fatal(err)
+		}
+		letters, _, err := st.Letters(ctx, nixie.Filter{}, store.Page{})
+		if err != nil || len(letters) != 1 || letters[0].Cause != nixie.CauseExhausted {
+			t.Errorf("letters: %+v, %v; want the one that was only given back", letters, err)
+		}
+		// 14 waits from 1 to 14 minutes, and then one each 15 minutes.
+		if runs["limited"] < 40 || runs["given back"] > 30 {
+			t.Errorf("%v runs, the last after %s", runs, last)
+		}
+
+		// Its holder vanishes after 40 deliveries: it is judged, and runs on.
+		dlq := must(loop.NewDLQ(loop.DLQPolicy{Exclude: []policy.Matcher{policy.MatchError(errRate)}}))(t)
+		d := &nixie.Delivery{Message: nixie.Message{Generation: 1, Attempts: 40, Deliveries: 42, Crashes: 1}, Abandoned: true}
+		if got := dlq.Decide(d, dlq.Policy().Abandoned(d, time.Now()), time.Now()); got.Verb != nixie.Retry || got.Delivery != d {
+			t.Errorf("after a crash: %s", got.Verb)
+		}
+		d.Crashes, d.Deliveries, d.AbandonedAlone = 3, 46, true
+		if got := dlq.Decide(d, dlq.Policy().Abandoned(d, time.Now()), time.Now()); got.Burial == nil || got.Burial.Cause != nixie.CausePoison {
+			t.Errorf("after three: %s", got.Verb)
+		}
+	})
 }

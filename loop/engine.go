@@ -17,20 +17,39 @@ type engine struct {
 	config  worker.Config
 	worker  *worker.Worker
 	joined  bool
+	chosen  bool                            // the lease was given, and is no default
 	ready   func(ctx context.Context) error // called when Run begins; nil does nothing
 
 	stopping context.Context // of Run
 	stop     context.CancelFunc
 	begun    *atomic.Bool
 	over     chan struct{} // closed when Run has ended
+	beats    *beats
 }
 
-func newEngine(mailbox string, c worker.Config) (engine, error) {
+// beats has the last moment at which a loop was seen to be well.
+type beats struct {
+	clock func() time.Time
+	last  atomic.Pointer[time.Time]
+}
+
+func (b *beats) beat() {
+	now := b.clock()
+	b.last.Store(&now)
+}
+
+// newEngine makes an engine with a lease by default.
+func newEngine(mailbox string, c worker.Config, lease time.Duration) (engine, error) {
 	if r := c.Renewal; c.Beat != nil || r.Every != 0 || r.For != 0 || r.While != nil {
 		return engine{}, invalid("worker of the loop on %s has a beat or a renewal: a group sets them", mailbox)
 	}
+	e := engine{mailbox: mailbox, chosen: c.Lease != 0, begun: &atomic.Bool{}, over: make(chan struct{}), beats: &beats{clock: c.Clock}}
+	if e.beats.clock == nil {
+		e.beats.clock = time.Now
+	}
+	c.Lease, c.Beat = cmp.Or(c.Lease, lease), e.beats.beat
 	w, err := worker.New(c)
-	e := engine{mailbox: mailbox, config: c, worker: w, begun: &atomic.Bool{}, over: make(chan struct{})}
+	e.config, e.worker = c, w
 	e.stopping, e.stop = context.WithCancel(context.Background())
 	return e, explain(err)
 }
@@ -48,8 +67,41 @@ func (e *engine) noStop(ctx context.Context) {
 	}
 }
 
-// lease returns the visibility of what the loop has in hand.
-func (e *engine) lease() time.Duration { return cmp.Or(e.config.Lease, DefaultVisibility) }
+// Running reports whether Run has begun and not ended.
+func (e *engine) Running() bool {
+	select {
+	case <-e.over:
+		return false
+	default:
+		return e.begun.Load()
+	}
+}
+
+// Heartbeat returns when the loop was seen to be well the last time; zero before Run. While it runs
+// it looks for work, or at what it has in hand, every 10 s at least, unless a call of its store or
+// broker does not return.
+func (e *engine) Heartbeat() time.Time {
+	if last := e.beats.last.Load(); last != nil {
+		return *last
+	}
+	return time.Time{}
+}
+
+// lease returns the visibility of what the loop has in hand, and whether it was given.
+func (e *engine) lease() (lease time.Duration, chosen bool) { return e.config.Lease, e.chosen }
+
+// raise gives the loop another lease. A source may not allow it.
+func (e *engine) raise(lease time.Duration) (err error) {
+	if e.joined {
+		return nil // join refuses it
+	}
+	c := e.config
+	c.Lease = lease
+	if e.worker, err = worker.New(c); err == nil {
+		e.config = c
+	}
+	return explain(err)
+}
 
 // wait returns how long the loop waits for work without a beat.
 func (e *engine) wait() time.Duration { return e.worker.Wait() }
@@ -60,10 +112,11 @@ func (e *engine) join(c *GroupConfig, p *pulse) (err error) {
 		return invalid("loop %s is in a group already: make another one", e.mailbox)
 	}
 	w := e.config
-	w.Handler, w.Beat = p.around(w.Handler), p.own.beat
+	w.Handler = p.around(w.Handler)
+	w.Beat = func() { e.beats.beat(); p.own.beat() }
 	w.Drain = cmp.Or(w.Drain, c.Grace)
 	w.Renewal.While = func(d *nixie.Delivery) bool { return p.alive(d, c.Longest) }
-	if e.lease() > c.ExtendFor { // a shorter one is renewed after each third of it
+	if w.Lease > c.ExtendFor { // a shorter one is renewed after each third of it
 		w.Renewal.Every, w.Renewal.For = c.ExtendEvery, c.ExtendFor
 	}
 	e.worker, err = worker.New(w)

@@ -7,12 +7,13 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/worker"
 )
 
 // EvalLoop runs samples through a function and scores what it returns. Execute and Evaluate are
 // required. It is safe for concurrent use if they are.
 //
-// To evaluate over a mailbox, make a [MainLoop] whose Execute is the method of that name.
+// [NewEvalLoop] makes a loop that evaluates over a mailbox.
 type EvalLoop[In, Out, Expected any] struct {
 	Run      func(ctx context.Context, input In) (Out, error)
 	Evaluate Evaluator[Out, Expected]
@@ -23,6 +24,40 @@ type EvalLoop[In, Out, Expected any] struct {
 type EvalRequest[In, Expected any] struct {
 	Sample     Sample[In, Expected] `json:"sample"`
 	Experiment string               `json:"experiment,omitempty"`
+}
+
+// EvalMailbox is a mailbox of requests for evaluations, which [In] or [Over] makes. Its answers are
+// results whose output is an [EvalResult].
+type EvalMailbox[In, Expected any] = Mailbox[Request[EvalRequest[In, Expected]], Result[EvalResult]]
+
+// EvalConfig configures a loop that evaluates. See [MainConfig] for the fields of the same names.
+type EvalConfig[In, Out, Expected any] struct {
+	Requests *EvalMailbox[In, Expected]
+	Eval     EvalLoop[In, Out, Expected]
+	DLQ      DLQPolicy
+	Worker   worker.Config
+}
+
+// NewEvalLoop makes a loop that evaluates the samples of a mailbox. Errors are
+// [ErrInvalidParameter].
+func NewEvalLoop[In, Out, Expected any](c EvalConfig[In, Out, Expected]) (*MainLoop[EvalRequest[In, Expected], EvalResult], error) {
+	if c.Eval.Run == nil || c.Eval.Evaluate == nil {
+		return nil, invalid("eval loop has no function or no evaluator: set Run and Evaluate of Eval")
+	}
+	return NewMainLoop(MainConfig[EvalRequest[In, Expected], EvalResult]{Requests: c.Requests, DLQ: c.DLQ, Worker: c.Worker,
+		Execute: func(ctx context.Context, req Request[EvalRequest[In, Expected]]) (EvalResult, error) {
+			return c.Eval.Execute(ctx, req.Request)
+		}})
+}
+
+// EvalsIn makes a mailbox of requests for evaluations in a store; see [In].
+func EvalsIn[Input, Expected any](st Store, name string, c Config) (*EvalMailbox[Input, Expected], error) {
+	return In[Request[EvalRequest[Input, Expected]], Result[EvalResult]](st, name, c)
+}
+
+// Ask makes the request for this evaluation, to be sent to an [EvalMailbox].
+func (r EvalRequest[In, Expected]) Ask() Request[EvalRequest[In, Expected]] {
+	return Request[EvalRequest[In, Expected]]{Request: r}
 }
 
 // EvalResult is the score of one sample, or the error that prevented it.

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/loop"
-	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
 	"github.com/nixie-go/nixie/worker"
@@ -99,19 +102,27 @@ func (s *shop) handle(most int, handler func(context.Context, dead) error) {
 	}
 }
 
+// engine redrives letters, also those that died at once.
+func (s *shop) engine() *redrive.Engine {
+	e, err := redrive.New(redrive.Config{Store: s.st, Force: true})
+	if err != nil {
+		fmt.Println(err)
+	}
+	return e
+}
+
 // replay redrives the letters that match a filter. It is the same message that runs again, in its
 // next generation, and the audit has who did it and why.
 func (s *shop) replay(filter nixie.Filter) {
-	ctx := context.Background()
-	clerk, _ := office.New(office.Config{Store: s.st, Actor: "replayer"})
-	work := &office.OperationRequest{Event: store.OnRedrive, Filter: filter, Reason: "the provider is repaired", Force: true}
-	operation, err := clerk.Begin(ctx, work)
+	ctx, e := context.Background(), s.engine()
+	op := store.Operation{Event: store.OnRedrive, Actor: "replayer", Reason: "the provider is repaired"}
+	op, err := e.Plan(ctx, op, filter, 0)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	done, err := clerk.Run(ctx, operation.Operation, work)
-	fmt.Println("replayed", done.Done(), err)
+	done, err := e.Run(ctx, op.ID)
+	fmt.Println("replayed", done.Done, err)
 }
 
 // A request runs, and is answered, retried or buried. While it is retried its sender hears nothing.
@@ -145,20 +156,16 @@ func ExampleDeadLetter() {
 
 // Evaluations run over a mailbox like other requests.
 func ExampleEvalLoop_mailbox() {
-	type request = loop.EvalRequest[string, string]
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	st := memory.New(memory.Options{})
-	requests, _ := loop.In[loop.Request[request], loop.Result[loop.EvalResult]](st, "evals", loop.Config{})
+	requests, _ := loop.EvalsIn[string, string](st, "evals", loop.Config{})
 	answers, _ := loop.In[loop.Result[loop.EvalResult], struct{}](st, "scores", loop.Config{})
-	e := loop.EvalLoop[string, string, string]{
-		Run:      func(_ context.Context, input string) (string, error) { return strings.ToUpper(input), nil },
-		Evaluate: loop.ExactMatch[string](),
-	}
-	main, err := loop.NewMainLoop(loop.MainConfig[request, loop.EvalResult]{
+	main, err := loop.NewEvalLoop(loop.EvalConfig[string, string, string]{
 		Requests: requests,
-		Execute: func(ctx context.Context, req loop.Request[request]) (loop.EvalResult, error) {
-			return e.Execute(ctx, req.Request)
+		Eval: loop.EvalLoop[string, string, string]{
+			Run:      func(_ context.Context, input string) (string, error) { return strings.ToUpper(input), nil },
+			Evaluate: loop.ExactMatch[string](),
 		},
 	})
 	if err != nil {
@@ -168,7 +175,7 @@ func ExampleEvalLoop_mailbox() {
 	done := make(chan error)
 	go func() { done <- main.Run(ctx) }()
 	sample := loop.Sample[string, string]{ID: "greeting", Input: "hello", Expected: "HELLO"}
-	_, _ = requests.Send(ctx, loop.Request[request]{Request: request{Sample: sample}}, loop.ReplyTo("scores"))
+	_, _ = requests.Send(ctx, loop.EvalRequest[string, string]{Sample: sample}.Ask(), loop.ReplyTo("scores"))
 	got, _ := answers.Receive(ctx, loop.Wait(loop.MaxWait))
 	fmt.Println(got[0].Body.Output.SampleID, got[0].Body.Output.Score.Passed)
 	stop()
@@ -231,18 +238,35 @@ func ExampleDeadLetterConsumer_safe() {
 }
 
 // A replay is a redrive: the message itself runs again, and answers who asked for it first.
-func ExampleDeadLetter_replay() {
+func ExampleDeadLetter_Replay() {
 	s := newShop()
 	s.serve("slow order")
 	s.repaired = true
-	s.handle(1, func(_ context.Context, l dead) error {
-		s.replay(nixie.Filter{IDs: []nixie.ID{l.MessageID}})
-		return nil
+	s.handle(1, func(ctx context.Context, l dead) error {
+		return l.Replay(ctx, s.engine(), "replayer", "the provider is repaired")
 	})
 	s.answer(1)
 	// Output:
 	// answer: Dead-lettered after 1 attempts: timeout
-	// replayed 1 <nil>
+	// answer: done: slow order
+}
+
+// A handler may choose what it replays, for example by the type of the error. What it leaves waits
+// in the dead letter office.
+func ExampleDeadLetter_Replay_selective() {
+	s := newShop()
+	s.serve("bad order", "slow order")
+	s.repaired = true
+	s.handle(2, func(ctx context.Context, l dead) error {
+		if !strings.Contains(l.LastError, "timeout") {
+			return nil
+		}
+		return l.Replay(ctx, s.engine(), "replayer", "the provider is repaired")
+	})
+	s.answer(1)
+	// Output:
+	// answer: Dead-lettered after 1 attempts: validation failed
+	// answer: Dead-lettered after 1 attempts: timeout
 	// answer: done: slow order
 }
 
@@ -297,20 +321,32 @@ func ExampleMainLoop_log() {
 	// level=WARN msg="message died" queue=requests reason=handler error="validation failed"
 }
 
-// The health of a service tells how many dead letters wait.
-func ExampleMailbox_ApproximateCount() {
+// The health port tells how many dead letters wait.
+func ExampleGroup_checks() {
 	s := newShop()
 	s.serve("bad order")
-	const threshold = 100
-	n, err := s.dead.ApproximateCount(context.Background())
-	status := "healthy"
-	if err != nil || n >= threshold {
-		status = "degraded"
+	group, err := loop.NewGroup(loop.GroupConfig{
+		Loops:  []loop.Loop{scores(s.st, worker.Config{})},
+		Checks: []loop.Check{loop.DepthOf(s.dead, 100)},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	fmt.Println(status, s.dead.Name(), n)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- group.Run(ctx) }()
+	for len(group.Unready()) > 0 { // its loops begin to run
+		runtime.Gosched()
+	}
+	answer := httptest.NewRecorder()
+	group.Health().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/health/ready", nil))
+	fmt.Print(answer.Code, " ", answer.Body)
+	stop()
+	<-done
 	// Output:
 	// answer: Dead-lettered after 1 attempts: validation failed
-	// healthy requests-dlq 1
+	// 200 {"status":"healthy","dlq":{"name":"requests-dlq","depth":1,"threshold":100}}
 }
 
 // Messages that wait, and letters, do not expire. A queue may keep what has ended for another time.

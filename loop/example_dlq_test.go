@@ -97,11 +97,11 @@ func ExampleDLQPolicy_combined() {
 func ExampleDLQPolicy_errorBudget() {
 	rate := 0.2 // of errors among the last requests, as a program measures it
 	budget := 0.5
-	p := loop.DLQPolicy{MaxDeliveryCount: 10, Decide: func(*nixie.Delivery, *nixie.Failure) nixie.Verb {
+	p := loop.DLQPolicy{MaxDeliveryCount: 10, Decide: func(_ *nixie.Delivery, _ *nixie.Failure, rules func() nixie.Verb) nixie.Verb {
 		if rate > budget {
 			return nixie.Bury
 		}
-		return ""
+		return rules() // or "", which is the same
 	}}
 	decided(p, 1, errTimeout)
 	decided(p, 10, errTimeout)

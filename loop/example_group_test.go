@@ -19,10 +19,8 @@ func ExampleGroup() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	st := memory.New(memory.Options{})
-	work := worker.Config{
-		Concurrency: 1, Lease: 30 * time.Minute, // more than the threshold and the longest processing
-		Logger: slog.New(slog.DiscardHandler),
-	}
+	quiet := slog.New(slog.DiscardHandler)
+	work := worker.Config{Concurrency: 1, Logger: quiet}
 
 	requests, _ := loop.In[loop.Request[string], loop.Result[int]](st, "requests", loop.Config{})
 	answers, _ := loop.In[loop.Result[int], struct{}](st, "answers", loop.Config{})
@@ -52,6 +50,7 @@ func ExampleGroup() {
 		Health:    port,
 		Watchdog:  true,
 		Threshold: 720 * time.Second,
+		Logger:    quiet,
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -78,16 +77,12 @@ func ExampleGroup() {
 
 // scores makes a loop that evaluates the samples of a mailbox.
 func scores(st loop.Store, work worker.Config) loop.Loop {
-	type sample = loop.EvalRequest[string, int]
-	samples, _ := loop.In[loop.Request[sample], loop.Result[loop.EvalResult]](st, "samples", loop.Config{})
-	length := loop.EvalLoop[string, int, int]{
-		Run:      func(_ context.Context, s string) (int, error) { return len(s), nil },
-		Evaluate: loop.ExactMatch[int](),
-	}
-	l, err := loop.NewMainLoop(loop.MainConfig[sample, loop.EvalResult]{
+	samples, _ := loop.EvalsIn[string, int](st, "samples", loop.Config{})
+	l, err := loop.NewEvalLoop(loop.EvalConfig[string, int, int]{
 		Requests: samples, Worker: work,
-		Execute: func(ctx context.Context, req loop.Request[sample]) (loop.EvalResult, error) {
-			return length.Execute(ctx, req.Request)
+		Eval: loop.EvalLoop[string, int, int]{
+			Run:      func(_ context.Context, s string) (int, error) { return len(s), nil },
+			Evaluate: loop.ExactMatch[int](),
 		},
 	})
 	if err != nil {

@@ -35,6 +35,9 @@ type GroupConfig struct {
 	// Run closes it.
 	Health net.Listener
 
+	// Checks are asked at each request for /health/ready, at the same time; at most [MaxChecks].
+	Checks []Check
+
 	// Watchdog ends the process with SIGKILL when a loop is silent for longer than Threshold, so
 	// that what starts processes starts it again. It looks every Interval, logs what is stuck
 	// at [LevelCritical] and writes the stacks of all goroutines to Dump. Default off.
@@ -86,6 +89,7 @@ type Group struct {
 	ran     atomic.Bool
 	abort   sync.Once
 	aborted chan struct{}
+	checks  []*checking
 	kill    func() // ends the process; nil is SIGKILL
 }
 
@@ -99,6 +103,11 @@ func NewGroup(c GroupConfig) (*Group, error) {
 		return nil, err
 	}
 	g := &Group{c: c, aborted: make(chan struct{})}
+	var err error
+	if g.checks, err = checkings(c.Checks); err != nil {
+		return nil, err
+	}
+	var longer []string // loops with a raised visibility
 	for i, l := range c.Loops {
 		if l == nil {
 			return nil, invalid("loop %d of the group is nil: leave it out", i)
@@ -110,12 +119,22 @@ func NewGroup(c GroupConfig) (*Group, error) {
 		m := member{l, newPulse(name, c.Clock), MaxWait + c.Longest}
 		e, ours := l.(joiner)
 		if ours {
+			if raised, err := c.raise(e); err != nil {
+				return nil, err
+			} else if raised {
+				longer = append(longer, name)
+			}
 			m.mayRest = e.wait() + c.Longest
 		}
 		if err := c.fits(&m, e); err != nil {
 			return nil, err
 		}
 		g.members = append(g.members, m)
+	}
+	if len(longer) > 0 {
+		c.Logger.Info("the visibility of loops is raised, because the watchdog has to end a stuck process before others get its messages; "+
+			"after a crash, messages of a broker that sees only time come again when their visibility is over",
+			"loops", longer, "visibility", c.fitting())
 	}
 	for _, m := range g.members {
 		if e, ok := m.Loop.(joiner); ok {
@@ -130,8 +149,24 @@ func NewGroup(c GroupConfig) (*Group, error) {
 // joiner is a loop of this package: an [engine].
 type joiner interface {
 	join(c *GroupConfig, p *pulse) error
-	lease() time.Duration
+	lease() (lease time.Duration, chosen bool)
+	raise(lease time.Duration) error
 	wait() time.Duration
+}
+
+// spareLease is what a raised lease has more than the least that fits.
+const spareLease = time.Minute
+
+// fitting returns the lease of loops whose configs give none, for a group with a watchdog.
+func (c *GroupConfig) fitting() time.Duration { return c.Threshold + c.Longest + spareLease }
+
+// raise raises the lease of a loop, if its config gives none and the default is too short.
+func (c *GroupConfig) raise(e joiner) (raised bool, err error) {
+	lease, chosen := e.lease()
+	if !c.Watchdog || chosen || lease > c.Threshold+c.Longest {
+		return false, nil
+	}
+	return true, e.raise(c.fitting())
 }
 
 // complete sets defaults and checks what concerns the group alone.
@@ -192,9 +227,12 @@ func (c *GroupConfig) fits(m *member, e joiner) error {
 		return invalid("threshold is %s, and loop %s may be silent for %s: it waits for work for %s, and an item may take %s; "+
 			"give a threshold of more than %s", c.Threshold, m.name, m.mayRest, m.mayRest-c.Longest, c.Longest, m.mayRest)
 	}
-	if least := c.Threshold + c.Longest; c.Watchdog && e != nil && e.lease() <= least {
+	if !c.Watchdog || e == nil {
+		return nil
+	}
+	if lease, _ := e.lease(); lease <= c.Threshold+c.Longest {
 		return invalid("visibility of loop %s is %s: others would get its messages before the watchdog ends the process; "+
-			"give its worker a lease of more than %s", m.name, e.lease(), least)
+			"give its worker a lease of more than %s, or none", m.name, lease, c.Threshold+c.Longest)
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
 package loop_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +33,7 @@ func TestR51_Sizes(t *testing.T) {
 		"visibility": {
 			loop.GroupConfig{Watchdog: true}, loop.GroupConfig{Watchdog: true}, [2]time.Duration{1020 * s, 1020*s + 1},
 			"visibility of loop requests is 17m0s: others would get its messages before the watchdog ends the process; " +
-				"give its worker a lease of more than 17m0s",
+				"give its worker a lease of more than 17m0s, or none",
 		},
 		"visibility by default": {
 			loop.GroupConfig{Watchdog: true, Threshold: 25 * s, Longest: 5 * s, Interval: s},
@@ -73,6 +75,53 @@ func TestR51_Sizes(t *testing.T) {
 				if i == 1 && err != nil {
 					t.Errorf("what fits just so: %v", err)
 				}
+			}
+		})
+	}
+}
+
+// R51: with a watchdog a group raises the visibility of loops whose configs give none, and says so
+// once. So default sizes fit, and one that was given is never changed.
+func TestR51_SizesByDefault(t *testing.T) {
+	loops := func(lease time.Duration) []loop.Loop {
+		st := memory.New(memory.Options{})
+		work := worker.Config{Lease: lease, Logger: quiet}
+		requests := must(loop.In[request, result](st, "requests", loop.Config{}))(t)
+		dead := must(loop.In[deadOrder, struct{}](st, "orders-dlq", loop.Config{}))(t)
+		return []loop.Loop{
+			must(loop.NewMainLoop(loop.MainConfig[string, float64]{Requests: requests, Worker: work, Execute: quick}))(t),
+			must(loop.NewConsumer(loop.ConsumerConfig[string]{Mailbox: dead, Worker: work,
+				Handle: func(context.Context, deadOrder) error { return nil }}))(t),
+		}
+	}
+	for name, c := range map[string]struct {
+		group loop.GroupConfig
+		lease time.Duration
+		said  string // in the one line of the log; "" is no line
+		err   string
+	}{
+		"defaults":     {loop.GroupConfig{Watchdog: true}, 0, `loops="[requests orders-dlq]" visibility=18m0s`, ""},
+		"no watchdog":  {loop.GroupConfig{}, 0, "", ""},
+		"short limits": {loop.GroupConfig{Watchdog: true, Threshold: 20 * time.Second, Longest: 5 * time.Second, Interval: time.Second}, 0, "", ""},
+		"limits between the defaults": {
+			loop.GroupConfig{Watchdog: true, Threshold: 25 * time.Second, Longest: 5 * time.Second, Interval: time.Second}, 0,
+			"loops=[requests] visibility=1m30s", "",
+		},
+		"a lease of its own that fits":    {loop.GroupConfig{Watchdog: true}, visible, "", ""},
+		"a lease of its own that is less": {loop.GroupConfig{Watchdog: true}, time.Minute, "", "visibility of loop requests is 1m0s"},
+		"more than a lease may have": {
+			loop.GroupConfig{Watchdog: true, Threshold: loop.MaxVisibility, Longest: time.Minute}, 0, "", "lease is 12h2m0s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines bytes.Buffer
+			c.group.Loops, c.group.Logger = loops(c.lease), slog.New(slog.NewTextHandler(&lines, nil))
+			_, err := loop.NewGroup(c.group)
+			if c.err == "" && err != nil || c.err != "" && (!errors.Is(err, loop.ErrInvalidParameter) || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("%v, want %q", err, c.err)
+			}
+			if n := strings.Count(lines.String(), "\n"); n != min(len(c.said), 1) || !strings.Contains(lines.String(), c.said) {
+				t.Errorf("said %q, want %q", &lines, c.said)
 			}
 		})
 	}

@@ -24,6 +24,7 @@ type Config struct {
 // Store is the part of a store that a mailbox needs.
 type Store interface {
 	store.Queue
+	Letters(ctx context.Context, filter nixie.Filter, page store.Page) ([]nixie.Letter, string, error)
 	Purge(ctx context.Context, queue string, filter nixie.Filter, most int, actor, reason string) (int, error)
 }
 
@@ -32,7 +33,8 @@ type backend struct {
 	nixie.Enqueuer
 	nixie.Source
 	count, purge func(context.Context) (int, error)
-	judged       func(*nixie.Delivery) int // of Deliveries: those that only judged a vanished receiver
+	judged       func(*nixie.Delivery) int                                                       // of Deliveries: those that only judged a vanished receiver
+	letters      func(context.Context, nixie.Filter, store.Page) ([]nixie.Letter, string, error) // nil: of a broker
 }
 
 // Mailbox has messages with bodies of type T, and answers of type R. It is safe for concurrent use.
@@ -70,6 +72,7 @@ func In[T, R any](st Store, name string, c Config) (*Mailbox[T, R], error) {
 			}
 		},
 		func(d *nixie.Delivery) int { return d.Crashes },
+		st.Letters,
 	})
 }
 

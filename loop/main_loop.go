@@ -74,7 +74,7 @@ func NewMainLoop[Req, Res any](c MainConfig[Req, Res]) (*MainLoop[Req, Res], err
 	if err != nil {
 		return nil, explain(err)
 	}
-	if l.engine, err = newEngine(c.Requests.name, w); err != nil {
+	if l.engine, err = newEngine(c.Requests.name, w, DefaultVisibility); err != nil {
 		return nil, err
 	}
 	if check := c.Requests.check; check != nil {
@@ -213,7 +213,7 @@ func (l *MainLoop[Req, Res]) unanswered(d *nixie.Delivery, f *nixie.Failure, que
 		l.log.Error("an answer is lost: neither its mailbox takes it nor that of dead letters", "id", IDOf(d).String(), "error", f.Text)
 		return st
 	}
-	st.Then = []nixie.Message{notice(answer, f, dead, now)}
+	st.Then = []nixie.Message{notice(answer, f, dead, false, now)}
 	return st
 }
 

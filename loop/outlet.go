@@ -60,7 +60,8 @@ func checkName(what, name string) error {
 // Name returns the name of the mailbox.
 func (o *Outlet[T]) Name() string { return o.name }
 
-// Message returns the message that Send would send. Its errors are [ErrSerialization] and
+// Message returns the message that Send would send. The ID of a [Request] is its header request-id,
+// unless an option gives another one. Its errors are [ErrSerialization] and
 // [ErrInvalidParameter].
 func (o *Outlet[T]) Message(body T, opts ...nixie.Option) (nixie.Message, error) {
 	data, err := o.codec.Encode(body)
@@ -70,6 +71,9 @@ func (o *Outlet[T]) Message(body T, opts ...nixie.Option) (nixie.Message, error)
 	m := nixie.Message{Body: data}
 	for _, set := range opts {
 		set(&m)
+	}
+	if asks, ok := any(body).(interface{ requestID() string }); ok && asks.requestID() != "" && m.Header(nixie.HeaderRequestID) == "" {
+		nixie.WithHeader(nixie.HeaderRequestID, asks.requestID())(&m) // logs and commands read no bodies
 	}
 	m.Queue = o.name
 	for _, h := range m.Headers {

@@ -41,6 +41,7 @@ func Over[T, R any](b broker.Config, c Config) (*Mailbox[T, R], error) {
 		},
 		func(ctx context.Context) (int, error) { return purge(ctx, open, b.Queue) },
 		func(d *nixie.Delivery) int { return min(d.Crashes, 1) }, // a broker counts what it hands out, and not that
+		nil,
 	})
 	if err == nil {
 		if b.Then == nil { // otherwise notices go to a store

@@ -17,6 +17,8 @@ type Request[Req any] struct {
 	Experiment string    `json:"experiment,omitempty"`
 }
 
+func (r Request[Req]) requestID() string { return r.RequestID }
+
 // Budget limits what an attempt may use. Zero fields are no limit.
 type Budget struct {
 	Tokens int `json:"tokens,omitempty"` // see [Session].Spend

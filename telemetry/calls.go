@@ -59,7 +59,7 @@ func (t *OTel) settled(source string, sts []nixie.Settlement, errs []error) {
 // death makes the span of a death. It is a child of the process span if that is recorded.
 func (t *OTel) death(op *operation, st *nixie.Settlement, err error) {
 	ctx, d := context.Background(), st.Delivery
-	if last := t.failed.of(d.ID); last.number == d.Attempts && last.redrives == d.Redrives && last.span.IsValid() {
+	if last, _ := t.failed.of(d.ID); last.number == d.Attempts && last.redrives == d.Redrives && last.span.IsValid() {
 		ctx = trace.ContextWithSpanContext(ctx, last.span)
 	}
 	span := t.over(ctx, op)

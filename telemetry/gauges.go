@@ -20,36 +20,11 @@ const (
 	lookTimeout = 4 * time.Second
 )
 
-// Overview has the numbers of a store at a moment.
-type Overview struct {
-	At       time.Time
-	Queues   []QueueNumbers
-	Workers  int64 // processes that hold leases
-	Suspects int64 // messages that may be poison
-}
-
-// QueueNumbers has the numbers of a queue.
-type QueueNumbers struct {
-	Name                              string
-	Ready, Blocked, Scheduled, Leased int64
-	OldestReady                       time.Time              // since when the longest ready message is due; zero without one
-	Letters                           map[nixie.Status]int64 // by status
-	OldestLetter                      time.Time              // death of the oldest letter that waits for an operator
-	BlockedStreams                    int64
-}
-
-// Waiting lists the statuses of letters that wait for an operator.
-func Waiting() []nixie.Status {
-	return []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
-}
-
-// Waiting counts the letters that wait for an operator.
-func (q *QueueNumbers) Waiting() (n int64) {
-	for _, status := range Waiting() {
-		n += q.Letters[status]
-	}
-	return n
-}
+// What [Metrics.Gauges] shows. An office makes it, see office.Office.Overview.
+type (
+	Overview     = nixie.Overview
+	QueueNumbers = nixie.QueueNumbers
+)
 
 // Gauges registers gauges of what look returns. However often they are scraped, it calls look at
 // most once in 5 s, with a deadline. While look fails store_up is 0, and the other gauges are left
@@ -145,7 +120,7 @@ func (g *gauges) bounded(queues []QueueNumbers) []QueueNumbers {
 			}
 		}
 		if first := by[name]; first != nil {
-			first.add(q)
+			add(first, q)
 			continue
 		}
 		q.Name, q.Letters = name, maps.Clone(q.Letters)
@@ -159,7 +134,7 @@ func (g *gauges) bounded(queues []QueueNumbers) []QueueNumbers {
 }
 
 // add adds the numbers of another queue.
-func (q *QueueNumbers) add(more *QueueNumbers) {
+func add(q, more *QueueNumbers) {
 	q.Ready += more.Ready
 	q.Blocked += more.Blocked
 	q.Scheduled += more.Scheduled

@@ -17,7 +17,8 @@ const maxLogged = 500
 //
 //	error  the source failed, or answers no longer
 //	warn   a death, a lost lease, an outcome that came too late, a handler past its timeout, an open breaker
-//	info   a letter that was moved, a source that answers, a breaker that is half-open or closed
+//	info   a letter that was moved, a notice of a death that was handled, a source that answers,
+//	       a breaker that is half-open or closed
 //	debug  every other outcome
 //
 // Records have no bodies and keys, and texts are cut at 500 bytes. The worker masks the texts of
@@ -41,7 +42,8 @@ func (l logs) observer() *nixie.Observer {
 		Late: func(d *nixie.Delivery, after time.Duration) {
 			l.write(slog.LevelWarn, "Handler past its timeout", append(about(d.Queue, &d.Message), slog.Duration("timeout", after))...)
 		},
-		Moved: l.moved,
+		Moved:   l.moved,
+		Noticed: l.noticed,
 		Trouble: func(queue string, err error) {
 			l.write(slog.LevelError, "Source failed", slog.String("queue", queue), slog.String("code", string(nixie.CodeOf(err))),
 				slog.String("error", cut(err.Error())))
@@ -109,6 +111,22 @@ func (l logs) moved(moves []nixie.LetterMove) {
 		}
 		l.write(slog.LevelInfo, "Processing dead letter", attrs...)
 	}
+}
+
+// noticed tells what a consumer did with a notice. A letter that its handler replayed is told of by
+// moved too, if the store of the engine is observed.
+func (l logs) noticed(n nixie.NoticeHandled) {
+	attrs := []slog.Attr{slog.String("queue", cut(n.Queue)), slog.String("message_id", n.Message.String())}
+	for _, text := range []struct{ name, value string }{
+		{"request_id", n.RequestID}, {"trace_id", n.TraceID}, {"error_type", n.ErrorType},
+	} {
+		if text.value != "" {
+			attrs = append(attrs, slog.String(text.name, cut(text.value)))
+		}
+	}
+	attrs = append(attrs, slog.Float64("age_seconds", max(n.Age.Seconds(), 0)), slog.String("action", n.Action),
+		slog.Duration("took", n.Took))
+	l.write(slog.LevelInfo, "Processing dead letter", attrs...)
 }
 
 func (l logs) breaker(c nixie.BreakerChange) {

@@ -87,6 +87,16 @@ func TestLogs(t *testing.T) {
 			o.Moved([]nixie.LetterMove{{Letter: letter, Event: "redrive", Actor: "ann"}, {Letter: letter, Event: "discard", Err: lost}})
 		}, []record{with("INFO", "Processing dead letter",
 			record{"letter_id": letter.ID.String(), "action": "redrive", "actor": "ann", "age_seconds": 60.})}},
+		"notice": {slog.LevelInfo, func(o *nixie.Observer) {
+			o.Noticed(nixie.NoticeHandled{Queue: "billing", Message: id, RequestID: "r-1", TraceID: trace, ErrorType: "*net.OpError",
+				Age: time.Minute, Took: time.Second, Action: nixie.ActionAlert})
+			o.Noticed(nixie.NoticeHandled{Queue: "billing", Message: id, Age: -time.Minute, Action: nixie.ActionReplay})
+		}, []record{
+			{"level": "INFO", "msg": "Processing dead letter", "queue": "billing", "message_id": id.String(), "request_id": "r-1",
+				"trace_id": trace, "error_type": "*net.OpError", "age_seconds": 60., "took": 1e9, "action": "alert"},
+			{"level": "INFO", "msg": "Processing dead letter", "queue": "billing", "message_id": id.String(), "age_seconds": 0.,
+				"took": 0., "action": "replay"},
+		}},
 		"lost": {slog.LevelWarn, func(o *nixie.Observer) { o.Lost(d) }, []record{with("WARN", "Lease lost", nil)}},
 		"late": {slog.LevelWarn, func(o *nixie.Observer) { o.Late(d, time.Second) },
 			[]record{with("WARN", "Handler past its timeout", record{"timeout": 1e9})}},

@@ -26,7 +26,8 @@ type OTel struct {
 	duration   metric.Float64Histogram // of handlers
 	queues     byQueue[traced]
 	mixed      operation // sends to several queues in one call
-	failed     attempts
+	failed     recent[nixie.ID, attempt]
+	replayed   recent[death, struct{}] // deaths whose redrive is counted
 }
 
 // OpenTelemetry makes instruments of the providers. A provider that makes nothing is in the
@@ -77,6 +78,7 @@ func (t *OTel) Observer() *nixie.Observer {
 		Received: t.received,
 		Settled:  t.settled,
 		Moved:    t.moved,
+		Noticed:  t.noticed,
 	}
 }
 
@@ -169,18 +171,39 @@ func (t *OTel) moved(moves []nixie.LetterMove) {
 		if move.Err != nil || move.Event != "redrive" && move.Event != "discard" && move.Event != "hold" {
 			continue
 		}
-		q := t.queues.of(move.Letter.Message.Queue)
-		t.counters["dlq.messages.processed"].Add(ctx, 1, q.add...)
-		switch move.Event {
-		case "redrive":
-			t.counters["dlq.messages.replayed"].Add(ctx, 1, q.add...)
-		case "discard":
-			t.counters["dlq.messages.discarded"].Add(ctx, 1, q.add...)
+		m := &move.Letter.Message
+		if move.Event == "redrive" && m.Generation > 0 {
+			t.replayed.add(death{m.ID, m.Generation}, struct{}{})
 		}
+		q := t.queues.of(m.Queue)
+		t.dealtWith(ctx, q, map[string]string{"redrive": nixie.ActionReplay, "discard": nixie.ActionDiscard}[move.Event])
 		if died := move.Letter.DiedAt; !died.IsZero() {
 			t.histograms["dlq.message.age_seconds"].Record(ctx, age(t.clock(), died), q.record...)
 		}
 	}
+}
+
+// dealtWith counts a letter, or the notice of one, that was dealt with.
+func (t *OTel) dealtWith(ctx context.Context, q *traced, action string) {
+	t.counters["dlq.messages.processed"].Add(ctx, 1, q.add...)
+	switch action {
+	case nixie.ActionReplay:
+		t.counters["dlq.messages.replayed"].Add(ctx, 1, q.add...)
+	case nixie.ActionDiscard:
+		t.counters["dlq.messages.discarded"].Add(ctx, 1, q.add...)
+	}
+}
+
+// noticed counts a notice that a consumer is done with. If the store told of the redrive that its
+// handler made, both are one replay.
+func (t *OTel) noticed(n nixie.NoticeHandled) {
+	ctx, q := context.Background(), t.queues.of(n.Queue)
+	t.histograms["dlq.processing.duration_ms"].Record(ctx, float64(n.Took)/float64(time.Millisecond), q.record...)
+	if _, counted := t.replayed.of(death{n.Message, n.Generation}); counted && n.Action == nixie.ActionReplay {
+		return
+	}
+	t.dealtWith(ctx, q, n.Action)
+	t.histograms["dlq.message.age_seconds"].Record(ctx, max(n.Age.Seconds(), 0), q.record...)
 }
 
 // Gauges observes the depth of the dead letters of each queue. It calls look at most once in 5 s,

@@ -100,7 +100,7 @@ func (s *stage) call(d *nixie.Delivery) (err error) {
 // redrive redrives all letters that wait.
 func (s *stage) redrive() {
 	s.t.Helper()
-	letters, _, err := s.store.Letters(s.t.Context(), nixie.Filter{Statuses: Waiting()}, store.Page{})
+	letters, _, err := s.store.Letters(s.t.Context(), nixie.Filter{Statuses: nixie.Waiting()}, store.Page{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

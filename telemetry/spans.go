@@ -50,7 +50,8 @@ func (o *operation) begin(ctx context.Context, tracer trace.Tracer) (context.Con
 func (t *OTel) process(ctx context.Context, span trace.Span, h nixie.Handler, d *nixie.Delivery) (err error) {
 	link(span, creation(&d.Message))
 	if d.Attempts > 1 || d.Redrives > 0 {
-		link(span, t.failed.of(d.ID).span)
+		last, _ := t.failed.of(d.ID)
+		link(span, last.span)
 	}
 	kind := string(nixie.ReasonPanic) // unless the handler returns
 	defer func() {

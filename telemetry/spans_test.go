@@ -143,7 +143,7 @@ func TestOTelIsBounded(t *testing.T) {
 	r := newRecorder(t, sdktrace.AlwaysSample())
 	r.traces.UnregisterSpanProcessor(r.spans)
 	h := r.Handler(nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error { return errors.New("x") }))
-	for i := range maxAttempts + 5 {
+	for i := range maxRemembered + 5 {
 		d := &nixie.Delivery{Message: nixie.Message{ID: nixie.ID{1, byte(i >> 8), byte(i)}, Queue: hostile(i), Attempts: 1}}
 		if h.Handle(t.Context(), d) == nil {
 			t.Fatal("the error is lost")
@@ -151,8 +151,8 @@ func TestOTelIsBounded(t *testing.T) {
 		failed := &nixie.Failure{Reason: nixie.Reason(hostile(i))}
 		r.settled("", []nixie.Settlement{{Delivery: d, Verb: nixie.Retry, Took: 1, Failure: failed}}, []error{nil})
 	}
-	if n := len(r.failed.last); n != maxAttempts {
-		t.Errorf("%d attempts are remembered, want %d", n, maxAttempts)
+	if n := len(r.failed.last); n != maxRemembered {
+		t.Errorf("%d attempts are remembered, want %d", n, maxRemembered)
 	}
 	var got metricdata.ResourceMetrics
 	if err := r.numbers.Collect(t.Context(), &got); err != nil {

@@ -113,6 +113,7 @@ const (
 	settleGrace     = 30 * time.Second       // the settler repeats outcomes this long after the last handler has returned
 	callLimit       = 30 * time.Second       // longest call of the source, in addition to its waiting for work
 	pollWait        = time.Second            // longest wait of one receive for work, unless the source is a lease.Listener
+	drainWait       = 25 * time.Millisecond  // the same with Until.Idle, while something is in hand
 	idleGap         = 10 * time.Millisecond  // between two receives, if the source has nothing and does not wait
 	firstPause      = 100 * time.Millisecond // after a call that failed; doubled each time,
 	maxPause        = 5 * time.Second        // up to this
@@ -171,7 +172,8 @@ func (c Config) withDefaults() (Config, error) {
 // answers.
 type Until struct {
 	// Idle ends it when the source has nothing that can run now. What is put off, or waits for a
-	// retry, stays.
+	// retry, stays. Over a store it ends within 100 ms of its last item, over a broker within two
+	// waits for work, see [Worker.Wait].
 	Idle bool
 
 	// Receives ends it when the worker has asked the source this many times, and has handled what

@@ -26,7 +26,9 @@ func (w *Worker) receiveLoop(ctx context.Context) {
 		if err == nil {
 			w.c.events.over(receiving)
 			connected.is(true)
-			receives++
+			if len(got) > 0 || want.Wait == 0 || want.Wait >= w.Wait() { // not a short look while the last items run
+				receives++
+			}
 		}
 		if len(got) > 0 {
 			w.take(ctx, got, asked)
@@ -133,7 +135,7 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 		if room >= max(1, min(limit/2, limit-w.c.Concurrency)) || ctx.Err() != nil {
 			return nixie.Want{
 				Max:         max(1, room),
-				Wait:        w.Wait(),
+				Wait:        w.waitNow(),
 				Lease:       w.c.Lease,
 				LogProgress: w.c.ProgressLog != nil,
 				NoSuspects:  w.inHand > 0,
@@ -153,6 +155,22 @@ func (w *Worker) Wait() time.Duration {
 		wait = cmp.Or(s.Patience(), pollWait)
 	}
 	return min(wait, w.c.Lease/pauseParts)
+}
+
+// waitNow returns how long the next receive waits for work. With Until.Idle a worker does not wait
+// for more once it has nothing in hand, and until then it looks often whether that is so. The
+// caller holds the worker's mutex.
+func (w *Worker) waitNow() time.Duration {
+	if _, tells := w.c.Source.(lease.Listener); !w.c.Until.Idle || !tells {
+		return w.Wait() // a broker may have work, and need a moment to bring it
+	}
+	switch {
+	case w.inHand > 0:
+		return min(w.Wait(), drainWait)
+	case len(w.breakers.open()) > 0:
+		return w.Wait()
+	}
+	return 0
 }
 
 // awaitChange waits for a change of the deliveries in hand, at most for the time that the breakers

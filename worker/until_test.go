@@ -24,15 +24,16 @@ func TestUntil(t *testing.T) {
 		waiting int
 		took    time.Duration // whole seconds
 	}{
-		"idle, without work":      {worker.Until{Idle: true}, nil, 0, 0, time.Second},
-		"idle":                    {worker.Until{Idle: true}, bodies("a", "b", "c"), 3, 0, 31 * time.Second},
-		"idle, with a later one":  {worker.Until{Idle: true}, append(bodies("a"), nixie.Message{Delay: time.Hour}), 1, 1, 11 * time.Second},
-		"idle, with a retry":      {worker.Until{Idle: true}, bodies("fails", "a"), 2, 1, 21 * time.Second},
+		"idle, without work":      {worker.Until{Idle: true}, nil, 0, 0, 0},
+		"idle":                    {worker.Until{Idle: true}, bodies("a", "b", "c"), 3, 0, 30 * time.Second},
+		"idle, and counting":      {worker.Until{Idle: true, Receives: 100}, bodies("a", "b", "c"), 3, 0, 30 * time.Second},
+		"idle, with a later one":  {worker.Until{Idle: true}, append(bodies("a"), nixie.Message{Delay: time.Hour}), 1, 1, 10 * time.Second},
+		"idle, with a retry":      {worker.Until{Idle: true}, bodies("fails", "a"), 2, 1, 20 * time.Second},
 		"one receive":             {worker.Until{Receives: 1}, bodies("adds", "b", "c"), 1, 3, 10 * time.Second},
 		"receives, without work":  {worker.Until{Receives: 3}, nil, 0, 0, 3 * time.Second},
-		"idle, before the count":  {worker.Until{Idle: true, Receives: 100}, nil, 0, 0, time.Second},
-		"idle, with a new one":    {worker.Until{Idle: true}, bodies("adds"), 2, 0, 21 * time.Second},
-		"idle, after a vanishing": {worker.Until{Idle: true}, bodies("vanished"), 1, 0, 11 * time.Second},
+		"idle, before the count":  {worker.Until{Idle: true, Receives: 100}, nil, 0, 0, 0},
+		"idle, with a new one":    {worker.Until{Idle: true}, bodies("adds"), 2, 0, 20 * time.Second},
+		"idle, after a vanishing": {worker.Until{Idle: true}, bodies("vanished"), 1, 0, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -34,6 +34,7 @@ type Config struct {
 // Driver receives from one mailbox, and publishes to all of the server. [Open] makes one.
 type Driver struct {
 	*Publisher
+	config  Config
 	mailbox *mailbox
 	holder  string // begins all its tokens
 	waker   *waker
@@ -66,22 +67,39 @@ func Open(ctx context.Context, c Config) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := open(ctx, c, p)
+	if c.Warn == nil {
+		c.Warn = func(error) {}
+	}
+	d, err := open(ctx, c, p, func() error { return durable(ctx, p.client, c) })
 	if err != nil {
 		p.Close()
 	}
 	return d, err
 }
 
-func open(ctx context.Context, c Config, p *Publisher) (*Driver, error) {
-	if c.Warn == nil {
-		c.Warn = func(error) {}
+// Beside opens another mailbox of the same server, with the settings of d and over its connections.
+// What is wrong with the server was told when d was opened. Both have to be closed, in any order.
+func (d *Driver) Beside(ctx context.Context, mailbox string) (*Driver, error) {
+	if d.users.Add(1) == 1 {
+		d.users.Add(-1)
+		return nil, closedError()
 	}
+	c := d.config
+	c.Mailbox = mailbox
+	other, err := open(ctx, c, d.Publisher, func() error { return nil })
+	if err != nil {
+		d.Publisher.Close()
+	}
+	return other, err
+}
+
+// open opens a mailbox, after its name and then the server are checked.
+func open(ctx context.Context, c Config, p *Publisher, check func() error) (*Driver, error) {
 	m, err := newMailbox(p.client, c.Mailbox)
 	if err != nil {
 		return nil, err
 	}
-	if err := durable(ctx, p.client, c); err != nil {
+	if err := check(); err != nil {
 		return nil, err
 	}
 	create := func() error { return m.create(ctx, c.Retention) }
@@ -95,7 +113,7 @@ func open(ctx context.Context, c Config, p *Publisher) (*Driver, error) {
 			return nil, err
 		}
 	}
-	d := &Driver{Publisher: p, mailbox: m, holder: newHolder(), closing: make(chan struct{})}
+	d := &Driver{Publisher: p, config: c, mailbox: m, holder: newHolder(), closing: make(chan struct{})}
 	d.waker = &waker{client: p.client, key: m.keys.wake()}
 	found, err := m.repair(ctx)
 	if found > 0 {

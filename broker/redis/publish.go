@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,6 +17,7 @@ import (
 // once are sent together, one script for each mailbox.
 type Publisher struct {
 	client redis.UniversalClient
+	users  atomic.Int64 // drivers beside each other that share it; the last one closes it
 
 	mu      sync.Mutex
 	queue   []*sending // not sent yet, in the order of the calls
@@ -47,11 +49,17 @@ func Connect(at Address) (*Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Publisher{client: client}, nil
+	p := &Publisher{client: client}
+	p.users.Store(1)
+	return p, nil
 }
 
-// Close ends the publisher.
-func (p *Publisher) Close() { _ = p.client.Close() } // there is nothing to do about an error
+// Close ends the publisher. If drivers share it, the last call does.
+func (p *Publisher) Close() {
+	if p.users.Add(-1) <= 0 {
+		_ = p.client.Close() // there is nothing to do about an error
+	}
+}
 
 // Publish puts records on their way.
 func (p *Publisher) Publish(ctx context.Context, records []broker.Publication) func() []error {

@@ -75,7 +75,7 @@ func (t *Telemetry) Handler(h nixie.Handler) nixie.Handler {
 }
 
 // Gauges adds the numbers that look returns to the metrics.
-func (t *Telemetry) Gauges(look func(context.Context) (Numbers, error)) error {
+func (t *Telemetry) Gauges(look func(context.Context) (nixie.Overview, error)) error {
 	var errs []error
 	if t.metrics != nil {
 		errs = append(errs, t.metrics.Gauges(look))

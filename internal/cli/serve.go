@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/console"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/config"
@@ -74,7 +75,7 @@ func (f *serveFlags) run(ctx context.Context, _ []string) error {
 	defer server.Close()
 	answer := func(st store.Store, banner string) error {
 		defer tell()
-		if err := told.Gauges(func(ctx context.Context) (app.Numbers, error) { return app.Overview(ctx, st) }); err != nil {
+		if err := told.Gauges(func(ctx context.Context) (nixie.Overview, error) { return app.Overview(ctx, st) }); err != nil {
 			return err
 		}
 		server.Use(st)

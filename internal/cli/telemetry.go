@@ -190,7 +190,7 @@ func (f *telemetryFlags) source(context.Context) error {
 // scrape can see the whole work. The store may be nil.
 func (f *telemetryFlags) answer(ctx context.Context, st store.Store) error {
 	if st != nil {
-		if err := f.told.Gauges(func(ctx context.Context) (app.Numbers, error) { return app.Overview(ctx, st) }); err != nil {
+		if err := f.told.Gauges(func(ctx context.Context) (nixie.Overview, error) { return app.Overview(ctx, st) }); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -118,7 +117,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 }
 
 // deepest returns the depth of the queue with the most letters.
-func deepest(n app.Numbers) *depth {
+func deepest(n nixie.Overview) *depth {
 	d := &depth{Threshold: DepthThreshold}
 	for i := range n.Queues {
 		if at := n.Queues[i].Waiting(); at > d.Depth {

@@ -53,7 +53,7 @@ type Server struct {
 	listen net.Listener
 	pprof  net.Listener // nil means none
 	checks []*checking
-	look   answer[app.Numbers]
+	look   answer[nixie.Overview]
 
 	aborted context.Context
 	abort   context.CancelFunc
@@ -98,8 +98,8 @@ func New(c Config) (*Server, error) {
 // Use adds a store, which gives numbers and has to be well. It is called before Run.
 func (s *Server) Use(st store.Store) {
 	s.store = st
-	s.look = answer[app.Numbers]{keep: numbersFor, clock: s.c.Clock, within: s.aborted,
-		ask: func(ctx context.Context) (app.Numbers, error) { return app.Overview(ctx, st) }}
+	s.look = answer[nixie.Overview]{keep: numbersFor, clock: s.c.Clock, within: s.aborted,
+		ask: func(ctx context.Context) (nixie.Overview, error) { return app.Overview(ctx, st) }}
 	for _, check := range storeChecks(st) {
 		s.checks = append(s.checks, s.newChecking(check))
 	}

@@ -58,8 +58,9 @@ R48 A message takes replies until it is finalized; a mailbox for replies that ca
 R49 An extension by 0 makes a message visible at once; an explicit 0 is never a default.
 R50 A stuck loop is told by the health port and ended by the watchdog, and another process gets its message.
 R51 A group refuses sizes that do not fit, and names the least that does.
-R52 A drain ends with 0 when only future messages remain.
-R59 Every command prints a table and JSON as in its golden files, and its exit code.`
+R52 A drain ends with 0 when only future messages remain, within 100 ms of its last item.
+R59 Every command prints a table and JSON as in its golden files, and its exit code.
+R60 A depth at its threshold makes the health degraded, with 200; a check that fails makes it unhealthy.`
 
 // row is one line of the acceptance list.
 type row struct{ number, says string }
