@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
 )
@@ -75,6 +76,9 @@ func (m *wards) works(t *rapid.T) {
 			continue
 		}
 		l.status = nixie.StatusOpen
+		if l.generation > policy.DefaultMaxRedrives {
+			l.status = nixie.StatusQuarantined
+		}
 		m.notices = append(m.notices, notice{name, l.generation})
 	}
 	m.work(t)

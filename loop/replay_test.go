@@ -28,6 +28,7 @@ type hospital struct {
 	requests *loop.Mailbox[request, result]
 	dead     *loop.Mailbox[deadRequest, struct{}]
 	engine   *redrive.Engine
+	dies     error // of what is not cured
 	cured    map[string]bool
 	runs     map[string]int
 }
@@ -38,7 +39,7 @@ func newHospital(t fataler, st store.Store) *hospital {
 		requests: must(loop.In[request, result](st, "requests", loop.Config{}))(t),
 		dead:     must(loop.In[deadRequest, struct{}](st, "requests-dlq", loop.Config{}))(t),
 		engine:   must(redrive.New(redrive.Config{Store: st, Force: true, MaxRedrives: -1}))(t),
-		cured:    map[string]bool{}, runs: map[string]int{},
+		dies:     errContent, cured: map[string]bool{}, runs: map[string]int{},
 	}
 }
 
@@ -51,7 +52,7 @@ func (h *hospital) work(t fataler) {
 			if h.runs[r.Request]++; h.cured[r.Request] {
 				return 1, nil
 			}
-			return 0, errContent
+			return 0, h.dies
 		},
 	}))(t)
 	if err := l.Run(ctx); err != nil {
@@ -128,6 +129,8 @@ func TestReplay(t *testing.T) {
 		}, nixie.CodeConflict, "generation 2"},
 		"without force": {func() error {
 			gentle := must(redrive.New(redrive.Config{Store: h.st}))(t)
+			h.dies = nixie.WithReason(nixie.Permanent(errOther), nixie.ReasonValidation)
+			defer func() { h.dies = errContent }()
 			return h.fresh(t).Replay(ctx, gentle, "replayer", "again")
 		}, nixie.CodeConflict, "force"},
 		"without a reason": {func() error { return h.fresh(t).Replay(ctx, h.engine, "replayer", "") }, nixie.CodeInvalid, "reason is empty"},
