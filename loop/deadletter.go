@@ -34,11 +34,11 @@ type DeadLetter[T any] struct {
 }
 
 // headerGeneration of a notice names the death that it is about, by the generation of the message
-// that died. With 0 its letter is in no store where the notice lies. Notices that a store makes have
+// that died. With 0 its letter is not in the store of the notice. Notices that a store makes have
 // none: the moment of the death names theirs.
 const headerGeneration = "dead-generation"
 
-// death is what is known of the death that a notice is about.
+// death tells handler and consumer which death a notice is about, and what has become of its letter.
 type death struct {
 	generation int         // 0: it is not known
 	replayed   atomic.Bool // by the handler
@@ -63,9 +63,9 @@ func notice(d *nixie.Delivery, f *nixie.Failure, to string, stored bool, now tim
 // decides with its Force and its cap of redrives, and sends the message to a broker if it has Send.
 //
 // A letter that has moved on since this death, or that the store refuses to redrive, is a
-// [nixie.CodeConflict]. A letter that is not in the store of the engine is a [nixie.CodeUnavailable]:
-// it lies with its broker, where nixie dlq redrive --from finds it. So is every letter for an engine
-// that is nil.
+// [nixie.CodeConflict]. A letter that is not in the store of the engine is a
+// [nixie.CodeUnavailable]: it lies with its broker, where nixie dlq redrive --from finds it. So is
+// every letter for an engine that is nil.
 func (l *DeadLetter[T]) Replay(ctx context.Context, engine *redrive.Engine, actor, reason string) error {
 	generation := 0
 	if l.death != nil {

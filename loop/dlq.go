@@ -149,7 +149,7 @@ func (q *DLQ) settle(d *nixie.Delivery, f *nixie.Failure, verb nixie.Verb, now t
 	case (verb == "" || verb == nixie.Retry) && q.endless != nil && f != nil && policy.AnyHolds(q.c.Exclude, f):
 		p = q.endless
 	case verb == "" && q.endless != nil && f != nil && q.costsNoAttempt(d, f):
-		// Deliveries that were attempts may have failed of what Exclude names, and do not count here.
+		// Deliveries that were attempts may have failed of what Exclude names: they do not count.
 		fewer := *d
 		fewer.Deliveries -= min(d.Attempts, d.Deliveries)
 		counted = &fewer

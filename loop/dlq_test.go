@@ -65,28 +65,34 @@ func TestDLQBackoff(t *testing.T) {
 	})
 }
 
-// Exclude beats include, include beats the count, and hard caps beat all.
-func TestDLQRules(t *testing.T) {
-	sometimes := func(verb nixie.Verb) func(*nixie.Delivery, *nixie.Failure, func() nixie.Verb) nixie.Verb {
-		return func(_ *nixie.Delivery, f *nixie.Failure, _ func() nixie.Verb) nixie.Verb {
-			if errors.Is(f.Err, errOther) {
-				return ""
-			}
-			return verb
-		}
-	}
-	likeRules := func(_ *nixie.Delivery, _ *nixie.Failure, rules func() nixie.Verb) nixie.Verb {
-		if rules() == nixie.Bury {
+// sometimes makes a function of a policy that chooses a verb for all errors but errOther.
+func sometimes(verb nixie.Verb) func(*nixie.Delivery, *nixie.Failure, func() nixie.Verb) nixie.Verb {
+	return func(_ *nixie.Delivery, f *nixie.Failure, _ func() nixie.Verb) nixie.Verb {
+		if errors.Is(f.Err, errOther) {
 			return ""
 		}
-		return rules()
+		return verb
 	}
-	againstRules := func(_ *nixie.Delivery, _ *nixie.Failure, rules func() nixie.Verb) nixie.Verb {
-		if rules() == nixie.Bury {
-			return nixie.Hold
-		}
+}
+
+// likeRules is a function of a policy that decides as the other rules do.
+func likeRules(_ *nixie.Delivery, _ *nixie.Failure, rules func() nixie.Verb) nixie.Verb {
+	if rules() == nixie.Bury {
 		return ""
 	}
+	return rules()
+}
+
+// againstRules is a function of a policy that holds what the other rules bury.
+func againstRules(_ *nixie.Delivery, _ *nixie.Failure, rules func() nixie.Verb) nixie.Verb {
+	if rules() == nixie.Bury {
+		return nixie.Hold
+	}
+	return ""
+}
+
+// Exclude beats include, include beats the count, and hard caps beat all.
+func TestDLQRules(t *testing.T) {
 	rate, content := policy.MatchError(errRate), policy.MatchError(errContent)
 	type dlq = loop.DLQPolicy
 	type list = []policy.Matcher
@@ -262,7 +268,8 @@ func TestExcludedErrorsHaveNoBound(t *testing.T) {
 			t.Errorf("after a crash: %s", got.Verb)
 		}
 		d.Crashes, d.Deliveries, d.AbandonedAlone = 3, 46, true
-		if got := dlq.Decide(d, dlq.Policy().Abandoned(d, time.Now()), time.Now()); got.Burial == nil || got.Burial.Cause != nixie.CausePoison {
+		got := dlq.Decide(d, dlq.Policy().Abandoned(d, time.Now()), time.Now())
+		if got.Burial == nil || got.Burial.Cause != nixie.CausePoison {
 			t.Errorf("after three: %s", got.Verb)
 		}
 	})

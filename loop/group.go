@@ -154,7 +154,7 @@ type joiner interface {
 	wait() time.Duration
 }
 
-// spareLease is what a raised lease has more than the least that fits.
+// spareLease is added to the least that fits.
 const spareLease = time.Minute
 
 // fitting returns the lease of loops whose configs give none, for a group with a watchdog.

@@ -34,7 +34,8 @@ func TestDefaultSizesOverRedis(t *testing.T) {
 	scores := must(loop.Over[loop.Result[loop.EvalResult], struct{}](over("scores"), loop.Config{Logger: quiet}))(t)
 
 	main := must(loop.NewMainLoop(loop.MainConfig[string, float64]{
-		Requests: requests, Worker: work, DLQ: loop.DLQPolicy{MaxDeliveryCount: 5, Include: []policy.Matcher{policy.MatchError(errContent)}},
+		Requests: requests, Worker: work,
+		DLQ: loop.DLQPolicy{MaxDeliveryCount: 5, Include: []policy.Matcher{policy.MatchError(errContent)}},
 		Execute: func(_ context.Context, r request) (float64, error) {
 			if r.Request == "bad" {
 				return 0, errContent
@@ -79,7 +80,8 @@ func TestDefaultSizesOverRedis(t *testing.T) {
 	if got := must(scores.Receive(ctx, loop.Wait(loop.MaxWait)))(t); len(got) != 1 || !got[0].Body.Output.Score.Passed {
 		t.Errorf("score: %+v", got)
 	}
-	if ready := probe(group, http.MethodGet, "/health/ready"); !strings.HasPrefix(ready, "200") || !strings.Contains(ready, `"threshold":100`) {
+	ready := probe(group, http.MethodGet, "/health/ready")
+	if !strings.HasPrefix(ready, "200") || !strings.Contains(ready, `"threshold":100`) {
 		t.Errorf("ready: %s", ready)
 	}
 	for name, l := range map[string]interface {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -100,9 +101,11 @@ func TestR51_SizesByDefault(t *testing.T) {
 		said  string // in the one line of the log; "" is no line
 		err   string
 	}{
-		"defaults":     {loop.GroupConfig{Watchdog: true}, 0, `loops="[requests orders-dlq]" visibility=18m0s`, ""},
-		"no watchdog":  {loop.GroupConfig{}, 0, "", ""},
-		"short limits": {loop.GroupConfig{Watchdog: true, Threshold: 20 * time.Second, Longest: 5 * time.Second, Interval: time.Second}, 0, "", ""},
+		"defaults":    {loop.GroupConfig{Watchdog: true}, 0, `loops="[requests orders-dlq]" visibility=18m0s`, ""},
+		"no watchdog": {loop.GroupConfig{}, 0, "", ""},
+		"short limits": {
+			loop.GroupConfig{Watchdog: true, Threshold: 20 * time.Second, Longest: 5 * time.Second, Interval: time.Second}, 0, "", "",
+		},
 		"limits between the defaults": {
 			loop.GroupConfig{Watchdog: true, Threshold: 25 * time.Second, Longest: 5 * time.Second, Interval: time.Second}, 0,
 			"loops=[requests] visibility=1m30s", "",
@@ -117,7 +120,7 @@ func TestR51_SizesByDefault(t *testing.T) {
 			var lines bytes.Buffer
 			c.group.Loops, c.group.Logger = loops(c.lease), slog.New(slog.NewTextHandler(&lines, nil))
 			_, err := loop.NewGroup(c.group)
-			if c.err == "" && err != nil || c.err != "" && (!errors.Is(err, loop.ErrInvalidParameter) || !strings.Contains(err.Error(), c.err)) {
+			if wrong := errors.Is(err, loop.ErrInvalidParameter); wrong != (c.err != "") || !strings.Contains(fmt.Sprint(err), c.err) {
 				t.Errorf("%v, want %q", err, c.err)
 			}
 			if n := strings.Count(lines.String(), "\n"); n != min(len(c.said), 1) || !strings.Contains(lines.String(), c.said) {

@@ -33,8 +33,8 @@ type backend struct {
 	nixie.Enqueuer
 	nixie.Source
 	count, purge func(context.Context) (int, error)
-	judged       func(*nixie.Delivery) int                                                       // of Deliveries: those that only judged a vanished receiver
-	letters      func(context.Context, nixie.Filter, store.Page) ([]nixie.Letter, string, error) // nil: of a broker
+	judged       func(*nixie.Delivery) int // of Deliveries: those that only judged a vanished receiver
+	letters      lookUp                    // nil: of a broker
 }
 
 // Mailbox has messages with bodies of type T, and answers of type R. It is safe for concurrent use.

@@ -11,12 +11,15 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
+// lookUp lists letters, as a store does.
+type lookUp func(context.Context, nixie.Filter, store.Page) ([]nixie.Letter, string, error)
+
 // notices hands out the notices of a mailbox in a store. It looks up the letters of each batch in
-// one call, so that no handler hears of a death that is history: its letter was redriven, discarded,
-// quarantined or purged since, or is about a later death.
+// one call, so that no handler hears of a death that is history: its letter was redriven,
+// discarded, quarantined or purged since, or is about a later death.
 type notices struct {
 	*store.Source
-	letters func(context.Context, nixie.Filter, store.Page) ([]nixie.Letter, string, error)
+	letters lookUp
 	log     *slog.Logger
 
 	mu    sync.Mutex
@@ -84,7 +87,7 @@ func (s *notices) take(d *nixie.Delivery) *death {
 	return known
 }
 
-// claim is what a notice says of its letter.
+// claim has what a notice says of its letter.
 type claim struct {
 	MessageID      nixie.ID  `json:"message_id"`
 	DeadLetteredAt time.Time `json:"dead_lettered_at"`
@@ -92,8 +95,8 @@ type claim struct {
 	stored         bool      // the letter is in the store of the notice, or it is gone
 }
 
-// claimOf reads the claim of a notice. Those that a loop or a store makes are JSON, whatever the
-// codec of their mailbox is.
+// claimOf reads the claim of a notice. Those that a loop or a store makes are JSON, also in a
+// mailbox with another codec.
 func claimOf(d *nixie.Delivery) (c claim, is bool) {
 	if (JSON{}).Decode(d.Body, &c) != nil || c.MessageID.IsZero() {
 		return c, false

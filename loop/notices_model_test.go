@@ -13,8 +13,8 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// life is what a model knows of a request.
-type life struct {
+// patient is what a model knows of a request.
+type patient struct {
 	id         nixie.ID
 	generation int
 	status     nixie.Status // of its letter; "" is none
@@ -26,7 +26,7 @@ type life struct {
 func TestModelOfNoticesAndLetters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHospital(t, memory.New(memory.Options{}))
-		m := &wards{hospital: h, lives: map[string]*life{}}
+		m := &wards{hospital: h, patients: map[string]*patient{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"send":    m.send,
 			"work":    m.works,
@@ -45,8 +45,8 @@ func TestModelOfNoticesAndLetters(t *testing.T) {
 // wards is a hospital with what the model knows of it.
 type wards struct {
 	*hospital
-	lives   map[string]*life
-	notices []notice
+	patients map[string]*patient
+	notices  []notice
 }
 
 type notice struct {
@@ -55,14 +55,14 @@ type notice struct {
 }
 
 func (m *wards) send(t *rapid.T) {
-	name := fmt.Sprintf("r%02d", len(m.lives))
-	m.lives[name] = &life{id: must(m.requests.Send(ctx, request{Request: name}))(t), generation: 1, queued: true}
+	name := fmt.Sprintf("r%02d", len(m.patients))
+	m.patients[name] = &patient{id: must(m.requests.Send(ctx, request{Request: name}))(t), generation: 1, queued: true}
 }
 
 // works runs what is queued; some requests are cured before.
 func (m *wards) works(t *rapid.T) {
 	want := map[string]int{}
-	for name, l := range m.lives {
+	for name, l := range m.patients {
 		want[name] = m.runs[name]
 		if !l.queued {
 			continue
@@ -82,7 +82,7 @@ func (m *wards) works(t *rapid.T) {
 		m.notices = append(m.notices, notice{name, l.generation})
 	}
 	m.work(t)
-	if got, want := fmt.Sprint(m.runs), fmt.Sprint(want); got != want && len(m.lives) > 0 {
+	if got, want := fmt.Sprint(m.runs), fmt.Sprint(want); got != want && len(m.patients) > 0 {
 		t.Fatalf("runs are %s, want %s", got, want)
 	}
 }
@@ -91,7 +91,7 @@ func (m *wards) works(t *rapid.T) {
 func (m *wards) consumes(t *rapid.T, replay bool) {
 	var want []string
 	for _, n := range m.notices {
-		if l := m.lives[n.of]; n.generation == l.generation && (l.status == nixie.StatusOpen || l.status == nixie.StatusReview) {
+		if l := m.patients[n.of]; n.generation == l.generation && (l.status == nixie.StatusOpen || l.status == nixie.StatusReview) {
 			want = append(want, n.of)
 		}
 	}
@@ -108,19 +108,19 @@ func (m *wards) consumes(t *rapid.T, replay bool) {
 	}
 	for _, name := range want {
 		if replay {
-			m.lives[name].redriven()
+			m.patients[name].redriven()
 		}
 	}
 }
 
-func (l *life) redriven() {
+func (l *patient) redriven() {
 	l.status, l.queued, l.generation = nixie.StatusRedriving, true, l.generation+1
 }
 
 // waiting draws a request whose letter waits; nil is none.
-func (m *wards) waiting(t *rapid.T) *life {
+func (m *wards) waiting(t *rapid.T) *patient {
 	var names []string
-	for name, l := range m.lives {
+	for name, l := range m.patients {
 		if l.status == nixie.StatusOpen || l.status == nixie.StatusReview {
 			names = append(names, name)
 		}
@@ -129,7 +129,7 @@ func (m *wards) waiting(t *rapid.T) *life {
 		t.Skip("no letter waits")
 	}
 	slices.Sort(names)
-	return m.lives[rapid.SampledFrom(names).Draw(t, "letter")]
+	return m.patients[rapid.SampledFrom(names).Draw(t, "letter")]
 }
 
 func (m *wards) redrives(t *rapid.T) {
@@ -142,7 +142,7 @@ func (m *wards) sweeps(t *rapid.T) {
 	op := must(m.engine.Plan(ctx, store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "all of them"},
 		nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}, 0))(t)
 	must(m.engine.Run(ctx, op.ID))(t)
-	for _, l := range m.lives {
+	for _, l := range m.patients {
 		if l.status == nixie.StatusOpen {
 			l.redriven()
 		}
@@ -160,7 +160,7 @@ func (m *wards) moves(t *rapid.T, on store.Event, to nixie.Status) {
 
 // check compares the letters with the model.
 func (m *wards) check(t *rapid.T) {
-	for name, l := range m.lives {
+	for name, l := range m.patients {
 		letter := m.letter(t, l.id)
 		switch {
 		case l.status == "" && letter != nil:

@@ -28,7 +28,8 @@ type hospital struct {
 	requests *loop.Mailbox[request, result]
 	dead     *loop.Mailbox[deadRequest, struct{}]
 	engine   *redrive.Engine
-	dies     error // of what is not cured
+	config   worker.Config // of all its workers
+	dies     error         // of what is not cured
 	cured    map[string]bool
 	runs     map[string]int
 }
@@ -39,6 +40,7 @@ func newHospital(t fataler, st store.Store) *hospital {
 		requests: must(loop.In[request, result](st, "requests", loop.Config{}))(t),
 		dead:     must(loop.In[deadRequest, struct{}](st, "requests-dlq", loop.Config{}))(t),
 		engine:   must(redrive.New(redrive.Config{Store: st, Force: true, MaxRedrives: -1}))(t),
+		config:   untilIdle,
 		dies:     errContent, cured: map[string]bool{}, runs: map[string]int{},
 	}
 }
@@ -47,7 +49,7 @@ func newHospital(t fataler, st store.Store) *hospital {
 func (h *hospital) work(t fataler) {
 	t.Helper()
 	l := must(loop.NewMainLoop(loop.MainConfig[string, float64]{
-		Requests: h.requests, Worker: untilIdle, DLQ: loop.DLQPolicy{Include: []policy.Matcher{policy.MatchError(errContent)}},
+		Requests: h.requests, Worker: h.config, DLQ: loop.DLQPolicy{Include: []policy.Matcher{policy.MatchError(errContent)}},
 		Execute: func(_ context.Context, r request) (float64, error) {
 			if h.runs[r.Request]++; h.cured[r.Request] {
 				return 1, nil
@@ -63,7 +65,7 @@ func (h *hospital) work(t fataler) {
 // consume hands out the notices that are ready, and returns whose they were, in order.
 func (h *hospital) consume(t fataler, handle func(deadRequest) error) (got []string) {
 	t.Helper()
-	k := must(loop.NewConsumer(loop.ConsumerConfig[request]{Mailbox: h.dead, Worker: untilIdle,
+	k := must(loop.NewConsumer(loop.ConsumerConfig[request]{Mailbox: h.dead, Worker: h.config,
 		Handle: func(_ context.Context, l deadRequest) error {
 			got = append(got, l.Body.Request)
 			return handle(l)

@@ -3,7 +3,7 @@ package loop_test
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -17,12 +17,10 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/loop"
-	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
 	"github.com/nixie-go/nixie/telemetry"
-	"github.com/nixie-go/nixie/worker"
 )
 
 // seedMetrics are the counters and histograms of the specification, in its order.
@@ -62,102 +60,127 @@ func counted(t *testing.T, from *sdkmetric.ManualReader, queue string) (list []i
 	return list
 }
 
-// Each act of a consumer moves the metrics of the specification, once for a notice, and has its line
-// in the log.
+// act is what a handler does with a dead letter.
+type act func(l deadRequest, e *redrive.Engine) error
+
+func alerts(deadRequest, *redrive.Engine) error { return nil }
+
+func fails(deadRequest, *redrive.Engine) error { return errOther }
+
+func asksToDiscard(deadRequest, *redrive.Engine) error { return nixie.Verdict(nixie.Discard, errOther) }
+
+func replays(l deadRequest, e *redrive.Engine) error { return l.Replay(ctx, e, "replayer", "repaired") }
+
+func replaysAndFails(l deadRequest, e *redrive.Engine) error {
+	return errors.Join(replays(l, e), errOther)
+}
+
+// Each act of a consumer moves the metrics of the specification, once for a notice, and has its
+// line in the log.
 func TestTelemetryOfAConsumer(t *testing.T) {
-	type handler = func(l loop.DeadLetter[request], e *redrive.Engine) error
-	replay := func(l loop.DeadLetter[request], e *redrive.Engine) error {
-		return l.Replay(ctx, e, "replayer", "repaired")
-	}
 	for _, c := range []struct {
 		name      string
-		handle    handler
+		act       act
 		onFailure nixie.Verb
-		blind     bool // the store is not observed
-		want      []int64
-		actions   string
+		blind     bool    // the store is not observed
+		want      []int64 // as seedMetrics
+		actions   string  // in the log
 	}{
-		{"alert", func(loop.DeadLetter[request], *redrive.Engine) error { return nil }, "", false, []int64{1, 1, 0, 0, 1, 1}, "alert"},
-		{"replay", replay, "", false, []int64{1, 1, 1, 0, 1, 1}, "redrive replay"},
-		{"replay in a store that is not observed", replay, "", true, []int64{1, 1, 1, 0, 1, 1}, "replay"},
-		{"discard", func(loop.DeadLetter[request], *redrive.Engine) error { return errOther }, nixie.Discard, false,
-			[]int64{1, 1, 0, 1, 1, 1}, "discard"},
-		{"asks to discard", func(loop.DeadLetter[request], *redrive.Engine) error { return nixie.Verdict(nixie.Discard, errOther) }, "",
-			false, []int64{1, 1, 0, 1, 1, 1}, "discard"},
-		{"fails", func(loop.DeadLetter[request], *redrive.Engine) error { return errOther }, "", false, []int64{1, 0, 0, 0, 0, 0}, ""},
-		{"replays and fails", func(l loop.DeadLetter[request], e *redrive.Engine) error {
-			_ = replay(l, e)
-			return errOther
-		}, "", false, []int64{1, 1, 1, 0, 1, 1}, "redrive replay"},
+		{"alert", alerts, "", false, []int64{1, 1, 0, 0, 1, 1}, "alert"},
+		{"replay", replays, "", false, []int64{1, 1, 1, 0, 1, 1}, "redrive replay"},
+		{"replay in a store that is not observed", replays, "", true, []int64{1, 1, 1, 0, 1, 1}, "replay"},
+		{"discard", fails, nixie.Discard, false, []int64{1, 1, 0, 1, 1, 1}, "discard"},
+		{"asks to discard", asksToDiscard, "", false, []int64{1, 1, 0, 1, 1, 1}, "discard"},
+		{"fails", fails, "", false, []int64{1, 0, 0, 0, 0, 0}, ""},
+		{"replays and fails", replaysAndFails, "", false, []int64{1, 1, 1, 0, 1, 1}, "redrive replay"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				numbers := sdkmetric.NewManualReader()
-				told := must(telemetry.OpenTelemetry(noop.NewTracerProvider(), sdkmetric.NewMeterProvider(sdkmetric.WithReader(numbers))))(t)
-				var lines bytes.Buffer
-				observer := nixie.Tee(told.Observer(), telemetry.Logs(slog.New(slog.NewTextHandler(&lines, nil))))
-				var st store.Store = memory.New(memory.Options{})
-				if !c.blind {
-					st = store.Observe(st, observer)
-				}
-				requests := must(loop.In[request, result](st, "requests", loop.Config{}))(t)
-				dead := must(loop.In[loop.DeadLetter[request], struct{}](st, "requests-dlq", loop.Config{}))(t)
-				must(requests.Send(ctx, request{Request: "bad", RequestID: "r-1"}))(t)
-				work := worker.Config{Logger: quiet, Observer: observer, Until: worker.Until{Idle: true}}
-				main := must(loop.NewMainLoop(loop.MainConfig[string, float64]{
-					Requests: requests, Worker: work, DLQ: loop.DLQPolicy{Include: []policy.Matcher{policy.MatchError(errContent)}},
-					Execute: func(context.Context, request) (float64, error) { return 0, errContent },
-				}))(t)
-				if err := main.Run(ctx); err != nil {
-					t.Fatal(err)
-				}
+				w := newWatched(t, c.blind)
+				w.oneDies(t)
 				pass(time.Minute)
-				engine := must(redrive.New(redrive.Config{Store: st, Force: true}))(t)
-				consume := func() {
-					k := must(loop.NewConsumer(loop.ConsumerConfig[request]{
-						Mailbox: dead, Worker: work, OnFailure: c.onFailure,
-						Handle: func(_ context.Context, l loop.DeadLetter[request]) error {
-							pass(time.Second)
-							return c.handle(l, engine)
-						},
-					}))(t)
-					if err := k.Run(ctx); err != nil {
-						t.Fatal(err)
-					}
-				}
-				consume()
-				if got := counted(t, numbers, "requests"); !slices.Equal(got, c.want) {
+				w.consume(t, c.act, c.onFailure)
+				got := counted(t, w.numbers, "requests")
+				if !slices.Equal(got, c.want) {
 					t.Errorf("%s are %v, want %v", seedMetrics, got, c.want)
 				}
-				var actions []string
-				for line := range strings.Lines(lines.String()) {
-					about := strings.Contains(line, "dead letter") || strings.Contains(line, "dead-lettered")
-					if about && !strings.Contains(line, "request_id=r-1") {
-						t.Errorf("without the ID of the request: %s", line)
-					}
-					if _, action, is := strings.Cut(line, "action="); is && strings.Contains(line, `"Processing dead letter"`) {
-						action, _, _ = strings.Cut(action, " ")
-						actions = append(actions, strings.TrimSpace(action))
-					}
+				if got := w.actions(t); got != c.actions {
+					t.Errorf("actions are %q, want %q:\n%s", got, c.actions, &w.lines)
 				}
-				if got := strings.Join(actions, " "); got != c.actions {
-					t.Errorf("actions are %q, want %q:\n%s", got, c.actions, &lines)
+				t.Log(c.name, got)
+				if !strings.Contains(c.name, "replay") {
+					return
 				}
-				if !strings.Contains(lines.String(), `"Message dead-lettered"`) {
-					t.Errorf("no line of the death:\n%s", &lines)
+				pass(2 * time.Hour) // its notice is history, and counts no more
+				w.consume(t, c.act, c.onFailure)
+				if n := must(w.dead.ApproximateCount(ctx))(t); n != 0 {
+					t.Errorf("%d notices are left", n)
 				}
-				if strings.Contains(c.name, "replay") { // its notice is history, and counts no more
-					pass(2 * time.Hour)
-					consume()
-					if n := must(dead.ApproximateCount(ctx))(t); n != 0 {
-						t.Errorf("%d notices are left", n)
-					}
-					if got := counted(t, numbers, "requests"); !slices.Equal(got, c.want) {
-						t.Errorf("afterwards %s are %v, want %v", seedMetrics, got, c.want)
-					}
+				if got := counted(t, w.numbers, "requests"); !slices.Equal(got, c.want) {
+					t.Errorf("afterwards %s are %v, want %v", seedMetrics, got, c.want)
 				}
-				t.Log(fmt.Sprint(c.name, ": ", counted(t, numbers, "requests")))
 			})
 		})
 	}
+}
+
+// watched is a hospital whose metrics and log are read.
+type watched struct {
+	*hospital
+	observer *nixie.Observer
+	numbers  *sdkmetric.ManualReader
+	lines    bytes.Buffer
+}
+
+func newWatched(t *testing.T, blind bool) *watched {
+	t.Helper()
+	w := &watched{numbers: sdkmetric.NewManualReader()}
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.numbers))
+	told := must(telemetry.OpenTelemetry(noop.NewTracerProvider(), meters))(t)
+	w.observer = nixie.Tee(told.Observer(), telemetry.Logs(slog.New(slog.NewTextHandler(&w.lines, nil))))
+	var st store.Store = memory.New(memory.Options{})
+	if !blind {
+		st = store.Observe(st, w.observer)
+	}
+	w.hospital = newHospital(t, st)
+	w.config.Observer = w.observer
+	return w
+}
+
+// oneDies lets a request die.
+func (w *watched) oneDies(t *testing.T) {
+	t.Helper()
+	must(w.requests.Send(ctx, request{Request: "bad", RequestID: "r-1"}))(t)
+	w.work(t)
+}
+
+func (w *watched) consume(t *testing.T, do act, onFailure nixie.Verb) {
+	t.Helper()
+	k := must(loop.NewConsumer(loop.ConsumerConfig[request]{Mailbox: w.dead, Worker: w.config, OnFailure: onFailure,
+		Handle: func(_ context.Context, l deadRequest) error { pass(time.Second); return do(l, w.engine) }}))(t)
+	if err := k.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// actions returns the actions in the log. Each line about the dead letter names its request.
+func (w *watched) actions(t *testing.T) string {
+	t.Helper()
+	var actions []string
+	died := false
+	for line := range strings.Lines(w.lines.String()) {
+		handled := strings.Contains(line, `"Processing dead letter"`)
+		died = died || strings.Contains(line, `"Message dead-lettered"`)
+		if (handled || strings.Contains(line, "dead-lettered")) && !strings.Contains(line, "request_id=r-1") {
+			t.Errorf("without the ID of the request: %s", line)
+		}
+		if _, action, is := strings.Cut(line, "action="); is && handled {
+			action, _, _ = strings.Cut(action, " ")
+			actions = append(actions, strings.TrimSpace(action))
+		}
+	}
+	if !died {
+		t.Errorf("no line of the death:\n%s", &w.lines)
+	}
+	return strings.Join(actions, " ")
 }

@@ -10,8 +10,8 @@ import (
 // mostCounted limits the suspects, and the blocked streams of a queue, that Overview counts.
 const mostCounted = 1000
 
-// Overview reads the numbers of the store from its counters, so that its cost does not grow with the
-// letters.
+// Overview reads the numbers of the store from its counters, so that its cost does not grow with
+// the letters.
 func (o *Office) Overview(ctx context.Context) (nixie.Overview, error) {
 	st := o.store
 	queues, err := st.Queues(ctx, store.QueueQuery{Brief: true})

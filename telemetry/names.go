@@ -54,12 +54,14 @@ var metrics = []definition{
 // letters are the ones that work queues of others have, those of messaging are conventions.
 var instruments = []definition{
 	{"dlq.messages.sent", counter, []string{"queue"}, "Messages that died."},
-	{"dlq.messages.processed", counter, []string{"queue"}, "Letters that were redriven, discarded or held, and notices of deaths that consumers handled."},
+	{"dlq.messages.processed", counter, []string{"queue"},
+		"Letters that were redriven, discarded or held, and notices that consumers handled."},
 	{"dlq.messages.replayed", counter, []string{"queue"}, "Letters that were redriven, by operators or by handlers of consumers."},
 	{"dlq.messages.discarded", counter, []string{"queue"}, "Letters that were discarded, and notices of deaths that consumers dropped."},
 	{"dlq.queue.depth", gauge, []string{"queue"}, "Letters that wait for an operator."},
-	{"dlq.message.age_seconds", histogram, []string{"queue"}, "Age of letters when they were redriven, discarded or held, or their notices handled."},
-	{"dlq.processing.duration_ms", histogram, []string{"queue"}, "Time that handlers took for notices of deaths, and for redriven messages."},
+	{"dlq.message.age_seconds", histogram, []string{"queue"},
+		"Age of letters when they were redriven, discarded or held, or their notices handled."},
+	{"dlq.processing.duration_ms", histogram, []string{"queue"}, "Time that handlers took for notices, and for redriven messages."},
 
 	{sentMessages, counter, messagingLabels, "Messages that were accepted and were not there before."},
 	{consumedMessages, counter, messagingLabels, "Deliveries that workers received."},

@@ -41,7 +41,8 @@ func (m *recent[K, V]) add(key K, v V) {
 	m.last[key] = v
 }
 
-// attempt is a recorded attempt that failed. A message does not say in which trace its last one was.
+// attempt is a recorded attempt that failed. A message does not say in which trace its last one
+// was.
 type attempt struct {
 	span             trace.SpanContext
 	number, redrives int

@@ -77,9 +77,10 @@ func Open(ctx context.Context, c Config) (*Driver, error) {
 	return d, err
 }
 
-// Beside opens another mailbox of the same server, with the settings of d and over its connections.
-// What is wrong with the server was told when d was opened. Both have to be closed, in any order.
-func (d *Driver) Beside(ctx context.Context, mailbox string) (*Driver, error) {
+// Neighbour opens another mailbox of the same server, with the settings of d and over its
+// connections. What is wrong with the server was told when d was opened. Both have to be closed, in
+// any order.
+func (d *Driver) Neighbour(ctx context.Context, mailbox string) (*Driver, error) {
 	if d.users.Add(1) == 1 {
 		d.users.Add(-1)
 		return nil, closedError()

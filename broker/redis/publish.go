@@ -17,7 +17,7 @@ import (
 // once are sent together, one script for each mailbox.
 type Publisher struct {
 	client redis.UniversalClient
-	users  atomic.Int64 // drivers beside each other that share it; the last one closes it
+	users  atomic.Int64 // drivers of one server that share it; the last one closes it
 
 	mu      sync.Mutex
 	queue   []*sending // not sent yet, in the order of the calls

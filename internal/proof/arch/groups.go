@@ -22,15 +22,15 @@ type group struct {
 // groups are printed in this order. A bound is a tenth above the size on the day that it was set.
 // Who needs more takes something out first, or says in the decision record what the room is for.
 var groups = []group{
-	{name: "root package", in: []string{"."}, lines: 1650, exports: 245},
+	{name: "root package", in: []string{"."}, lines: 1720, exports: 252},
 	{name: "check, filter, lease, policy, privacy", in: []string{"check", "filter", "lease", "policy", "privacy"},
 		lines: 9900, exports: 189},
 	{name: "telemetry, internal/serve", in: []string{"telemetry", "internal/serve"}, lines: 2849, exports: 36},
 	{name: "contracts: store, broker", in: []string{"store", "store/lifecycle", "broker"}, lines: 8200, exports: 425},
 	{name: "store/engine", in: []string{"store/engine"}, lines: 800, exports: 30},
 	{name: "engines: worker, redrive", in: []string{"worker", "redrive"}, lines: 5700, exports: 65},
-	{name: "office, mapreduce", in: []string{"office", "mapreduce/..."}, lines: 8600, exports: 289},
-	{name: "loop", in: []string{"loop/..."}, lines: 2903, exports: 165},
+	{name: "office, mapreduce", in: []string{"office", "mapreduce/..."}, lines: 8780, exports: 291},
+	{name: "loop", in: []string{"loop/..."}, lines: 3500, exports: 168},
 	{name: "console", in: []string{"console/..."}, lines: 4700, exports: 40},
 	{name: "store/memory, store/itemdir", in: []string{"store/memory", "store/itemdir"}, lines: 3277, exports: 40},
 	{name: "store/sqlite", in: []string{"store/sqlite"}, lines: 11922, exports: 51},

@@ -8,9 +8,9 @@ import (
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
-// Drivers beside each other share a client, which the last one closes, and the server is found fault
-// with once.
-func TestDriversBesideEachOther(t *testing.T) {
+// Drivers of one server share a client, which the last one closes, and what is wrong with the
+// server is told once.
+func TestDriversOfOneServer(t *testing.T) {
 	own := testservers.OwnRedis(t, "--appendfsync", "everysec")
 	at, warnings := Address{Servers: []string{own.Addr}, Mailbox: "orders"}, 0
 	first, err := Open(t.Context(), Config{Address: at, Warn: func(error) { warnings++ }})
@@ -19,7 +19,7 @@ func TestDriversBesideEachOther(t *testing.T) {
 	}
 	drivers := []*Driver{first}
 	for _, name := range []string{at.Mailbox + "-dlq", at.Mailbox + "-answers"} {
-		d, err := drivers[len(drivers)-1].Beside(t.Context(), name)
+		d, err := drivers[len(drivers)-1].Neighbour(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestDriversBesideEachOther(t *testing.T) {
 			}
 		}
 	}
-	if _, err := first.Beside(t.Context(), "no {name}"); err == nil {
+	if _, err := first.Neighbour(t.Context(), "no {name}"); err == nil {
 		t.Error("a mailbox with a bad name was opened")
 	}
 	for i, d := range drivers[:2] { // the first one first
@@ -56,7 +56,7 @@ func TestDriversBesideEachOther(t *testing.T) {
 	if err := first.client.Ping(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("the client works after all drivers are closed: %v", err)
 	}
-	if _, err := first.Beside(t.Context(), "later"); err == nil {
-		t.Error("a mailbox was opened beside drivers that are closed")
+	if _, err := first.Neighbour(t.Context(), "later"); err == nil {
+		t.Error("a mailbox was opened by drivers that are closed")
 	}
 }
