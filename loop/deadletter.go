@@ -38,7 +38,8 @@ type DeadLetter[T any] struct {
 // none: the moment of the death names theirs.
 const headerGeneration = "dead-generation"
 
-// death tells handler and consumer which death a notice is about, and what has become of its letter.
+// death tells handler and consumer which death a notice is about, and what has become of its
+// letter.
 type death struct {
 	generation int         // 0: it is not known
 	replayed   atomic.Bool // by the handler

@@ -13,7 +13,7 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// patient is what a model knows of a request.
+// patient has what a model knows of a request.
 type patient struct {
 	id         nixie.ID
 	generation int

@@ -80,8 +80,8 @@ func (h *hospital) letStoreTell(t fataler) {
 	}
 }
 
-// die runs the requests that are ready until they are dead; a loop does, or a worker in a queue whose
-// store sends the notices.
+// die runs the requests that are ready until they are dead. A loop does, or a worker of a queue
+// whose store sends the notices.
 func (h *hospital) die(t fataler, way string) {
 	t.Helper()
 	if way == "of the loop" {

@@ -124,7 +124,8 @@ func TestReplay(t *testing.T) {
 		code nixie.Code
 		says string
 	}{
-		"again": {func() error { return kept.Replay(ctx, h.engine, "replayer", "again") }, nixie.CodeConflict, "redriven after generation 1"},
+		"again": {func() error { return kept.Replay(ctx, h.engine, "replayer", "again") }, nixie.CodeConflict,
+			"redriven after generation 1"},
 		"another death of it": {func() error {
 			h.work(t)
 			return kept.Replay(ctx, h.engine, "replayer", "again")
@@ -135,7 +136,8 @@ func TestReplay(t *testing.T) {
 			defer func() { h.dies = errContent }()
 			return h.fresh(t).Replay(ctx, gentle, "replayer", "again")
 		}, nixie.CodeConflict, "force"},
-		"without a reason": {func() error { return h.fresh(t).Replay(ctx, h.engine, "replayer", "") }, nixie.CodeInvalid, "reason is empty"},
+		"without a reason": {func() error { return h.fresh(t).Replay(ctx, h.engine, "replayer", "") }, nixie.CodeInvalid,
+			"reason is empty"},
 		"without an actor": {func() error { return h.fresh(t).Replay(ctx, h.engine, "", "why") }, nixie.CodeInvalid, "actor"},
 		"without an engine": {func() error { return kept.Replay(ctx, nil, "replayer", "why") }, nixie.CodeUnavailable,
 			"nixie dlq redrive --from"},
@@ -190,7 +192,8 @@ func TestReplayOverABroker(t *testing.T) {
 			var replayed error
 			calls := 0
 			k := must(loop.NewConsumer(loop.ConsumerConfig[request]{
-				Mailbox: must(loop.Over[deadRequest, struct{}](opened(t, name+"-dlq", name+"-dlq.dlq"), loop.Config{}))(t), Worker: untilIdle,
+				Mailbox: must(loop.Over[deadRequest, struct{}](opened(t, name+"-dlq", name+"-dlq.dlq"), loop.Config{}))(t),
+				Worker:  untilIdle,
 				Handle: func(_ context.Context, l deadRequest) error {
 					calls++
 					replayed = l.Replay(ctx, engine, "replayer", "repaired")
@@ -204,7 +207,8 @@ func TestReplayOverABroker(t *testing.T) {
 				t.Errorf("%d calls of the handler", calls)
 			case withOffice && replayed != nil:
 				t.Error(replayed)
-			case !withOffice && (nixie.CodeOf(replayed) != nixie.CodeUnavailable || !strings.Contains(replayed.Error(), "nixie dlq redrive --from")):
+			case !withOffice && (nixie.CodeOf(replayed) != nixie.CodeUnavailable ||
+				!strings.Contains(replayed.Error(), "nixie dlq redrive --from")):
 				t.Errorf("without an office: %v", replayed)
 			}
 		})

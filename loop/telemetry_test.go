@@ -60,7 +60,7 @@ func counted(t *testing.T, from *sdkmetric.ManualReader, queue string) (list []i
 	return list
 }
 
-// act is what a handler does with a dead letter.
+// act does with a dead letter what a handler may do.
 type act func(l deadRequest, e *redrive.Engine) error
 
 func alerts(deadRequest, *redrive.Engine) error { return nil }
