@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,9 +70,10 @@ func quick(context.Context, request) (float64, error) { return 1, nil }
 // asked, and is well again when it answers.
 func TestHealthWhileACheckHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		released, calls := make(chan struct{}), 0
+		released := make(chan struct{})
+		var calls atomic.Int64
 		hangs := loop.Check{Name: "a", Depth: func(context.Context) (int, int, error) {
-			calls++
+			calls.Add(1)
 			<-released // it does not listen to its context
 			return 1, 2, nil
 		}}
@@ -84,13 +86,13 @@ func TestHealthWhileACheckHangs(t *testing.T) {
 					t.Errorf("after %s: %s", took, got)
 				}
 			}
-			if calls != 1 {
-				t.Errorf("%d calls of a check that hangs", calls)
+			if n := calls.Load(); n != 1 {
+				t.Errorf("%d calls of a check that hangs", n)
 			}
 			close(released)
 			synctest.Wait()
-			if got := probe(g, http.MethodGet, "/health/ready"); !strings.HasPrefix(got, "200") || calls != 2 {
-				t.Errorf("afterwards: %s, %d calls", got, calls)
+			if got := probe(g, http.MethodGet, "/health/ready"); !strings.HasPrefix(got, "200") || calls.Load() != 2 {
+				t.Errorf("afterwards: %s, %d calls", got, calls.Load())
 			}
 		})
 	})

@@ -343,7 +343,9 @@ func ExampleGroup_checks() {
 	group.Health().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/health/ready", nil))
 	fmt.Print(answer.Code, " ", answer.Body)
 	stop()
-	<-done
+	if err := <-done; err != nil {
+		fmt.Println(err)
+	}
 	// Output:
 	// answer: Dead-lettered after 1 attempts: validation failed
 	// 200 {"status":"healthy","dlq":{"name":"requests-dlq","depth":1,"threshold":100}}
