@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 	"github.com/nixie-go/nixie/loop"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
+	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/worker"
 )
@@ -19,14 +22,19 @@ import (
 // A notice whose letter has moved on is acknowledged, and no handler hears of it. One that is about
 // no letter of its store always gets to its handler.
 func TestNoticesOfLettersThatMovedOn(t *testing.T) {
-	stores := map[string]func(t *testing.T) store.Store{
-		"memory": func(*testing.T) store.Store { return memory.New(memory.Options{}) },
-		"sqlite": func(t *testing.T) store.Store {
-			st := must(sqlite.Open(t.TempDir()+"/nixie.db", sqlite.Options{}))(t)
-			t.Cleanup(func() { _ = st.Close() })
-			return st
-		},
-	}
+	onDisk := must(sqlite.Open(t.TempDir()+"/nixie.db", sqlite.Options{}))(t)
+	defer func() { _ = onDisk.Close() }()
+	stores := map[string]store.Store{"memory": memory.New(memory.Options{}), "sqlite": onDisk}
+	t.Run("with a server", func(t *testing.T) {
+		own := testservers.OwnPostgres(t)
+		inServer := must(postgres.Open(ctx, own.URL, postgres.Options{}))(t)
+		defer func() { _ = inServer.Close() }()
+		noticesThatMovedOn(t, map[string]store.Store{"postgres": inServer})
+	})
+	noticesThatMovedOn(t, stores)
+}
+
+func noticesThatMovedOn(t *testing.T, stores map[string]store.Store) {
 	// The two ways of a notice: the loop sends it, or the store because of a setting of the queue.
 	ways := []string{"of the loop", "of the store"}
 	for name, c := range map[string]struct {
@@ -49,10 +57,10 @@ func TestNoticesOfLettersThatMovedOn(t *testing.T) {
 		"purged":      {func(t *testing.T, h *hospital, id nixie.ID) { h.resolve(t, id, store.OnPurge, nixie.StatusOpen) }, false},
 		"quarantined": {func(t *testing.T, h *hospital, id nixie.ID) { h.quarantine(t, id) }, false},
 	} {
-		for on, open := range stores {
+		for on, st := range stores {
 			for _, way := range ways {
 				t.Run(name+"/"+on+"/"+way, func(t *testing.T) {
-					h := newHospital(t, open(t))
+					h := hospitalOf(t, st, strings.ReplaceAll(name+" "+way, " ", "-"))
 					if way == "of the store" {
 						h.letStoreTell(t)
 					}
@@ -75,7 +83,8 @@ func TestNoticesOfLettersThatMovedOn(t *testing.T) {
 // letStoreTell makes the store send the notices.
 func (h *hospital) letStoreTell(t fataler) {
 	t.Helper()
-	if err := store.Configure(ctx, h.st, "requests", nixie.QueueSettings{DeadLetterTo: "requests-dlq"}, "ann", "as agreed"); err != nil {
+	to := nixie.QueueSettings{DeadLetterTo: h.dead.Name()}
+	if err := store.Configure(ctx, h.st, h.requests.Name(), to, "ann", "as agreed"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -89,7 +98,7 @@ func (h *hospital) die(t fataler, way string) {
 		return
 	}
 	w := untilIdle
-	w.Source, w.Handler = store.NewSource(h.st, "requests"), nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error {
+	w.Source, w.Handler = store.NewSource(h.st, h.requests.Name()), nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error {
 		return nixie.Permanent(errContent)
 	})
 	if err := must(worker.New(w))(t).Run(ctx); err != nil {
@@ -104,7 +113,7 @@ func (h *hospital) quarantine(t fataler, id nixie.ID) {
 	h.resolve(t, id, store.OnRedrive)
 	w := untilIdle
 	w.Policy = must(policy.New(policy.Config{MaxRedrives: 1}))(t)
-	w.Source, w.Handler = store.NewSource(h.st, "requests"), nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error {
+	w.Source, w.Handler = store.NewSource(h.st, h.requests.Name()), nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error {
 		return nixie.Permanent(errContent)
 	})
 	if err := must(worker.New(w))(t).Run(ctx); err != nil {

@@ -34,11 +34,14 @@ type hospital struct {
 	runs     map[string]int
 }
 
-func newHospital(t fataler, st store.Store) *hospital {
+func newHospital(t fataler, st store.Store) *hospital { return hospitalOf(t, st, "requests") }
+
+// hospitalOf makes one with a mailbox of that name, in a store that others use too.
+func hospitalOf(t fataler, st store.Store, name string) *hospital {
 	return &hospital{
 		st:       st,
-		requests: must(loop.In[request, result](st, "requests", loop.Config{}))(t),
-		dead:     must(loop.In[deadRequest, struct{}](st, "requests-dlq", loop.Config{}))(t),
+		requests: must(loop.In[request, result](st, name, loop.Config{}))(t),
+		dead:     must(loop.In[deadRequest, struct{}](st, name+"-dlq", loop.Config{}))(t),
 		engine:   must(redrive.New(redrive.Config{Store: st, Force: true, MaxRedrives: -1}))(t),
 		config:   untilIdle,
 		dies:     errContent, cured: map[string]bool{}, runs: map[string]int{},
