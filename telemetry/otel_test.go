@@ -223,3 +223,37 @@ func (r *recorder) values(t *testing.T) []string {
 	}
 	return out
 }
+
+// A replay that the store tells of, too, is one replay. It is known by the death that it is about.
+func TestReplaysCountOnce(t *testing.T) {
+	r := newRecorder(t, sdktrace.NeverSample())
+	o, id := r.Observer(), nixie.ID{15: 1}
+	replay := func(generation int) {
+		o.Noticed(nixie.NoticeHandled{Queue: "billing", Message: id, Generation: generation, Action: nixie.ActionReplay})
+	}
+	moved := func(event string, generation int, err error) {
+		l := &nixie.Letter{Message: nixie.Message{ID: id, Queue: "billing", Generation: generation}}
+		o.Moved([]nixie.LetterMove{{Letter: l, Event: event, Err: err}})
+	}
+	for _, step := range []struct {
+		do                  func()
+		processed, replayed int
+	}{
+		{func() { moved("redrive", 1, nil); replay(1) }, 1, 1},
+		{func() { replay(2) }, 2, 2}, // of a store that is not observed
+		{func() { moved("redrive", 3, errors.New("refused")); replay(3) }, 3, 3},
+		{func() { moved("hold", 4, nil); replay(4) }, 5, 4},
+		{func() { moved("redrive", 5, nil); moved("redrive", 6, nil); replay(6) }, 7, 6},
+		{func() {
+			o.Noticed(nixie.NoticeHandled{Queue: "billing", Message: id, Generation: 6, Action: nixie.ActionAlert})
+		}, 8, 6},
+	} {
+		step.do()
+		for name, want := range map[string]int{"processed": step.processed, "replayed": step.replayed} {
+			line := fmt.Sprintf("dlq.messages.%s ({message}) queue=billing: %d", name, want)
+			if got := r.values(t); !slices.Contains(got, line) {
+				t.Errorf("no %s in\n%s", line, strings.Join(got, "\n"))
+			}
+		}
+	}
+}
