@@ -17,6 +17,7 @@ import (
 	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/mapreduce/worktree"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Config of a map.
@@ -31,8 +32,26 @@ type Map struct{ c Config }
 // New makes a map of an open job.
 func New(c Config) *Map { return &Map{c} }
 
-// QueueOf returns the name of the queue that holds the items of a job.
+// QueueOf returns the name of the queue that holds the items of a job, if it is the first of that
+// name in its store; see [worktree.Job.ChooseQueue].
 func QueueOf(job string) string { return itemfile.QueueOf(job) }
+
+// JobOf returns the job of a queue, with the hash of its repository if the queue has one.
+func JobOf(queue string) string { return itemfile.JobOf(queue) }
+
+// HeaderRepository is the header of an item that names its repository: the folder that git keeps
+// for it.
+const HeaderRepository = "repository"
+
+// OwnerOf returns the repository of which a store has items in a queue, empty if the newest does not
+// say so, and whether there are any.
+func OwnerOf(ctx context.Context, st store.Overview, queue string) (repository string, any bool, err error) {
+	found, _, err := st.Messages(ctx, nixie.Filter{Queues: []string{queue}}, store.Page{Limit: 1})
+	if err != nil || len(found) == 0 {
+		return "", false, err
+	}
+	return found[0].Header(HeaderRepository), true, nil
+}
 
 // Attempt works on one item, in its worktree.
 type Attempt struct {
@@ -145,7 +164,7 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 		return a.keep(ctx, err)
 	}
 	a.tree.Release()
-	_ = a.m.c.Job.ForgetItem(ctx, a.tree.Item, a.tree.Lease) // it is merged; what stays goes with the job
+	_ = a.m.c.Job.ForgetItem(ctx, a.tree.Item, a.tree.Lease+1) // it is merged; what stays goes with the job
 	if !a.died {
 		_ = a.m.c.Job.ForgetLogs(a.tree.Item) // likewise
 	}

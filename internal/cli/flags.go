@@ -168,10 +168,18 @@ func (f *formatFlag) read(g *globals) error {
 	return g.format(asJSONL, asCSV)
 }
 
-// jobFlag is the --job of commands that need one.
-type jobFlag struct{ job string }
+// jobFlag names the job of commands that need one.
+type jobFlag struct{ job, repo string }
 
-func (j *jobFlag) register(fs *pflag.FlagSet) { fs.StringVar(&j.job, "job", "", "name of the job") }
+func (j *jobFlag) register(fs *pflag.FlagSet) {
+	fs.StringVar(&j.job, "job", "", "name of the job")
+	registerRepo(fs, &j.repo)
+}
+
+// registerRepo adds the flag that tells jobs of one name apart.
+func registerRepo(fs *pflag.FlagSet, repo *string) {
+	fs.StringVar(repo, "repo", "", "folder in the git repository of the job (default that of the only job with the name, or the one you are in)")
+}
 
 func (j *jobFlag) read(*globals) error {
 	if j.job == "" {

@@ -100,6 +100,8 @@ func (l *letterBulk) run(ctx context.Context, args []string) error {
 		defer end()
 	}
 	return l.visit(func(o *office.Office) error {
+		mirrors := l.mirrors(ctx, o)
+		defer mirrors.follow(ctx)
 		if l.goesOn() {
 			return l.goOn(ctx, o, work)
 		}

@@ -111,12 +111,13 @@ func (c *letterFlags) pick(
 // jobLetters restricts a choice to the letters of one job of nixie map.
 type jobLetters struct {
 	*globals
-	job      string
+	jobFlag
 	eligible bool
 }
 
 func (j *jobLetters) register(fs *pflag.FlagSet) {
 	fs.StringVar(&j.job, "job", "", "name of the job (default the only one that has letters)")
+	registerRepo(fs, &j.repo)
 }
 
 // narrow adds to a filter what is known before a store is opened.
@@ -134,7 +135,7 @@ func (j *jobLetters) narrow(f *nixie.Filter) error {
 // queue returns the queue of the job. Without --job it looks for the only job that has letters.
 func (j *jobLetters) queue(ctx context.Context, o *office.Office) (string, error) {
 	if j.job != "" {
-		return mapreduce.QueueOf(j.job), nil
+		return j.jobQueue(ctx, o, j.jobFlag)
 	}
 	all, err := o.Queues(ctx)
 	if err != nil {
@@ -150,8 +151,9 @@ func (j *jobLetters) queue(ctx context.Context, o *office.Office) (string, error
 	case 0:
 		return "", nixie.Errorf(nixie.CodeNotFound, "no job has dead letters; --job names one to look at what it had")
 	case 1:
-		j.job = jobs[0]
-		return mapreduce.QueueOf(j.job), nil
+		queue := mapreduce.QueueOf(jobs[0])
+		j.jobFlag, err = j.ofQueue(queue)
+		return queue, err
 	}
 	slices.Sort(jobs)
 	return "", usagef("%d jobs have dead letters: name one of %s by --job", len(jobs), strings.Join(jobs, ", "))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -36,9 +35,6 @@ func (m *mapFlags) config() worktree.Config {
 	return worktree.Config{Repo: m.repo, State: m.worktrees(), Job: m.job, Environ: config.Inherited()}
 }
 
-// worktrees returns the folder of all jobs.
-func (g *globals) worktrees() string { return filepath.Join(config.StateFolder(g.Env), "worktrees") }
-
 // mapDone is the JSON of map merge and map clean.
 type mapDone struct {
 	Job     string `json:"job"`
@@ -57,7 +53,7 @@ func mapVerb(g *globals, cmd *cobra.Command, do func(context.Context, *mapFlags,
 	m := &mapFlags{globals: g}
 	var name jobFlag
 	g.command(cmd, func(ctx context.Context, _ []string) (err error) {
-		m.job = name.job
+		m.job, m.repo = name.job, name.repo
 		c := m.config()
 		c.Existing = true
 		job, err := worktree.Open(ctx, c)
@@ -67,7 +63,6 @@ func mapVerb(g *globals, cmd *cobra.Command, do func(context.Context, *mapFlags,
 		defer func() { err = errors.Join(err, job.Close()) }()
 		return do(ctx, m, job)
 	}, &name)
-	cmd.Flags().StringVar(&m.repo, "repo", "", "folder in the git repository (default that of the job)")
 	return cmd
 }
 
@@ -84,36 +79,44 @@ func newMapList(g *globals) *cobra.Command {
 	return g.command(g.described("map list"), func(context.Context, []string) error {
 		return listed(g, "", []column[worktree.Summary]{
 			{name: "job", kind: flex}, {name: "branch", kind: flex}, {name: "kept", kind: number}, {name: "repo", kind: flex},
-			{name: "target", show: asWide}, {name: "base", show: asWide},
+			{name: "queue", show: asWide, kind: flex}, {name: "target", show: asWide}, {name: "base", show: asWide},
 		})(worktree.Jobs(g.worktrees()))
 	})
 }
 
 func newMapKept(g *globals) *cobra.Command {
 	var name jobFlag
-	return g.command(g.described("map kept"), func(context.Context, []string) error {
+	return g.command(g.described("map kept"), func(ctx context.Context, _ []string) error {
+		job, err := g.known(ctx, name)
+		if err != nil {
+			return err
+		}
 		return listed(g, "", []column[worktree.Kept]{
 			{name: "item", kind: flex}, {name: "lease"}, {name: "path", kind: flex}, {name: "branch", show: asWide, kind: flex},
 			{name: "start", show: asWide},
-		})(worktree.KeptOf(g.worktrees(), name.job))
+		})(job.Kept())
 	}, &name)
 }
 
 func newMapOpen(g *globals) *cobra.Command {
 	var name jobFlag
-	return g.command(g.described("map open", cobra.ExactArgs(1)), func(_ context.Context, args []string) error {
-		kept, found, err := g.keptOf(name.job, args[0])
+	return g.command(g.described("map open", cobra.ExactArgs(1)), func(ctx context.Context, args []string) error {
+		kept, found, err := g.keptOf(ctx, name, args[0])
 		if err == nil && !found {
-			err = nixie.Errorf(nixie.CodeNotFound, "no worktree of item %s was kept: nixie map kept --job %s lists those that were",
-				args[0], name.job)
+			err = nixie.Errorf(nixie.CodeNotFound, "no worktree of item %s was kept: nixie map kept %s lists those that were",
+				args[0], name.words(g))
 		}
 		return one(g, func(w io.Writer, k *worktree.Kept) { fmt.Fprintf(w, "cd %s\n", quote(k.Path)) })(kept, err)
 	}, &name)
 }
 
 // keptOf finds the kept worktree of an item, also while its job runs.
-func (g *globals) keptOf(job, item string) (kept worktree.Kept, found bool, err error) {
-	all, err := worktree.KeptOf(g.worktrees(), job)
+func (g *globals) keptOf(ctx context.Context, of jobFlag, item string) (kept worktree.Kept, found bool, err error) {
+	job, err := g.known(ctx, of)
+	if err != nil {
+		return kept, false, err
+	}
+	all, err := job.Kept()
 	if i := slices.IndexFunc(all, func(k worktree.Kept) bool { return k.Item == item }); i >= 0 {
 		return all[i], true, err
 	}
@@ -138,9 +141,13 @@ func newMapClean(g *globals) *cobra.Command {
 
 func newMapResults(g *globals) *cobra.Command {
 	var name jobFlag
-	return g.command(g.described("map results"), func(context.Context, []string) error {
+	return g.command(g.described("map results"), func(ctx context.Context, _ []string) error {
+		job, err := g.known(ctx, name)
+		if err != nil {
+			return err
+		}
 		return rows(g, "", []column[worktree.Result]{
 			{name: "item", kind: flex}, {name: "result", kind: flex}, {name: "commit", show: asWide}, {name: "lease", show: asWide},
-		}, worktree.ResultsOf(g.worktrees(), name.job))
+		}, job.Results())
 	}, &name)
 }

@@ -41,7 +41,7 @@ func newMapRetry(g *globals) *cobra.Command {
 	cmd := g.command(g.described("map dlq retry", cobra.ArbitraryArgs), r.do, l)
 	fs := cmd.Flags()
 	l.target = &redriveTarget{flags: fs, stopAfter: "none", stop: redrive.Stop{Share: -1}} // the run begins after the redrive
-	r.register(fs)
+	r.registerRun(fs)
 	fs.BoolVar(&l.force, "force", false, "also what is not redrivable or needs review")
 	fs.IntVar(&r.retries, "max-retries", 0, "how often an item is tried again that fails again (default as the job was run last)")
 	return cmd
@@ -74,20 +74,20 @@ func (r *mapRetry) do(ctx context.Context, args []string) error {
 // redriven. The items of a folder are taken in first, and the run keeps the folder up to date.
 func (r *mapRetry) find(ctx context.Context) error {
 	of := r.redrive.choice.of
-	if of.job == "" {
-		if err := r.visit(func(o *office.Office) error {
-			_, err := of.queue(ctx, o)
+	folder, is := r.itemFolder()
+	if of.job == "" || is {
+		if err := r.visit(func(o *office.Office) (err error) {
+			r.listed, err = of.queue(ctx, o)
 			return err
 		}); err != nil {
 			return err
 		}
 	}
-	r.job = of.job
-	folder, is := r.itemFolder()
+	r.jobFlag = of.jobFlag
 	if is {
 		r.store = "" // from here on it is the store of the job
 	}
-	last, err := r.last()
+	last, err := r.last(ctx)
 	if err != nil || !is {
 		return err
 	}
@@ -98,7 +98,11 @@ func (r *mapRetry) find(ctx context.Context) error {
 		return err
 	}
 	r.store = last.Store
-	return r.takeFolder(ctx, folder, last.Store)
+	job, err := r.known(ctx, r.jobFlag)
+	if err != nil {
+		return err
+	}
+	return r.takeFolder(ctx, folder, r.listed, last.Store, job.Queue())
 }
 
 func newMapClear(g *globals) *cobra.Command {

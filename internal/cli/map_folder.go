@@ -26,13 +26,8 @@ func (m *mapRun) mirrorTo(ctx context.Context, folder string, st store.Store) (e
 	if err != nil {
 		return nil, err
 	}
-	var masking masking
-	if err := masking.read(m.handling.globals); err != nil {
-		return nil, err
-	}
-	to, err := letterfile.OpenMirror(letterfile.MirrorOptions{
-		Folder: folder, Job: m.mapFlags.job, Office: o, Actor: config.Actor(m.Env), Mask: masking.letter, Known: m.mirrorKnown,
-		Clock: m.Now,
+	to, err := m.openMirror(letterfile.MirrorOptions{
+		Folder: folder, Job: m.mirrorJob, Queue: m.queueName, Office: o, Known: m.mirrorKnown,
 	})
 	if err != nil {
 		return nil, err
@@ -68,16 +63,16 @@ func (g *globals) itemFolder() (folder string, is bool) {
 	return app.ItemFolder(url)
 }
 
-// takeFolder takes the items of a job in a folder into its store, except for those that the store
-// has.
-func (r *mapRetry) takeFolder(ctx context.Context, folder, into string) error {
+// takeFolder takes the items of a queue of a folder into the store and the queue of the job, except
+// for those that the store has.
+func (r *mapRetry) takeFolder(ctx context.Context, folder, from, into, queue string) error {
 	file, err := letterfile.Open(letterfile.Options{Path: folder})
 	if err != nil {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	m := &importing{globals: r.at(into), reason: "retried from " + folder}
-	queue := mapreduce.QueueOf(r.job)
+	r.items = map[string]bool{}
 	return m.visitStore(app.Options{Clock: m.Now}, func(o *office.Office) error {
 		m.take = func(ctx context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
 			return o.Adopt(ctx, letters, m.reason)
@@ -89,11 +84,11 @@ func (r *mapRetry) takeFolder(ctx context.Context, folder, into string) error {
 				if err != nil || rec.Err != nil {
 					return rec, err
 				}
-				known := false
-				if l.Message.Queue == queue {
-					known, err = knows(ctx, o, queue, l.Message.Key)
+				if l.Message.Queue != from {
+					continue
 				}
-				if err != nil || l.Message.Queue == queue && !known {
+				l.Message.Queue, r.items[itemfile.ItemID(l)] = queue, true
+				if known, err := knows(ctx, o, queue, l.Message.Key); err != nil || !known {
 					return rec, err
 				}
 			}
@@ -132,22 +127,22 @@ func (l *letterBulk) removeFiles(ctx context.Context, folder string, args []stri
 			}
 			items = append(items, itemfile.ItemID(&letter))
 		}
+		job := mapreduce.JobOf(f.Queues[0])
 		return l.do(func() (plan, error) {
 			n := int64(len(items))
 			return l.plan(&office.Plan{Selected: n, Movable: n}), nil
-		}, func() error { return l.removeItems(folder, items) })
+		}, func() error { return l.removeItems(folder, job, items) })
 	})
 }
 
-func (l *letterBulk) removeItems(folder string, items []string) error {
+func (l *letterBulk) removeItems(folder, job string, items []string) error {
 	from, err := itemfile.NewWriter(folder, l.Now)
 	if err != nil {
 		return err
 	}
 	removed := 0
-	action := map[store.Event]string{store.OnPurge: "purged", store.OnDiscard: "discarded"}[l.event]
 	for _, item := range items {
-		there, err := from.Remove(l.choice.of.job, item, itemfile.Removal{Action: action, Actor: config.Actor(l.Env), Reason: l.reason})
+		there, err := from.Remove(job, item, itemfile.Removal{Action: moved[l.event], Actor: config.Actor(l.Env), Reason: l.reason})
 		if err != nil {
 			return errors.Join(err, from.Close())
 		}

@@ -20,22 +20,32 @@ import (
 // again runs a job once more with the flags of its last run, except for some.
 type again struct {
 	*globals
-	job      string
+	jobFlag
 	parallel int
-	attempts int      // of each item; 0: as in the last run
-	stored   bool     // run only items that are in the store
-	more     []string // further flags
-	folder   string   // of items; it is kept up to date with the letters of those in it
+	attempts int             // of each item; 0: as in the last run
+	stored   bool            // run only items that are in the store
+	more     []string        // further flags
+	folder   string          // of items; it is kept up to date with the letters of those in it
+	items    map[string]bool // those of the folder
+	listed   string          // the queue of the job as the folder has it
 }
 
-func (a *again) register(fs *pflag.FlagSet) {
+func (a *again) registerRun(fs *pflag.FlagSet) {
 	fs.IntVarP(&a.parallel, "parallel", "p", 0, "commands at once (default as the job was run last)")
 	alias(fs, "parallel", "jobs", "j")
 }
 
 // run runs the job in the folder and with the flags of its last run.
 func (a *again) run(ctx context.Context) error {
-	last, err := a.last()
+	last, err := a.last(ctx)
+	if err != nil {
+		return err
+	}
+	job, err := a.known(ctx, a.jobFlag)
+	if err != nil {
+		return err
+	}
+	about, err := job.Summary()
 	if err != nil {
 		return err
 	}
@@ -62,16 +72,23 @@ func (a *again) run(ctx context.Context) error {
 	if err := cmd.ParseFlags(words); err != nil {
 		return err
 	}
+	if _, err := os.Stat(m.repo); err != nil { // it was moved
+		m.repo = about.Repo
+	}
 	if a.folder != "" {
-		m.mirror, m.mirrorKnown = "itemdir:"+a.folder, true
+		m.mirror, m.mirrorKnown, m.mirrorJob = "itemdir:"+a.folder, a.items, mapreduce.JobOf(a.listed)
 	}
 	cmd.SetContext(ctx)
 	return cmd.RunE(cmd, cmd.Flags().Args())
 }
 
 // last returns the last run of the job.
-func (a *again) last() (worktree.Invocation, error) {
-	last, err := worktree.InvocationOf(a.worktrees(), a.job)
+func (a *again) last(ctx context.Context) (last worktree.Invocation, err error) {
+	job, err := a.known(ctx, a.jobFlag)
+	if err != nil {
+		return last, err
+	}
+	last, err = job.Invocation()
 	if err == nil && a.store != "" && a.store != last.Store {
 		err = usagef("job %s has its items in another store, %s: leave --store out", a.job, orDash(app.Shown(last.Store)))
 	}
@@ -83,7 +100,7 @@ func newMapResume(g *globals) *cobra.Command {
 	var name jobFlag
 	var merge bool
 	cmd := g.command(g.described("map resume"), func(ctx context.Context, _ []string) error {
-		a.job = name.job
+		a.jobFlag = name
 		if merge {
 			a.more = append(a.more, "--merge")
 		}
@@ -92,19 +109,23 @@ func newMapResume(g *globals) *cobra.Command {
 		}
 		return a.run(ctx)
 	}, &name)
-	a.register(cmd.Flags())
+	a.registerRun(cmd.Flags())
 	cmd.Flags().BoolVar(&merge, "merge", false, "merge the branch of the job in the end, also when items died")
 	return cmd
 }
 
 // resumeQueue takes back that a job was canceled.
 func (a *again) resumeQueue(ctx context.Context) error {
-	last, err := a.last()
+	last, err := a.last(ctx)
 	if err != nil {
 		return err
 	}
 	err = a.at(last.Store).visit(func(o *office.Office) error {
-		q, err := o.Queue(ctx, mapreduce.QueueOf(a.job))
+		queue, err := a.jobQueue(ctx, o, a.jobFlag)
+		if err != nil {
+			return err
+		}
+		q, err := o.Queue(ctx, queue)
 		if err == nil && q.Settings.Paused {
 			_, err = o.Resume(ctx, []string{q.Name}, "nixie map resume")
 		}
@@ -126,7 +147,10 @@ func newMapCancel(g *globals) *cobra.Command {
 	var name jobFlag
 	var reason reasonFlag
 	return g.inOffice(g.described("map cancel"), func(ctx context.Context, o *office.Office, _ []string) error {
-		queue := mapreduce.QueueOf(name.job)
+		queue, err := g.jobQueue(ctx, o, name)
+		if err != nil {
+			return err
+		}
 		if _, err := o.Queue(ctx, queue); err != nil {
 			return err
 		}
@@ -134,8 +158,8 @@ func newMapCancel(g *globals) *cobra.Command {
 			return err
 		}
 		return g.object(mapCanceled{name.job, reason.text}, func(w io.Writer) {
-			fmt.Fprintf(w, "job %s begins no more attempts; nixie map resume --job %s goes on with it\n", escapeLine(name.job),
-				quote(name.job))
+			fmt.Fprintf(w, "job %s begins no more attempts; nixie map resume %s goes on with it\n", escapeLine(name.job),
+				name.words(g))
 		})
 	}, &name, &reason)
 }

@@ -26,8 +26,10 @@ type mapRun struct {
 	checkout                    []string
 	validate, mirror            string
 	required, merge, failOnDead bool
-	again                       bool // with the flags of its last run
-	mirrorKnown                 bool // the mirror gets no files of other items
+	again                       bool            // with the flags of its last run
+	mirrorKnown                 map[string]bool // items of which the mirror may have files; nil: all
+	mirrorJob                   string          // the job as the mirror has it; empty is that of the queue
+	queueName                   string          // of the items
 }
 
 func newMapRun(g *globals) *cobra.Command { return mapRunOf(g).command() }
@@ -78,6 +80,11 @@ func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
 			}
 			return a, nil
 		}
+	}
+	m.queue = func(ctx context.Context, st store.Store) (queue string, of []nixie.Header, err error) {
+		queue, err = m.chooseQueue(ctx, job, st)
+		m.queueName = queue
+		return queue, []nixie.Header{{Name: mapreduce.HeaderRepository, Value: job.Repository()}}, err
 	}
 	m.begin = func(ctx context.Context) (err error) {
 		c := m.mapFlags.config()
@@ -145,22 +152,22 @@ func (m *mapRun) remember(job *worktree.Job, args []string, dash int) error {
 
 // goOn prints the commands that go on with a job that is not done.
 func (m *mapRun) goOn(w io.Writer, s runner.Summary) {
-	job := quote(m.mapFlags.job)
+	job := jobFlag{m.mapFlags.job, m.repo}.words(m.mapFlags.globals)
 	switch {
 	case s.Unfinished > 0:
-		fmt.Fprintf(w, "  %s   # goes on\n", m.typed("map", "resume", "--job", job))
+		fmt.Fprintf(w, "  %s   # goes on\n", m.typed("map", "resume", job))
 		if s.Dead > 0 {
 			fmt.Fprintf(w, "  %s   # the dead, once it is repaired\n", m.retryDead(job, s))
 		}
 	case s.Dead > 0:
-		fmt.Fprintf(w, "  %s\n", m.typed("map", "dlq", "analyze", "--job", job))
+		fmt.Fprintf(w, "  %s\n", m.typed("map", "dlq", "analyze", job))
 		fmt.Fprintf(w, "  %s\n", m.retryDead(job, s))
 	}
 }
 
 // retryDead returns the command that sends the dead items of a job back and runs them.
 func (m *mapRun) retryDead(job string, s runner.Summary) string {
-	return m.typed("map", "dlq", "retry", "--job", job, "--reason", "fixed", "--yes"+forceFor(s))
+	return m.typed("map", "dlq", "retry", job, "--reason", "fixed", "--yes"+forceFor(s))
 }
 
 // parseValidate reads --validate.

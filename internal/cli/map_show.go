@@ -12,7 +12,6 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/app"
-	"github.com/nixie-go/nixie/mapreduce"
 	"github.com/nixie-go/nixie/mapreduce/worktree"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
@@ -28,21 +27,25 @@ type mapShown struct {
 func newMapShow(g *globals) *cobra.Command {
 	var name jobFlag
 	return g.command(g.described("map show"), func(ctx context.Context, _ []string) error {
-		return one(g, g.printMap)(g.mapShown(ctx, name.job))
+		return one(g, g.printMap)(g.mapShown(ctx, name))
 	}, &name)
 }
 
 // mapShown looks up a job. A job that was killed before it took an item in has no queue.
-func (g *globals) mapShown(ctx context.Context, job string) (v mapShown, err error) {
-	if v.Summary, err = worktree.SummaryOf(g.worktrees(), job); err != nil {
+func (g *globals) mapShown(ctx context.Context, of jobFlag) (v mapShown, err error) {
+	job, err := g.known(ctx, of)
+	if err != nil {
 		return v, err
 	}
-	a := again{globals: g, job: job}
-	if v.Run, err = a.last(); err != nil {
+	if v.Summary, err = job.Summary(); err != nil {
+		return v, err
+	}
+	a := again{globals: g, jobFlag: of}
+	if v.Run, err = a.last(ctx); err != nil {
 		return v, err
 	}
 	err = g.at(v.Run.Store).visit(func(o *office.Office) error {
-		q, err := o.Queue(ctx, mapreduce.QueueOf(job))
+		q, err := o.Queue(ctx, job.Queue())
 		if err == nil {
 			items := o.ViewQueue(&q)
 			v.Items = &items
@@ -81,23 +84,27 @@ func (g *globals) printMap(w io.Writer, v *mapShown) {
 
 // mapNext lists the commands that make sense for a job now.
 func (g *globals) mapNext(v *mapShown) (next []step) {
-	job := quote(v.Job)
+	job := jobFlag{v.Job, v.Repo}.words(g)
 	q := v.Items
 	if q == nil || q.Ready+q.Scheduled+q.Leased > 0 {
-		next = append(next, step{g.typed("map", "resume", "--job", job), "go on, if no process runs it"})
+		next = append(next, step{g.typed("map", "resume", job), "go on, if no process runs it"})
 	}
 	if q != nil && q.Dead > 0 {
-		next = append(next, step{g.typed("map", "dlq", "analyze", "--job", job), "why items died"},
-			step{g.typed("map", "dlq", "retry", "--job", job, "--reason", "'…'"), "run them again, once that is fixed"})
+		next = append(next, step{g.typed("map", "dlq", "analyze", job), "why items died"},
+			step{g.typed("map", "dlq", "retry", job, "--reason", "'…'"), "run them again, once that is fixed"})
 	}
-	return append(next, step{g.typed("map", "merge", "--repo", quote(v.Repo), "--job", job), "bring what is done into the checkout"})
+	return append(next, step{g.typed("map", "merge", "--repo", quote(v.Repo), "--job", quote(v.Job)), "bring what is done into the checkout"})
 }
 
 func newMapLogs(g *globals) *cobra.Command {
 	var name jobFlag
 	var masking masking
 	return g.inOffice(g.described("map logs", oneArg("ITEM")), func(ctx context.Context, o *office.Office, args []string) error {
-		ofJob := nixie.Filter{Queues: []string{mapreduce.QueueOf(name.job)}}
+		queue, err := g.jobQueue(ctx, o, name)
+		if err != nil {
+			return err
+		}
+		ofJob := nixie.Filter{Queues: []string{queue}}
 		f := ofJob
 		f.Keys = args
 		found, _, err := o.Messages(ctx, f, store.Page{Limit: 1, Whole: true})

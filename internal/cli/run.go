@@ -36,10 +36,11 @@ type runFlags struct {
 	choosing                       choosingFlags
 
 	// Hooks of map run; nil does nothing.
-	around   func(*runner.Config)            // sets where commands run
-	begin    func(context.Context) error     // prepares that, after the checks that need no store
-	after    func(io.Writer, runner.Summary) // prints the next commands for a job that is not done
-	accepted func() error                    // called before the list is taken in, if it is
+	around   func(*runner.Config)                                                           // sets where commands run
+	begin    func(context.Context) error                                                    // prepares that, after the checks that need no store
+	queue    func(context.Context, store.Store) (name string, of []nixie.Header, err error) // of the items, which get the headers
+	after    func(io.Writer, runner.Summary)                                                // prints the next commands for a job that is not done
+	accepted func() error                                                                   // called before the list is taken in, if it is
 	// alongside starts what has to run while the job runs.
 	alongside func(context.Context, store.Store) (end func() error, err error)
 }
@@ -139,6 +140,15 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	}
 	defer f.close(st)
 	r.Use(st)
+	if f.queue != nil {
+		var headers []nixie.Header
+		if cfg.Job, headers, err = f.queue(ctx, st); err == nil {
+			err = r.WorkOn(cfg.Job, headers)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if err := f.take(ctx, r, cfg.Job, reader); err != nil {
 		return err
 	}

@@ -118,24 +118,18 @@ func (w *Writer) job(job string) (*jobFiles, error) {
 	return of, nil
 }
 
-// Has reports whether an item has a file.
-func (w *Writer) Has(job, id string) (bool, error) {
-	of, err := w.job(job)
-	if err != nil {
-		return false, err
-	}
-	_, there := of.files[id]
-	return there, nil
-}
-
 // Remove removes the file of an item and adds a line to the [AuditFile] next to its index. It
-// reports whether there was a file.
+// reports whether there was a file: another process may have removed it.
 func (w *Writer) Remove(job, id string, by Removal) (bool, error) {
 	of, err := w.job(job)
 	if err != nil {
 		return false, err
 	}
 	at, there := of.files[id]
+	if there {
+		_, err = w.root.Lstat(filepath.FromSlash(at))
+		there = !errors.Is(err, fs.ErrNotExist)
+	}
 	if !there {
 		return false, nil
 	}
@@ -162,7 +156,7 @@ const AuditFile = "audit.jsonl"
 type Removal struct {
 	At     time.Time `json:"at"`
 	Item   string    `json:"item_id"`
-	Action string    `json:"action"` // resolved, discarded or purged
+	Action string    `json:"action"` // what became of the item: resolved, redriven, discarded or purged
 	Actor  string    `json:"actor"`
 	Reason string    `json:"reason"`
 }
@@ -276,7 +270,7 @@ func (w *Writer) sync(folder string) error {
 // writeFile writes a whole file: under another name first, and renames it after it is synced.
 func (w *Writer) writeFile(at string, text []byte) (err error) {
 	name := filepath.FromSlash(at)
-	temporary := filepath.Join(filepath.Dir(name), ".nixie-new")
+	temporary := filepath.Join(filepath.Dir(name), fmt.Sprint(".nixie-new-", os.Getpid())) // other processes may write too
 	defer func() {
 		if err != nil {
 			err = unwritable(path.Join(w.name, at), errors.Join(err, removeIfExists(w.root, temporary)))

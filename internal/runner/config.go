@@ -87,6 +87,7 @@ type Config struct {
 type Runner struct {
 	c         Config
 	store     store.Store
+	headers   []nixie.Header // of new items
 	steps     []step
 	custom    custom                            // of mode custom
 	exhausted nixie.Verb                        // of the mode, if it has one
@@ -194,6 +195,12 @@ func (c *Config) programFile(name string) (string, error) {
 
 // Use gives the runner its store. It is called once, before all other methods.
 func (r *Runner) Use(st store.Store) { r.store = st }
+
+// WorkOn gives the job another queue, before Intake and Resume. New items get the headers.
+func (r *Runner) WorkOn(queue string, headers []nixie.Header) error {
+	r.c.Job, r.c.Queues, r.headers = queue, []string{queue}, headers
+	return nixie.CheckName("job", queue)
+}
 
 func (c *Config) check() error {
 	if err := nixie.CheckName("job", c.Job); err != nil {

@@ -288,7 +288,7 @@ func (r *Runner) tellLeftOut(d *nixie.Delivery, fields []command.Field) {
 func (in *intake) message(item *items.Item) nixie.Message {
 	m := nixie.Message{
 		Queue: in.r.c.Job, Type: in.kind, Key: item.Name, DedupeKey: item.ID, Body: item.Body,
-		Headers: []nixie.Header{{Name: headerLine, Value: strconv.Itoa(item.Line)}},
+		Headers: append([]nixie.Header{{Name: headerLine, Value: strconv.Itoa(item.Line)}}, in.r.headers...),
 	}
 	if item.Bad != nil {
 		m.Type = typeBad

@@ -104,7 +104,7 @@ func (b *bench) told(at int) {
 		b.t.Errorf("call %d: the checkout is not as it should be", at)
 	}
 	results := 0
-	for r, err := range ResultsOf(b.state, "nightly") {
+	for r, err := range b.known().Results() {
 		if results++; err != nil || r.Item != "good" || results > 1 {
 			b.t.Errorf("call %d: result %+v, %v", at, r, err)
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/nixie-go/nixie"
 )
@@ -13,6 +15,7 @@ import (
 // Summary describes a job as its record has it.
 type Summary struct {
 	Job    string `json:"job"`
+	Queue  string `json:"queue"`  // of its items
 	Repo   string `json:"repo"`   // the user's checkout
 	Branch string `json:"branch"` // of the job
 	Target string `json:"target"` // the branch that was checked out when it began
@@ -23,15 +26,39 @@ type Summary struct {
 // Jobs lists the jobs that have their state in a folder, by name. It asks no git. It reads a job
 // also while another process works on it.
 func Jobs(state string) (all []Summary, err error) {
-	folders, err := os.ReadDir(state)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	jobs, err := Begun(state)
+	for _, job := range jobs {
+		s, err := job.Summary()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
 	}
-	if err != nil {
+	return all, err
+}
+
+// Begun is Jobs, for reading more of each.
+func Begun(state string) (all []Known, err error) {
+	jobs, err := recorded(state)
+	for _, j := range jobs {
+		all = append(all, Known{j})
+	}
+	return all, err
+}
+
+// recorded lists the jobs that were begun and whose folder has one of some names, with or without the
+// hash of a repository. No names are all jobs.
+func recorded(state string, names ...string) (all []*Job, err error) {
+	folders, err := os.ReadDir(state)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, worktreeError(err)
 	}
 	for _, folder := range folders {
-		j := &Job{c: Config{State: state}, name: folder.Name()}
+		name := hashedName.ReplaceAllString(folder.Name(), "")
+		if !folder.IsDir() || len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		j := &Job{c: Config{State: state}, dir: folder.Name()}
 		begun, err := j.readRecord()
 		if err != nil {
 			return nil, err
@@ -39,37 +66,28 @@ func Jobs(state string) (all []Summary, err error) {
 		if !begun {
 			continue // one that is about to begin
 		}
-		s, err := j.summary()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
+		j.c.Job, j.name = j.record.Job, refName(j.record.Job)
+		all = append(all, j)
 	}
 	return all, nil
-}
-
-// KeptOf lists the kept worktrees of a job, also while another process works on it.
-func KeptOf(state, job string) ([]Kept, error) {
-	j, err := recorded(state, job)
-	if err != nil {
-		return nil, err
-	}
-	return j.Kept()
-}
-
-// recorded opens a job that was begun, for reading only.
-func recorded(state, job string) (*Job, error) {
-	j := &Job{c: Config{State: state, Job: job}, name: refName(job)}
-	begun, err := j.readRecord()
-	if err == nil && !begun {
-		err = unknownJob(job)
-	}
-	return j, err
 }
 
 func unknownJob(name string) error {
 	return nixie.Errorf(nixie.CodeNotFound, "there is no job %s: nixie map run begins one, nixie map list lists them", name)
 }
+
+// Summary describes the job.
+func (k Known) Summary() (Summary, error) {
+	r := &k.j.record
+	kept, err := k.Kept()
+	return Summary{r.Job, k.Queue(), r.Top, k.j.Branch(), shortRef(r.Target), r.Base, len(kept)}, err
+}
+
+// Queue returns the queue of the job's items.
+func (k Known) Queue() string { return k.j.Queue() }
+
+// Kept lists the kept worktrees of the job.
+func (k Known) Kept() ([]Kept, error) { return k.j.Kept() }
 
 // Invocation records the command line of a job, to run it so again. Only the user may read it.
 type Invocation struct {
@@ -91,12 +109,11 @@ func (j *Job) SaveInvocation(r Invocation) error {
 	return writeFile(j.folder(invocationFile), raw)
 }
 
-// InvocationOf returns the last command line of a job.
-func InvocationOf(state, job string) (r Invocation, err error) {
-	j, err := recorded(state, job)
-	if err != nil {
-		return r, err
-	}
+// Invocation returns the last command line of the job. Where it names a folder of a repository that
+// was moved, it is the folder there.
+func (k Known) Invocation() (Invocation, error) { return k.j.invocation() }
+
+func (j *Job) invocation() (r Invocation, err error) {
 	raw, err := os.ReadFile(j.folder(invocationFile))
 	if err == nil {
 		err = json.Unmarshal(raw, &r)
@@ -104,20 +121,8 @@ func InvocationOf(state, job string) (r Invocation, err error) {
 	if err != nil {
 		return r, worktreeError(fmt.Errorf("%s: %w", j.folder(invocationFile), err))
 	}
-	return r, nil
-}
-
-// SummaryOf describes one job as its record has it.
-func SummaryOf(state, job string) (Summary, error) {
-	j, err := recorded(state, job)
-	if err != nil {
-		return Summary{}, err
+	if rel, err := filepath.Rel(j.left, r.Folder); j.left != "" && err == nil && filepath.IsLocal(rel) {
+		r.Folder = filepath.Join(j.record.Top, rel)
 	}
-	return j.summary()
-}
-
-// summary describes the job as its record has it.
-func (j *Job) summary() (Summary, error) {
-	kept, err := j.Kept()
-	return Summary{j.record.Job, j.record.Top, j.Branch(), shortRef(j.record.Target), j.record.Base, len(kept)}, err
+	return r, nil
 }

@@ -13,6 +13,6 @@ func lockJob(context.Context, string) (*os.File, error) {
 	return nil, nixie.Errorf(nixie.CodeUnavailable, "worktrees need a Unix system: use Linux, macOS or BSD")
 }
 
-func withRepositoryLock(string, func() error) error {
+func withLock(string, func() error) error {
 	return nixie.Errorf(nixie.CodeUnavailable, "worktrees need a Unix system: use Linux, macOS or BSD")
 }

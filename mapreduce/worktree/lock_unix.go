@@ -56,15 +56,15 @@ func lockedWithin(ctx context.Context, file *os.File) bool {
 	return true
 }
 
-// withRepositoryLock calls do while no other process adds or removes worktrees of the repository.
-func withRepositoryLock(common string, do func() error) error {
-	file, err := os.OpenFile(common+"/nixie.lock", os.O_RDWR|os.O_CREATE, 0o600)
+// withLock calls do while no other process holds the lock of that file.
+func withLock(name string, do func() error) error {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return worktreeError(fmt.Errorf("lock of the repository: %w", err))
+		return worktreeError(fmt.Errorf("lock: %w", err))
 	}
 	defer func() { _ = file.Close() }() // nothing was written to it
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		return worktreeError(fmt.Errorf("lock of the repository: %w", err))
+		return worktreeError(fmt.Errorf("lock %s: %w", name, err))
 	}
 	return do()
 }

@@ -153,11 +153,11 @@ func TestAJobKnowsItsRepository(t *testing.T) {
 	b.must(b.open(nil).Close())
 	for repo, says := range map[string]string{
 		other.repo:             "is about the repository " + b.repo + "/.git",
-		filepath.Dir(b.repo):   "job nightly is about " + b.repo + "/.git",
+		filepath.Dir(b.repo):   "and job nightly is about " + b.repo + "/.git: name that",
 		b.repo:                 "",
 		"":                     "",
 		b.repo + "/src/a":      "",
-		b.repo + "/no/folder/": "job nightly is about " + b.repo + "/.git",
+		b.repo + "/no/folder/": "and job nightly is about " + b.repo + "/.git: name that",
 	} {
 		j, err := Open(t.Context(), b.config(func(c *Config) { c.Repo, c.Existing = repo, true }))
 		if says == "" {
@@ -169,6 +169,85 @@ func TestAJobKnowsItsRepository(t *testing.T) {
 	b.git(b.repo, "branch", "-D", "nixie/nightly") // clean goes on without it
 	j := b.open(func(c *Config) { c.Repo, c.Existing = "", true })
 	b.must(j.Clean(t.Context(), false))
+}
+
+// Jobs of one name in two repositories have a folder and a queue each. One that was begun when there
+// was one of a name keeps both.
+func TestJobsOfOneName(t *testing.T) {
+	b, other := newBench(t), newBench(t)
+	same := func(c *Config) { c.State = b.state }
+	none := func(string) (string, bool, error) { return "", false, nil }
+	old := b.open(nil)
+	b.must(old.Close(), os.Rename(old.folder(), filepath.Join(b.state, "nightly")))
+	old = b.open(nil)
+	if old.folder() != filepath.Join(b.state, "nightly") || old.Queue() != "mapreduce/nightly" {
+		t.Errorf("%s, %s", old.folder(), old.Queue())
+	}
+	if queue, err := old.ChooseQueue("store", none); err != nil || queue != "mapreduce/nightly" {
+		t.Error(queue, err)
+	}
+	b.must(old.Close())
+
+	// The old one has the plain queue where a store has any items in it, and else only in its own store.
+	for store, owner := range map[string]func(string) (string, bool, error){
+		"mapreduce/nightly":                             none,
+		hashed("mapreduce/nightly", other.repo+"/.git"): func(string) (string, bool, error) { return "", true, nil },
+	} {
+		j := other.open(same)
+		queue, err := j.ChooseQueue("store", owner)
+		if err != nil || queue != store {
+			t.Errorf("%s, want %s: %v", queue, store, err)
+		}
+		again, err := j.ChooseQueue("another", func(string) (string, bool, error) { return other.repo, true, nil })
+		if err != nil || again != queue {
+			t.Errorf("chosen again: %s, %v", again, err)
+		}
+		b.must(j.Clean(t.Context(), true))
+	}
+	j := other.open(same)
+	if queue, err := j.ChooseQueue("store", func(string) (string, bool, error) { return "/elsewhere/.git", true, nil }); err != nil ||
+		queue != hashed("mapreduce/nightly", other.repo+"/.git") {
+		t.Error(queue, err)
+	}
+	b.must(j.Close())
+	_, err := Open(t.Context(), other.config(func(c *Config) { c.Job = "nightly~0123abcd" }))
+	if nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(), "leave out ~") {
+		t.Error(err)
+	}
+}
+
+// A copy of a repository has the branch of its job, and not the job. When the original is gone it is
+// the repository, moved.
+func TestACopyIsAnotherRepository(t *testing.T) {
+	b := newBench(t)
+	j := b.open(nil)
+	kept, err := b.attempt(j, "a", 1).Keep(t.Context())
+	b.must(err)
+	done := b.attempt(j, "b", 1)
+	b.work(done, "readme", "x\n")
+	b.merge(done)
+	b.release(done)
+	b.must(j.Close(), os.CopyFS(b.repo+"-copy", os.DirFS(b.repo)))
+	copied := func(c *Config) { c.Repo += "-copy" }
+	if _, err := Find(t.Context(), b.config(copied)); nixie.CodeOf(err) != nixie.CodeNotFound ||
+		!strings.Contains(err.Error(), "job nightly is about the repository "+b.repo+"/.git, and ") {
+		t.Error(err)
+	}
+	if _, err := Open(t.Context(), b.config(copied)); nixie.CodeOf(err) != nixie.CodeConflict {
+		t.Error(err)
+	}
+	b.must(os.RemoveAll(b.repo))
+	if _, err := Open(t.Context(), b.config(func(c *Config) { c.Repo, c.Existing = "", true })); nixie.CodeOf(err) != nixie.CodeNotFound ||
+		!strings.Contains(err.Error(), "which is gone: if it was moved, name it by --repo") {
+		t.Error(err)
+	}
+	b.open(copied)
+	if at := b.git(kept.Path, "rev-parse", "--path-format=absolute", "--git-common-dir"); at != b.repo+"-copy/.git" {
+		t.Errorf("the kept worktree is of %s", at)
+	}
+	if _, err := Find(t.Context(), b.config(func(c *Config) { c.Repo = "" })); err != nil {
+		t.Error(err)
+	}
 }
 
 // A job of a build that had the branch only goes on.

@@ -50,15 +50,11 @@ func (t *Tree) dropResult(ctx context.Context) error {
 	return os.RemoveAll(t.job.resultOf(t.Item))
 }
 
-// ResultsOf yields the results of a job's items in the order of their file names, also while
+// Results yields the results of the job's items in the order of their file names, also while
 // another process works on the job.
-func ResultsOf(state, job string) iter.Seq2[Result, error] {
+func (k Known) Results() iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		j, err := recorded(state, job)
-		if err != nil {
-			yield(Result{}, err)
-			return
-		}
+		j := k.j
 		entries, err := os.ReadDir(j.folder("results"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			yield(Result{}, worktreeError(err))

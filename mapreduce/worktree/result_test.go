@@ -18,7 +18,7 @@ func TestResults(t *testing.T) {
 	want := func(want string) {
 		t.Helper()
 		got := ""
-		for r, err := range ResultsOf(b.state, "nightly") {
+		for r, err := range b.known().Results() {
 			b.must(err)
 			got += fmt.Sprintf("%s %d %v %s; ", r.Item, r.Lease, r.Commit != "", r.Result)
 		}

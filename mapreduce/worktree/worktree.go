@@ -29,9 +29,9 @@ const DefaultDeadline = 2 * time.Minute
 
 // Config names the repository, the state and the limits of a job.
 type Config struct {
-	Repo     string        // a folder in the user's repository; empty is that of the job, which must be Existing
+	Repo     string        // a folder in the user's repository; empty is that of the job, which must be Existing; see [Find]
 	State    string        // a folder for worktrees and records, outside the repository; made if need be
-	Job      string        // its name; the branch is nixie/JOB
+	Job      string        // its name, one for each repository; the branch is nixie/JOB
 	Checkout []string      // folders to check out, with the files above them; none means everything
 	Existing bool          // a job that does not exist is CodeNotFound, and not begun
 	Parallel int           // attempts at once; 0 is 1
@@ -43,7 +43,9 @@ type Config struct {
 // Job is an open job of a repository. It is safe for concurrent use.
 type Job struct {
 	c         Config
-	name      string // as a part of a path or a branch
+	name      string // as a part of a branch
+	dir       string // its folder in the state: the name with the hash of the repository
+	left      string // the checkout that was moved; empty: none was
 	git       *git
 	committer identity
 	record    record
@@ -59,10 +61,12 @@ type Job struct {
 // record is the file that describes a job.
 type record struct {
 	Job    string `json:"job"`
-	Common string `json:"common"` // the repository's own folder
-	Top    string `json:"top"`    // the user's checkout
-	Target string `json:"target"` // the branch that was checked out there
-	Base   string `json:"base"`   // the commit at which the job began
+	Common string `json:"common"`          // the repository's own folder
+	Top    string `json:"top"`             // the user's checkout
+	Target string `json:"target"`          // the branch that was checked out there
+	Base   string `json:"base"`            // the commit at which the job began
+	Queue  string `json:"queue,omitempty"` // of its items; see [Job.ChooseQueue]
+	Store  string `json:"store,omitempty"` // that has the queue
 }
 
 const recordFile = "job.json"
@@ -75,7 +79,7 @@ func (j *Job) Base() string { return j.record.Base }
 
 // folder returns a path in the state of the job.
 func (j *Job) folder(parts ...string) string {
-	return filepath.Join(append([]string{j.c.State, j.name}, parts...)...)
+	return filepath.Join(append([]string{j.c.State, j.dir}, parts...)...)
 }
 
 // Open begins a job, or continues one. The branch of a new job is at the commit that is checked
@@ -85,19 +89,16 @@ func Open(ctx context.Context, c Config) (_ *Job, err error) {
 	if c, err = c.withDefaults(); err != nil {
 		return nil, err
 	}
-	j := &Job{c: c, name: refName(c.Job)}
-	if j.git, err = newGit(c.Git, c.Environ, c.Deadline); err != nil {
-		return nil, err
-	}
-	known, err := j.readRecord()
+	g, err := newGit(c.Git, c.Environ, c.Deadline)
 	if err != nil {
 		return nil, err
 	}
-	if c.Existing && !known {
-		return nil, unknownJob(c.Job)
+	if err := g.checkVersion(ctx); err != nil {
+		return nil, err
 	}
-	if j.c.Repo == "" {
-		j.c.Repo = j.record.Common
+	j, err := locate(ctx, c, g)
+	if err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(j.folder("results"), 0o700); err != nil {
 		return nil, worktreeError(fmt.Errorf("state of the job: %w", err))
@@ -110,10 +111,7 @@ func Open(ctx context.Context, c Config) (_ *Job, err error) {
 			err = errors.Join(err, j.lock.Close())
 		}
 	}()
-	if known, err = j.readRecord(); err != nil { // the last holder may have begun it
-		return nil, err
-	}
-	if err := j.findRepository(ctx, known); err != nil {
+	if err := j.find(ctx); err != nil {
 		return nil, err
 	}
 	return j, errors.Join(j.unlock(), j.makeSlots(ctx))
@@ -163,32 +161,41 @@ func (j *Job) readRecord() (known bool, err error) {
 	return true, nil
 }
 
-// findRepository finds the repository, and begins the job unless it is known.
-func (j *Job) findRepository(ctx context.Context, known bool) error {
-	version, err := j.git.call(ctx, j.c.State, "version")
+// checkVersion refuses a git that is too old.
+func (g *git) checkVersion(ctx context.Context) error {
+	version, err := g.call(ctx, "", "version")
 	if err != nil {
 		return err
 	}
 	if number := strings.TrimPrefix(version, "git version "); olderThan(number, minGit) {
 		return nixie.Errorf(nixie.CodeUnavailable, "git is %s: install %s or later", number, minGit)
 	}
-	common, err := j.git.call(ctx, j.c.Repo, "rev-parse", "--path-format=absolute", "--git-common-dir")
-	if err != nil && j.c.Existing {
-		return nixie.Errorf(nixie.CodeNotFound, "%s is not in a git repository, and job %s is about %s: if that is gone, remove %s",
-			j.c.Repo, j.c.Job, j.record.Common, j.folder())
-	}
-	if err != nil {
-		return nixie.Errorf(nixie.CodeInvalid, "%s is not in a git repository: name a folder that is", j.c.Repo)
+	return nil
+}
+
+// find finds the work of the job, and begins the job unless it was begun.
+func (j *Job) find(ctx context.Context) error {
+	if j.gone() {
+		return nixie.Errorf(nixie.CodeNotFound,
+			"job %s is about %s, which is gone: if it was moved, name it by --repo, and if not, remove %s", j.c.Job, j.record.Common,
+			j.folder())
 	}
 	j.committer = j.git.committer(ctx, j.c.Repo, j.c.Environ)
-	if known {
-		if j.record.Common != common {
-			return nixie.Errorf(nixie.CodeConflict, "job %s is about the repository %s, and %s is in %s: name the one, or another job",
-				j.c.Job, j.record.Common, j.c.Repo, common)
+	if j.left != "" {
+		if err := j.settle(ctx); err != nil {
+			return err
 		}
-		return j.findWork(ctx)
 	}
-	j.record.Job, j.record.Common = j.c.Job, common
+	known, err := j.readRecord() // the last holder may have begun it
+	switch {
+	case err != nil:
+		return err
+	case known:
+		return j.findWork(ctx)
+	case hashedName.MatchString(j.c.Job):
+		return nixie.Errorf(nixie.CodeInvalid, "job %q ends as the queues of jobs of further repositories do: leave out ~ and what follows",
+			j.c.Job)
+	}
 	if err := j.checkRepository(ctx); err != nil {
 		return err
 	}
@@ -256,6 +263,11 @@ func (j *Job) begin(ctx context.Context) error {
 			return nixie.Errorf(nixie.CodeConflict, "branch %s cannot be made: %w", j.Branch(), err)
 		}
 	}
+	return j.writeRecord()
+}
+
+// writeRecord writes the record of the job.
+func (j *Job) writeRecord() error {
 	raw, err := json.Marshal(j.record)
 	if err != nil {
 		return err

@@ -102,6 +102,14 @@ func (b *bench) open(change func(*Config)) *Job {
 	return j
 }
 
+// known finds the job by its files.
+func (b *bench) known() *Known {
+	b.t.Helper()
+	k, err := Find(b.t.Context(), b.config(nil))
+	b.must(err)
+	return k
+}
+
 func (b *bench) attempt(j *Job, item string, lease int64) *Tree {
 	b.t.Helper()
 	t, err := j.Attempt(b.t.Context(), item, lease)
