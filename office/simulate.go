@@ -55,22 +55,19 @@ func Simulate(s *Simulation, start time.Time) ([]SimulatedView, error) {
 	if err != nil {
 		return nil, err
 	}
-	profile, err := policy.ProfileNamed(p.Config().Profile)
-	if err != nil {
-		return nil, err
-	}
-	if given := s.Policy.Values("backoff"); len(given) > 0 {
-		longest := profile.InClaim.Backoff.Cap
-		if profile.InClaim.Backoff, err = policy.ParseBackoff(given[0]); err != nil {
+	inClaim := p.Config().InClaim
+	if given := s.Policy.Values("backoff"); len(given) > 0 && len(s.Policy.Values("in-claim")) == 0 {
+		longest := inClaim.Backoff.Cap
+		if inClaim.Backoff, err = policy.ParseBackoff(given[0]); err != nil {
 			return nil, err
 		}
-		if b := &profile.InClaim.Backoff; b.Cap <= 0 || b.Cap > longest {
+		if b := &inClaim.Backoff; b.Cap <= 0 || b.Cap > longest {
 			b.Cap = longest
 		}
 	}
 	scenario := policy.Scenario{
 		Message: nixie.Message{Type: s.Type, Redrives: s.Redrives},
-		InClaim: profile.InClaim, Took: s.Took, MaxRuns: s.MaxRuns, Start: start, Err: s.failure(),
+		InClaim: inClaim, Took: s.Took, MaxRuns: s.MaxRuns, Start: start, Err: s.failure(),
 	}
 	if s.ID != "" {
 		if scenario.Message.ID, err = nixie.ParseID(s.ID); err != nil {

@@ -18,7 +18,7 @@ import (
 type Case struct {
 	Type   string       // [nixie.Message].Type; empty is every type
 	Reason nixie.Reason // empty is every reason
-	Config Config       // without Cases and GroupAs, and without ClassRules where there is a Reason
+	Config Config       // without Cases, GroupAs and InClaim, and without ClassRules where there is a Reason
 }
 
 // caseKey names a case by type and reason; an empty field means every type or every reason.
@@ -93,6 +93,8 @@ func (c Case) given(key caseKey) (Config, error) {
 		return Config{}, nixie.Errorf(nixie.CodeInvalid, "%s has cases of its own: put them next to it", key)
 	case len(c.Config.GroupAs) > 0:
 		return Config{}, nixie.Errorf(nixie.CodeInvalid, "%s has group_as, which is for all types and reasons: put it outside", key)
+	case c.Config.InClaim.given():
+		return Config{}, nixie.Errorf(nixie.CodeInvalid, "%s has in_claim, which is for all types and reasons: put it outside", key)
 	case c.Reason != "" && len(c.Config.ClassRules) > 0:
 		return Config{}, nixie.Errorf(nixie.CodeInvalid,
 			"%s has rules, which are asked before the reason is known: put them into the case of the type or outside", key)

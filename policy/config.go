@@ -37,6 +37,11 @@ type Config struct {
 	MaxRedrives int           // a message that dies after this many redrives is quarantined; 3
 	Backoff     Backoff       // computes the wait before a retry
 
+	// InClaim limits further runs under one claim, before a failure counts as an attempt. Commands of
+	// nixie keep to it; a handler does with worker.RetryInClaim. Without Extensions those of the
+	// profile hold.
+	InClaim InClaim
+
 	// OnExhausted is the verb for a message that the policy gives up on, for any cause: Bury,
 	// Hold, Discard or Halt. It does not change verbs that the handler asked for. A caller that
 	// needs more wraps the policy in a [Decider].
@@ -168,6 +173,9 @@ func (c *Config) check() error {
 		return err
 	}
 	if err := c.Backoff.checkBase(); err != nil {
+		return err
+	}
+	if err := c.InClaim.Check(); err != nil {
 		return err
 	}
 	if err := c.checkGroupAs(); err != nil {

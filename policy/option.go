@@ -35,6 +35,7 @@ func options() []option {
 			func(c *Config) *time.Duration { return &c.RetryBudget }),
 		{"backoff", "a duration, or a formula with settings such as 'linear base=1m step=1m cap=15m jitter=none'",
 			"wait before a retry", false, setBackoff},
+		{"in-claim", inClaimForm, "further runs of a command under one claim; together they are one attempt", false, setInClaim},
 		{"on-exhausted", "bury, hold, discard or halt", "what becomes of a message that is given up", false, setExhausted},
 		picking("never-dead", "failures that are retried until a hard cap ends it", func(c *Config) *[]Matcher { return &c.NeverDead }),
 		picking("dead-at-once", "failures that are not retried", func(c *Config) *[]Matcher { return &c.DeadAtOnce }),
@@ -198,7 +199,7 @@ func setCase(c *Config, value string) error {
 			of.Type = v
 		case ok && name == "reason":
 			of.Reason = nixie.Reason(v)
-		case !ok || o == nil || name == "case":
+		case !ok || o == nil || name == "case" || name == "in-claim":
 			return nixie.Errorf(nixie.CodeInvalid,
 				"a case has %q: give type=, reason= and options such as max-attempts=20, with semicolons between", part)
 		default:

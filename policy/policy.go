@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"hash/maphash"
 	"slices"
 	"time"
@@ -39,6 +40,11 @@ func New(c Config) (*Policy, error) {
 	c.Profile = profile.Name
 	base := c.over(profile.of(c.Awaited))
 	base.Cases = slices.Clone(c.Cases)
+	extensions := cmp.Or(base.InClaim.Extensions, profile.InClaim.Extensions)
+	if !base.InClaim.given() {
+		base.InClaim = profile.InClaim
+	}
+	base.InClaim.Extensions = extensions
 	p := &Policy{groups: &groups{seed: maphash.MakeSeed()}}
 	if p.config, err = base.complete(); err != nil {
 		return nil, err

@@ -13,27 +13,39 @@ import (
 // repository makes one with files to change, and a list of them.
 func (d *workspace) repository(files int) {
 	d.t.Helper()
+	d.repositoryIn("repo", "files.txt", "f", files)
+}
+
+// repositoryIn makes one in a folder. The names of its files begin so.
+func (d *workspace) repositoryIn(folder, into, begin string, files int) {
+	d.t.Helper()
 	d.env = append(d.env, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=ann", "GIT_AUTHOR_EMAIL=ann@desk", "GIT_COMMITTER_NAME=ann",
 		"GIT_COMMITTER_EMAIL=ann@desk")
-	if err := os.MkdirAll(d.path("repo"), 0o755); err != nil { // a test may have mounted a disk there
+	if err := os.MkdirAll(d.path(folder), 0o755); err != nil { // a test may have mounted a disk there
 		d.t.Fatal(err)
 	}
 	var list strings.Builder
 	for n := range files {
-		d.write(fmt.Sprint("repo/f", n), "old\n")
-		fmt.Fprintf(&list, "f%d\n", n)
+		d.write(fmt.Sprint(folder, "/", begin, n), "old\n")
+		fmt.Fprintf(&list, "%s%d\n", begin, n)
 	}
-	d.write("files.txt", list.String())
-	d.git("init", "--quiet", "--initial-branch", "main")
-	d.git("add", "-A")
-	d.git("commit", "--quiet", "-m", "first")
+	d.write(into, list.String())
+	d.gitIn(folder, "init", "--quiet", "--initial-branch", "main")
+	d.gitIn(folder, "add", "-A")
+	d.gitIn(folder, "commit", "--quiet", "-m", "first")
 }
 
 // git runs the user's git in the repository.
 func (d *workspace) git(args ...string) string {
 	d.t.Helper()
+	return d.gitIn("repo", args...)
+}
+
+// gitIn runs the user's git in a folder.
+func (d *workspace) gitIn(folder string, args ...string) string {
+	d.t.Helper()
 	cmd := d.command("git", args...)
-	cmd.Dir = d.path("repo")
+	cmd.Dir = d.path(folder)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		d.t.Fatalf("git %v: %v\n%s", args, err, out)

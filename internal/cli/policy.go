@@ -41,6 +41,7 @@ func (g *globals) showPolicy(p *policy.Policy, err error) error {
 		return err
 	}
 	known, err := office.ViewProfile(p.Config().Profile)
+	known.InClaim = p.Config().InClaim.String()
 	return listed(g, "", []column[policy.Row]{{name: "name"}, {name: "value"}, {name: "meaning", kind: flex}})(
 		slices.Concat(p.Table(), known.Table(), limits()), err)
 }

@@ -14,7 +14,7 @@ type rules struct {
 	stored  string // the policy of the queue
 	policy  *policy.Policy
 	admits  policy.Document // decides which messages may run at all
-	attempt nixie.Handler   // the command, with the profile's retries inside an attempt
+	attempt nixie.Handler   // the command, with its retries inside an attempt
 }
 
 // rulesOf returns the rules of a queue.
@@ -55,11 +55,11 @@ func (r *Runner) makeRules(stored string) (*rules, error) {
 	}
 	// The profile's answer to taken dedupe keys is for producers and does not apply: a job resumes
 	// because it has its items already.
-	profile, err := policy.ProfileNamed(made.policy.Config().Profile)
-	if err != nil || profile.InClaim.MaxAttempts < 2 && profile.InClaim.Extensions == 0 {
-		return made, err
+	limits := made.policy.Config().InClaim
+	if limits.MaxAttempts < 2 && limits.Extensions == 0 {
+		return made, nil
 	}
-	made.attempt, err = worker.RetryInClaim(made.attempt, made.policy, profile.InClaim, r.c.Clock)
+	made.attempt, err = worker.RetryInClaim(made.attempt, made.policy, limits, r.c.Clock)
 	return made, err
 }
 
