@@ -43,8 +43,8 @@ func JobOf(queue string) string { return itemfile.JobOf(queue) }
 // for it.
 const HeaderRepository = "repository"
 
-// OwnerOf returns the repository of which a store has items in a queue, empty if the newest does not
-// say so, and whether there are any.
+// OwnerOf returns the repository of which a store has items in a queue, and whether there are any.
+// It is empty if the newest item does not say so.
 func OwnerOf(ctx context.Context, st store.Overview, queue string) (repository string, any bool, err error) {
 	found, _, err := st.Messages(ctx, nixie.Filter{Queues: []string{queue}}, store.Page{Limit: 1})
 	if err != nil || len(found) == 0 {

@@ -37,8 +37,8 @@ type Config struct {
 	MaxRedrives int           // a message that dies after this many redrives is quarantined; 3
 	Backoff     Backoff       // computes the wait before a retry
 
-	// InClaim limits further runs under one claim, before a failure counts as an attempt. Commands of
-	// nixie keep to it; a handler does with worker.RetryInClaim. Without Extensions those of the
+	// InClaim limits further runs under one claim, before a failure counts as an attempt. Commands
+	// of nixie keep to it; a handler does with worker.RetryInClaim. Without Extensions those of the
 	// profile hold.
 	InClaim InClaim
 

@@ -9,19 +9,20 @@ import (
 	"github.com/nixie-go/nixie/filter"
 )
 
-// inClaimForm describes the values that [ParseInClaim] reads.
+// inClaimForm describes the values that parseInClaim reads.
 const inClaimForm = "'attempts=5 max-delay=30s max-time=2m' (base=1s is the first wait), or none"
 
-// ParseInClaim reads the limits of retries within one claim: settings, each a name, "=" and a value.
+// parseInClaim reads the limits of retries within one claim: settings, each a name, "=" and a
+// value.
 //
 //	attempts=5     runs, the first included; 2 to [MaxInClaim]; it must be given
-//	base=1s        the wait after the first run; 0 is no waiting; default 1 s, and not more than max-delay
-//	max-delay=30s  the longest wait; default 15 min
+//	base=1s        the wait after the first run; 0 is none; default 1 s, at most max-delay
+//	max-delay=30s  the longest wait, from [MinSpacing] on; default 15 min
 //	max-time=2m    since the first run began; default none
 //
 // Each further wait is twice as long, with jitter. The word none means no such retries. Errors have
 // [nixie.CodeInvalid] and name the setting.
-func ParseInClaim(text string) (InClaim, error) {
+func parseInClaim(text string) (InClaim, error) {
 	if text == "none" {
 		return InClaim{MaxAttempts: 1}, nil
 	}
@@ -61,8 +62,12 @@ func (i *InClaim) set(name, value string) (err error) {
 	case name == "base" && value == "0":
 		*into = none
 	default:
-		if *into, err = filter.ParseDuration(value); err != nil || *into <= 0 || *into > nixie.MaxDelay {
-			return nixie.Errorf(nixie.CodeInvalid, "%s is %q: give a duration up to %s, such as 30s or 2m", name, value, nixie.MaxDelay)
+		least := time.Nanosecond
+		if name == "max-delay" {
+			least = MinSpacing
+		}
+		if *into, err = filter.ParseDuration(value); err != nil || *into < least || *into > nixie.MaxDelay {
+			return nixie.Errorf(nixie.CodeInvalid, "%s is %q: give a duration from %s to %s, such as 30s", name, value, least, nixie.MaxDelay)
 		}
 	}
 	return nil
@@ -73,6 +78,6 @@ func (i InClaim) given() bool { return i.MaxAttempts != 0 || i.MaxTime != 0 || i
 
 // setInClaim reads the option of a document.
 func setInClaim(c *Config, value string) (err error) {
-	c.InClaim, err = ParseInClaim(value)
+	c.InClaim, err = parseInClaim(value)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // The texts of limits within one claim, and what they mean.
-func TestParseInClaim(t *testing.T) {
+func TestTextOfInClaim(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"attempts=5 max-delay=30s max-time=2m": "5 runs within 2m, 1s ×2 up to 30s, equal jitter",
@@ -24,14 +24,15 @@ func TestParseInClaim(t *testing.T) {
 		"attempts=1001":                        "give a number of runs from 2 to 1000",
 		"attempts=many":                        "attempts is \"many\"",
 		"attempts=3 attempts=4":                "attempts is given twice",
-		"attempts=3 max-delay=0":               "max-delay is \"0\": give a duration up to",
-		"attempts=3 max-time=-1s":              "max-time is \"-1s\": give a duration up to",
-		"attempts=3 max-time=99999d":           "max-time is \"99999d\": give a duration up to",
+		"attempts=3 max-delay=0":               "max-delay is \"0\": give a duration from",
+		"attempts=3 max-time=-1s":              "max-time is \"-1s\": give a duration from",
+		"attempts=3 max-time=99999d":           "max-time is \"99999d\": give a duration from",
+		"attempts=3 max-delay=9ms":             "max-delay is \"9ms\": give a duration from 10ms to",
 		"attempts=3 cap=1s":                    "no setting \"cap\": choose attempts, base, max-delay or max-time",
 		"attempts=3 base=1m max-delay=1s":      "",
 		strings.Repeat("attempts=3 ", 2) + "max-time=1m": "attempts is given twice",
 	} {
-		i, err := ParseInClaim(text)
+		i, err := parseInClaim(text)
 		switch is := i.String(); {
 		case err != nil && (want == "" || !strings.Contains(err.Error(), want) || nixie.CodeOf(err) != nixie.CodeInvalid):
 			t.Errorf("%q: %v, want %s", text, err, want)

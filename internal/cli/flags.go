@@ -176,9 +176,10 @@ func (j *jobFlag) register(fs *pflag.FlagSet) {
 	registerRepo(fs, &j.repo)
 }
 
-// registerRepo adds the flag that tells jobs of one name apart.
+// registerRepo adds the flag that names one of several jobs of a name.
 func registerRepo(fs *pflag.FlagSet, repo *string) {
-	fs.StringVar(repo, "repo", "", "folder in the git repository of the job (default that of the only job with the name, or the one you are in)")
+	fs.StringVar(repo, "repo", "",
+		"folder in the git repository of the job (default that of the only job with the name, or the one you are in)")
 }
 
 func (j *jobFlag) read(*globals) error {

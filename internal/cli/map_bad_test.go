@@ -37,7 +37,8 @@ func TestMapBadInputs(t *testing.T) {
 			{0, "branch nixie/j is merged", "map merge --job j"}, {0, "is removed", "map clean --job j"},
 		}},
 		"the work of the job": {`git -C repo update-ref -d refs/nixie-work/j`, []look{
-			{5, "1 dead", "map resume --job j"}, {0, "branch nixie/j is merged", "map merge --job j"}, {0, "is removed", "map clean --job j"},
+			{5, "1 dead", "map resume --job j"}, {0, "branch nixie/j is merged", "map merge --job j"},
+			{0, "is removed", "map clean --job j"},
 		}},
 		"both": {`git -C repo update-ref -d refs/nixie-work/j; git -C repo update-ref -d refs/heads/nixie/j`, []look{
 			{1, "branch nixie/j of job j is gone: git -C", "map resume --job j"}, {0, "is removed", "map clean --job j --force"},
@@ -70,7 +71,8 @@ func TestMapBadInputs(t *testing.T) {
 			d := newWorkspace(t)
 			d.repository(2)
 			d.nixie(5, "map", "run", "files.txt", "--repo", "repo", "--job", "j", "--no-output", "-p", "1", "--max-attempts", "1",
-				"--step", `agent: sh -c 'echo thinking > "$NIXIE_LOG_FILE"; [ {line} = f0 ] || exit 3; echo new > {line}; git commit -qam new'`)
+				"--step", `agent: sh -c 'echo thinking > "$NIXIE_LOG_FILE"; [ {line} = f0 ] || exit 3; echo new > {line}
+git commit -qam new'`)
 			harm := exec.Command("sh", "-ec", tc.harm)
 			harm.Dir, harm.Env = d.dir, d.env
 			if out, err := harm.CombinedOutput(); err != nil {

@@ -21,27 +21,27 @@ func (g *globals) known(ctx context.Context, of jobFlag) (*worktree.Known, error
 	return worktree.Find(ctx, worktree.Config{Repo: of.repo, State: g.worktrees(), Job: of.job, Environ: config.Inherited()})
 }
 
-// jobQueue returns the queue of a job. One that is not on this machine has the queue of its name. In
-// a folder of items that may be a job of another program.
+// jobQueue returns the queue of a job. One that is not on this machine has the queue of its name.
+// In a folder of items that may be a job of another program.
 func (g *globals) jobQueue(ctx context.Context, o *office.Office, of jobFlag) (string, error) {
-	plain := mapreduce.QueueOf(of.job)
-	if _, is := g.itemFolder(); is {
-		if _, err := o.Queue(ctx, plain); err == nil {
-			return plain, nil
-		}
-	}
+	simple := mapreduce.QueueOf(of.job)
 	job, err := g.known(ctx, of)
 	switch {
 	case nixie.CodeOf(err) == nixie.CodeNotFound && of.repo == "":
-		return plain, nil
+		return simple, nil
 	case err != nil:
 		return "", err
+	}
+	if _, is := g.itemFolder(); is && job.Queue() != simple {
+		if _, err := o.Queue(ctx, simple); err == nil {
+			return simple, nil
+		}
 	}
 	return job.Queue(), nil
 }
 
-// ofQueue returns the flags that name the job with a queue: those of a job on this machine, if there
-// is one.
+// ofQueue returns the flags that name the job with a queue: those of a job on this machine, if it
+// is there.
 func (g *globals) ofQueue(queue string) (jobFlag, error) {
 	jobs, err := worktree.Jobs(g.worktrees())
 	if i := slices.IndexFunc(jobs, func(s worktree.Summary) bool { return s.Queue == queue }); i >= 0 {

@@ -48,8 +48,8 @@ func (l *letterBulk) mirrors(ctx context.Context, o *office.Office) (m mirrors) 
 	return m
 }
 
-// mirrorOf returns the folder that a job keeps up to date, empty if there is none, or if the job has
-// its items in another store.
+// mirrorOf returns the folder that a job keeps up to date. It is empty if there is none, or if the
+// job has its items in another store.
 func (g *globals) mirrorOf(job worktree.Known) string {
 	last, err := job.Invocation()
 	if err != nil { // it was killed before it had begun

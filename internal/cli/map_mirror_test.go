@@ -88,9 +88,10 @@ func TestMapMirrorLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range items {
-		text := fmt.Sprintf(`{"item_id":"item-%[1]d","item_data":{"file":"src/f%[1]d.rs","priority":%[2]d},"first_attempt":"2026-05-01T10:00:00Z",`+
-			`"last_attempt":"2026-05-01T11:00:00Z","failure_count":3,"failure_history":[{"attempt_number":1,`+
-			`"timestamp":"2026-05-01T11:00:00Z","error_type":{"CommandFailed":{"exit_code":101}},"error_message":"cargo test failed: case %[2]d",`+
+		text := fmt.Sprintf(`{"item_id":"item-%[1]d","item_data":{"file":"src/f%[1]d.rs","priority":%[2]d},`+
+			`"first_attempt":"2026-05-01T10:00:00Z","last_attempt":"2026-05-01T11:00:00Z","failure_count":3,`+
+			`"failure_history":[{"attempt_number":1,"timestamp":"2026-05-01T11:00:00Z",`+
+			`"error_type":{"CommandFailed":{"exit_code":101}},"error_message":"cargo test failed: case %[2]d",`+
 			`"stack_trace":"thread 'main' panicked at src/main.rs:42","agent_id":"agent-%[3]d","step_failed":"shell: cargo test",`+
 			`"duration_ms":45000,"json_log_location":"/logs/session-%[1]d.json"}],"error_signature":"CommandFailed::cargo test failed",`+
 			`"reprocess_eligible":true,"manual_review_required":false}`, n, n%10, n%7)

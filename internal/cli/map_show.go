@@ -93,7 +93,8 @@ func (g *globals) mapNext(v *mapShown) (next []step) {
 		next = append(next, step{g.typed("map", "dlq", "analyze", job), "why items died"},
 			step{g.typed("map", "dlq", "retry", job, "--reason", "'…'"), "run them again, once that is fixed"})
 	}
-	return append(next, step{g.typed("map", "merge", "--repo", quote(v.Repo), "--job", quote(v.Job)), "bring what is done into the checkout"})
+	return append(next, step{g.typed("map", "merge", "--repo", quote(v.Repo), "--job", quote(v.Job)),
+		"bring what is done into the checkout"})
 }
 
 func newMapLogs(g *globals) *cobra.Command {

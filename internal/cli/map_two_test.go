@@ -14,7 +14,8 @@ import (
 
 // fixing is a run of job fix on a repository. The second file of each fails until it is repaired.
 func (d *workspace) fixing(folder, list string) []string {
-	script := `echo "$0" >> ` + d.path("ledger") + `; case $0 in *1) [ -e ` + d.path("repaired") + ` ] || exit 3 ;; esac; sleep 0.05; ` + change
+	script := `echo "$0" >> ` + d.path("ledger") + `; case $0 in *1) [ -e ` + d.path("repaired") + ` ] || exit 3 ;; esac; sleep 0.05
+` + change
 	return []string{"map", "run", d.path(list), "--repo", folder, "--job", "fix", "--no-output", "-p", "2", "--max-attempts", "1",
 		"--max-crashes", "9", "--", "sh", "-c", script, "{line}"}
 }
@@ -69,102 +70,37 @@ func TestMapTwoRepositories(t *testing.T) {
 	d := newWorkspace(t)
 	d.repositoryIn("repo", "files.txt", "f", 10)
 	d.repositoryIn("other", "others.txt", "g", 10)
-	first, second := d.fixing("repo", "files.txt"), d.fixing("other", "others.txt")
-
-	// Killed and resumed, at first as the only job of that name.
-	d.killAfter(3, first)
-	d.nixie(5, "map", "resume", "--job", "fix")
-	d.killAfter(3, second)
-	if said := d.nixie(2, "map", "resume", "--job", "fix").err; !strings.Contains(said, "2 repositories have a job fix: name one by --repo: ") ||
-		!strings.Contains(said, d.path("other/.git")) {
-		t.Error(said)
-	}
-	said := d.inFolder("other", 5, "map", "resume", "--job", "fix").err
-	if !strings.Contains(said, "9 succeeded, 1 dead") || !strings.Contains(said, "map dlq retry --job fix --repo "+d.path("other")+" ") {
-		t.Error(said)
-	}
 	hash := fmt.Sprintf("~%x", sha256.Sum256([]byte(d.path("other/.git"))))[:9]
 	want := map[string]string{"repo": "fix mapreduce/fix", "other": "fix mapreduce/fix" + hash}
+	d.killedAndResumed()
 	if is := d.queues(); fmt.Sprint(is) != fmt.Sprint(want) {
 		t.Errorf("queues %v, want %v", is, want)
 	}
-
-	// What died is found by the repository, by the folder and by the whole name.
-	for _, at := range [][]string{{"--repo", "other"}, {"--repo", "other/"}} {
-		if is := d.deadOf(at...); fmt.Sprint(is) != "[g1]" {
-			t.Errorf("%q: dead %v", at, is)
-		}
-	}
-	if is := d.deadOf("--repo", "repo"); fmt.Sprint(is) != "[f1]" {
-		t.Errorf("dead %v", is)
-	}
-	if out := d.nixie(0, "map", "dlq", "list", "--job", "fix"+hash, "-o", "jsonl").out; !strings.Contains(out, `"key":"g1"`) {
-		t.Error(out)
-	}
-	if said := d.nixie(2, "map", "dlq", "list").err; !strings.Contains(said, "name one of fix, fix"+hash+" by --job") {
-		t.Error(said)
-	}
-	if said := d.nixie(1, "map", "show", "--job", "fix", "--repo", "."); !strings.Contains(said.err, "is not in a git repository") {
-		t.Error(said.err)
-	}
+	d.foundByNames(hash)
 
 	// Redriven in one, the other stays.
 	d.write("repaired", "")
-	said = d.nixie(0, "map", "dlq", "retry", "--job", "fix", "--repo", "other", "--reason", "repaired", "--yes").err
-	if !strings.Contains(said, "10 items: 10 succeeded") || fmt.Sprint(d.deadOf("--repo", "repo"), d.deadOf("--repo", "other")) != "[f1] []" {
-		t.Error(said)
+	said := d.nixie(0, "map", "dlq", "retry", "--job", "fix", "--repo", "other", "--reason", "repaired", "--yes").err
+	left := fmt.Sprint(d.deadOf("--repo", "repo"), d.deadOf("--repo", "other"))
+	if !strings.Contains(said, "10 items: 10 succeeded") || left != "[f1] []" {
+		t.Error(left, said)
 	}
 	d.nixie(0, "map", "merge", "--job", "fix", "--repo", "other")
-
-	// A link and a linked worktree are the repository that they lead to.
-	if err := os.Symlink(d.path("repo"), d.path("link")); err != nil {
-		t.Fatal(err)
-	}
-	d.git("worktree", "add", "--quiet", "--detach", d.path("tree"))
-	for _, folder := range []string{"link", "tree"} {
-		if said := d.nixie(5, d.fixing(folder, "files.txt")...).err; !strings.Contains(said, "10 items, 0 new") {
-			t.Errorf("%s: %s", folder, said)
-		}
-		if is := d.deadOf("--repo", folder); fmt.Sprint(is) != "[f1]" {
-			t.Errorf("%s: dead %v", folder, is)
-		}
-	}
-	d.git("worktree", "remove", d.path("tree"))
-
-	// Moved, the repository has its job. The worktree that was kept of it works.
-	if err := os.Rename(d.path("repo"), d.path("moved")); err != nil {
-		t.Fatal(err)
-	}
-	if said := d.nixie(1, "map", "merge", "--job", "fix", "--repo", "link").err; !strings.Contains(said, "is not in a git repository") {
-		t.Error(said)
-	}
-	kept := d.inFolder("moved", 0, "map", "kept", "--job", "fix", "-o", "csv").out
-	if strings.Count(kept, "\n") != 2 || !strings.Contains(kept, "\nf1,") {
-		t.Errorf("kept: %s", kept)
-	}
-	d.nixie(0, "map", "dlq", "retry", "--job", "fix", "--repo", "moved", "--reason", "repaired", "--yes")
+	d.sameRepository()
+	d.movedRepository()
 	if is := d.queues(); is["moved"] != want["repo"] || len(is) != 2 {
 		t.Errorf("queues %v", is)
 	}
-	d.nixie(0, "map", "merge", "--job", "fix", "--repo", "moved")
-	for folder, begin := range map[string]string{"moved": "f", "other": "g"} {
-		merges := "\n" + d.gitIn(folder, "log", "--format=%s") + "\n"
-		for n := range 10 {
-			if times := strings.Count(merges, fmt.Sprintf("\nitem %s%d\n", begin, n)); times != 1 {
-				t.Errorf("%s%d is merged %d times", begin, n, times)
-			}
-		}
-		if ran := times(d.ledger("ledger")); ran[begin+"1"] > 4 {
-			t.Errorf("%s1 ran %d times", begin, ran[begin+"1"])
-		}
-	}
+	d.mergedOnce("moved", "f")
+	d.mergedOnce("other", "g")
 
 	// Cleaned in one, the other stays. Begun again, a job has the queue that it had.
 	d.nixie(0, "map", "clean", "--job", "fix", "--repo", "other")
 	if is := d.queues(); len(is) != 1 || is["moved"] == "" || d.gitIn("moved", "for-each-ref", "refs/heads/nixie") == "" {
 		t.Errorf("after the clean: %v", is)
 	}
-	if said := d.nixie(0, second...).err; !strings.Contains(said, "10 items, 0 new") || d.queues()["other"] != want["other"] {
+	said = d.nixie(0, d.fixing("other", "others.txt")...).err
+	if !strings.Contains(said, "10 items, 0 new") || d.queues()["other"] != want["other"] {
 		t.Errorf("begun again: %v, %s", d.queues(), said)
 	}
 	d.nixie(0, "map", "clean", "--job", "fix", "--repo", "other")
@@ -177,4 +113,91 @@ func TestMapTwoRepositories(t *testing.T) {
 	}
 	d.noProcess()
 	d.verify()
+}
+
+// killedAndResumed kills the jobs of both repositories, and resumes each: the first while it is the
+// only one of its name, the second in its folder.
+func (d *workspace) killedAndResumed() {
+	d.t.Helper()
+	d.killAfter(3, d.fixing("repo", "files.txt"))
+	d.nixie(5, "map", "resume", "--job", "fix")
+	d.killAfter(3, d.fixing("other", "others.txt"))
+	said := d.nixie(2, "map", "resume", "--job", "fix").err
+	if !strings.Contains(said, "2 repositories have a job fix: name one by --repo: ") || !strings.Contains(said, d.path("other/.git")) {
+		d.t.Error(said)
+	}
+	said = d.inFolder("other", 5, "map", "resume", "--job", "fix").err
+	if !strings.Contains(said, "9 succeeded, 1 dead") || !strings.Contains(said, "map dlq retry --job fix --repo "+d.path("other")+" ") {
+		d.t.Error(said)
+	}
+}
+
+// foundByNames finds what died by the repository, by its folder and by the whole name.
+func (d *workspace) foundByNames(hash string) {
+	d.t.Helper()
+	for at, want := range map[string]string{"other": "[g1]", "other/": "[g1]", "repo": "[f1]"} {
+		if is := d.deadOf("--repo", at); fmt.Sprint(is) != want {
+			d.t.Errorf("%s: dead %v, want %s", at, is, want)
+		}
+	}
+	if out := d.nixie(0, "map", "dlq", "list", "--job", "fix"+hash, "-o", "jsonl").out; !strings.Contains(out, `"key":"g1"`) {
+		d.t.Error(out)
+	}
+	if said := d.nixie(2, "map", "dlq", "list").err; !strings.Contains(said, "name one of fix, fix"+hash+" by --job") {
+		d.t.Error(said)
+	}
+	if said := d.nixie(1, "map", "show", "--job", "fix", "--repo", "."); !strings.Contains(said.err, "is not in a git repository") {
+		d.t.Error(said.err)
+	}
+}
+
+// sameRepository goes on with the job by a link and by a linked worktree.
+func (d *workspace) sameRepository() {
+	d.t.Helper()
+	if err := os.Rename(d.path("repaired"), d.path("repaired later")); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.Symlink(d.path("repo"), d.path("link")); err != nil {
+		d.t.Fatal(err)
+	}
+	d.git("worktree", "add", "--quiet", "--detach", d.path("tree"))
+	for _, folder := range []string{"link", "tree"} {
+		if said := d.nixie(5, d.fixing(folder, "files.txt")...).err; !strings.Contains(said, "10 items, 0 new") {
+			d.t.Errorf("%s: %s", folder, said)
+		}
+		if is := d.deadOf("--repo", folder); fmt.Sprint(is) != "[f1]" {
+			d.t.Errorf("%s: dead %v", folder, is)
+		}
+	}
+	d.git("worktree", "remove", d.path("tree"))
+}
+
+// movedRepository moves the first repository. It has its job and the worktree that was kept, and
+// goes on.
+func (d *workspace) movedRepository() {
+	d.t.Helper()
+	if err := os.Rename(d.path("repo"), d.path("moved")); err != nil {
+		d.t.Fatal(err)
+	}
+	d.write("repaired", "")
+	if said := d.nixie(1, "map", "merge", "--job", "fix", "--repo", "link").err; !strings.Contains(said, "is not in a git repository") {
+		d.t.Error(said)
+	}
+	kept := d.inFolder("moved", 0, "map", "kept", "--job", "fix", "-o", "csv").out
+	if strings.Count(kept, "\n") != 2 || !strings.Contains(kept, "\nf1,") {
+		d.t.Errorf("kept: %s", kept)
+	}
+	d.nixie(0, "map", "dlq", "retry", "--job", "fix", "--repo", "moved", "--reason", "repaired", "--yes")
+	d.nixie(0, "map", "merge", "--job", "fix", "--repo", "moved")
+}
+
+// mergedOnce checks that each of ten files of a repository was merged once.
+func (d *workspace) mergedOnce(folder, begin string) {
+	d.t.Helper()
+	merges := "\n" + d.gitIn(folder, "log", "--format=%s") + "\n"
+	for n := range 10 {
+		if times := strings.Count(merges, fmt.Sprintf("\nitem %s%d\n", begin, n)); times != 1 {
+			d.t.Errorf("%s%d is merged %d times", begin, n, times)
+		}
+	}
 }

@@ -36,11 +36,12 @@ type runFlags struct {
 	choosing                       choosingFlags
 
 	// Hooks of map run; nil does nothing.
-	around   func(*runner.Config)                                                           // sets where commands run
-	begin    func(context.Context) error                                                    // prepares that, after the checks that need no store
-	queue    func(context.Context, store.Store) (name string, of []nixie.Header, err error) // of the items, which get the headers
-	after    func(io.Writer, runner.Summary)                                                // prints the next commands for a job that is not done
-	accepted func() error                                                                   // called before the list is taken in, if it is
+	around func(*runner.Config)        // sets where commands run
+	begin  func(context.Context) error // prepares that, after the checks that need no store
+	// queue chooses the queue of the items in the store. New items get the headers.
+	queue    func(context.Context, store.Store) (name string, of []nixie.Header, err error)
+	after    func(io.Writer, runner.Summary) // prints the next commands for a job that is not done
+	accepted func() error                    // called before the list is taken in, if it is
 	// alongside starts what has to run while the job runs.
 	alongside func(context.Context, store.Store) (end func() error, err error)
 }

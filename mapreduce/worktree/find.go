@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/itemfile"
@@ -38,8 +39,11 @@ func Find(ctx context.Context, c Config) (*Known, error) {
 	return &Known{j}, err
 }
 
-// hashedName is the end of a folder or queue whose name has the hash of a repository.
-var hashedName = regexp.MustCompile(`~[0-9a-f]{8}$`)
+// hashedName matches the end of a folder or queue whose name has the hash of a repository.
+var hashedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`~[0-9a-f]{8}$`) })
+
+// plain removes the hash of a repository from a name.
+func plain(name string) string { return hashedName().ReplaceAllString(name, "") }
 
 // hashed adds the hash of a repository to the name of a folder or queue.
 func hashed(name, common string) string {
@@ -50,7 +54,7 @@ func hashed(name, common string) string {
 // locate returns the job of a configuration. One that was not begun has no record yet, except for
 // the repository that it will be about.
 func locate(ctx context.Context, c Config, g *git) (*Job, error) {
-	all, err := recorded(c.State, refName(c.Job), refName(hashedName.ReplaceAllString(c.Job, "")))
+	all, err := recorded(c.State, refName(c.Job), refName(plain(c.Job)))
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +93,8 @@ func locate(ctx context.Context, c Config, g *git) (*Job, error) {
 	case c.Repo == "":
 		return all[0].opened(c, g), several(c.Job, all)
 	case c.Existing && len(all) > 0:
-		return nil, nixie.Errorf(nixie.CodeNotFound, "job %s is about the repository %s, and %s is in %s: name the one, or begin a job there",
+		return nil, nixie.Errorf(nixie.CodeNotFound,
+			"job %s is about the repository %s, and %s is in %s: name the one, or begin a job there",
 			c.Job, repositories(all), repo, common)
 	case c.Existing:
 		return nil, unknownJob(c.Job)
@@ -138,8 +143,8 @@ func (j *Job) gone() bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// movedTo reports whether the repository of the job was moved: nothing is where it was, and the
-// other one has the work of the job. Then the job is about that one.
+// movedTo makes the job one of another repository and returns true, if its own was moved there. So
+// it was if it is gone and the other one has the work of the job.
 func (j *Job) movedTo(ctx context.Context, repo, common string) bool {
 	if !j.gone() {
 		return false
@@ -183,14 +188,14 @@ func (j *Job) settle(ctx context.Context) error {
 
 // Queue returns the queue of the job's items.
 func (j *Job) Queue() string {
-	plain := itemfile.QueueOf(j.record.Job)
+	simple := itemfile.QueueOf(j.record.Job)
 	switch {
 	case j.record.Queue != "":
 		return j.record.Queue
 	case j.dir == refName(j.record.Job): // begun by a build that had one job of a name
-		return plain
+		return simple
 	}
-	return hashed(plain, j.record.Common) // none has it before it is chosen
+	return hashed(simple, j.record.Common) // none has it before it is chosen
 }
 
 // ChooseQueue returns the queue of the job's items in a store. Once it is chosen it stays. The
@@ -202,8 +207,8 @@ func (j *Job) ChooseQueue(store string, owner func(queue string) (repository str
 		return j.Queue(), nil
 	}
 	err := withLock(j.c.State+".lock", func() error { // two jobs that begin at the same time get two queues
-		plain := itemfile.QueueOf(j.record.Job)
-		of, there, err := owner(plain)
+		simple := itemfile.QueueOf(j.record.Job)
+		of, there, err := owner(simple)
 		if err != nil {
 			return err
 		}
@@ -212,11 +217,11 @@ func (j *Job) ChooseQueue(store string, owner func(queue string) (repository str
 			return err
 		}
 		taken := of != "" && of != j.record.Common || of == "" && slices.ContainsFunc(others, func(other *Job) bool {
-			return other.dir != j.dir && other.Queue() == plain && (other.record.Store == store || other.record.Store == "" && there)
+			return other.dir != j.dir && other.Queue() == simple && (other.record.Store == store || other.record.Store == "" && there)
 		})
-		j.record.Queue, j.record.Store = plain, store
+		j.record.Queue, j.record.Store = simple, store
 		if taken {
-			j.record.Queue = hashed(plain, j.record.Common)
+			j.record.Queue = hashed(simple, j.record.Common)
 		}
 		return j.writeRecord()
 	})

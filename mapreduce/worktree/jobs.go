@@ -46,16 +46,15 @@ func Begun(state string) (all []Known, err error) {
 	return all, err
 }
 
-// recorded lists the jobs that were begun and whose folder has one of some names, with or without the
-// hash of a repository. No names are all jobs.
+// recorded lists the jobs that were begun and whose folder has one of some names, with or without
+// the hash of a repository. No names are all jobs.
 func recorded(state string, names ...string) (all []*Job, err error) {
 	folders, err := os.ReadDir(state)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, worktreeError(err)
 	}
 	for _, folder := range folders {
-		name := hashedName.ReplaceAllString(folder.Name(), "")
-		if !folder.IsDir() || len(names) > 0 && !slices.Contains(names, name) {
+		if !folder.IsDir() || len(names) > 0 && !slices.Contains(names, plain(folder.Name())) {
 			continue
 		}
 		j := &Job{c: Config{State: state}, dir: folder.Name()}

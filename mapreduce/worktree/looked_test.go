@@ -171,8 +171,8 @@ func TestAJobKnowsItsRepository(t *testing.T) {
 	b.must(j.Clean(t.Context(), false))
 }
 
-// Jobs of one name in two repositories have a folder and a queue each. One that was begun when there
-// was one of a name keeps both.
+// Jobs of one name in two repositories have a folder and a queue each. One of a build that had one
+// of a name keeps both.
 func TestJobsOfOneName(t *testing.T) {
 	b, other := newBench(t), newBench(t)
 	same := func(c *Config) { c.State = b.state }
@@ -188,7 +188,7 @@ func TestJobsOfOneName(t *testing.T) {
 	}
 	b.must(old.Close())
 
-	// The old one has the plain queue where a store has any items in it, and else only in its own store.
+	// The old one has the plain queue wherever a store has items in it.
 	for store, owner := range map[string]func(string) (string, bool, error){
 		"mapreduce/nightly":                             none,
 		hashed("mapreduce/nightly", other.repo+"/.git"): func(string) (string, bool, error) { return "", true, nil },
@@ -216,8 +216,8 @@ func TestJobsOfOneName(t *testing.T) {
 	}
 }
 
-// A copy of a repository has the branch of its job, and not the job. When the original is gone it is
-// the repository, moved.
+// A copy of a repository has the branch of its job, and not the job. When the original is gone it
+// is the repository, moved.
 func TestACopyIsAnotherRepository(t *testing.T) {
 	b := newBench(t)
 	j := b.open(nil)

@@ -143,13 +143,10 @@ func TestStaleLockOfABranchIsRemoved(t *testing.T) {
 	}
 }
 
-// A job belongs to one repository and needs its branch.
+// A job needs its branch.
 func TestGoingOnWithAJob(t *testing.T) {
-	b, other := newBench(t), newBench(t)
+	b := newBench(t)
 	b.must(b.open(nil).Close())
-	if _, err := Open(t.Context(), b.config(func(c *Config) { c.Repo = other.repo })); nixie.CodeOf(err) != nixie.CodeConflict {
-		t.Errorf("with another repository: %v", err)
-	}
 	b.write(b.repo, "readme", "the user goes on\n") // which is no matter any more
 	b.must(b.open(nil).Close())
 	b.git(b.repo, "branch", "-D", "nixie/nightly")

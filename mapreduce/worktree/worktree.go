@@ -192,7 +192,7 @@ func (j *Job) find(ctx context.Context) error {
 		return err
 	case known:
 		return j.findWork(ctx)
-	case hashedName.MatchString(j.c.Job):
+	case plain(j.c.Job) != j.c.Job:
 		return nixie.Errorf(nixie.CodeInvalid, "job %q ends as the queues of jobs of further repositories do: leave out ~ and what follows",
 			j.c.Job)
 	}

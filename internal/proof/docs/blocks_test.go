@@ -14,8 +14,8 @@ import (
 	"github.com/nixie-go/nixie/internal/itemfile"
 )
 
-// block is a piece of code in one of the five specifications, with the test that runs it or does the
-// same. A block that no test runs says why.
+// block is a piece of code in one of the five specifications, with the test that runs it or does
+// the same. A block that no test runs says why.
 type block struct {
 	number            int // among all blocks of its document
 	language, heading string
@@ -185,8 +185,8 @@ func compareSeeds(t *testing.T, folder string, tests *Tests) {
 		for i := range min(len(blocks), len(rows)) {
 			is, want := blocks[i], rows[i]
 			if is.number != want.number || is.language != want.language || is.heading != want.heading {
-				t.Errorf("%s has block %d, %s, below %q; the table has %d, %s, %q", document, is.number, is.language, is.heading, want.number,
-					want.language, want.heading)
+				t.Errorf("%s has block %d, %s, below %q; the table has %d, %s, %q", document, is.number, is.language, is.heading,
+					want.number, want.language, want.heading)
 			}
 			if is.language == "sql" && want.why == "" {
 				asked(t, &is, want.test, tests)

@@ -558,7 +558,7 @@ var table = []mutant{
 		edits: []edit{{"worker/renew.go", "	w.lookSoon(w.since(now))\n", ""}}},
 	{number: 200, name: "a queue has two repositories", breaks: "two jobs of one name run each other's items",
 		tests: finder{"mapreduce/worktree", "^TestJobsOfOneName$"},
-		edits: []edit{{"mapreduce/worktree/find.go", "other.Queue() == plain &&", "other.Queue() == \"\" &&"}}},
+		edits: []edit{{"mapreduce/worktree/find.go", "other.Queue() == simple &&", "other.Queue() == \"\" &&"}}},
 	{number: 201, name: "a copy is a repository that was moved", breaks: "the job of a repository is taken over by its copy",
 		tests: finder{"mapreduce/worktree", "^TestACopyIsAnotherRepository$"},
 		edits: []edit{{"mapreduce/worktree/find.go", "if !j.gone() {", "if j.gone() {"}}},
