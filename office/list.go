@@ -55,6 +55,34 @@ func (o *Office) AllLetters(ctx context.Context, f nixie.Filter, whole bool) ite
 	return all(whole, func(p store.Page) ([]nixie.Letter, string, error) { return o.store.Letters(ctx, f, p) })
 }
 
+// AllBodies is AllLetters with bodies and without histories. Where bodies are small, pages have
+// four times as many letters as whole ones.
+func (o *Office) AllBodies(ctx context.Context, f nixie.Filter) iter.Seq2[nixie.Letter, error] {
+	return func(yield func(nixie.Letter, error) bool) {
+		p := store.Page{Limit: wholeStep, Bodies: true}
+		for more := true; more; more = p.Cursor != "" {
+			list, next, err := o.store.Letters(ctx, f, p)
+			if err != nil {
+				yield(nixie.Letter{}, err)
+				return
+			}
+			size := 0
+			for _, l := range list {
+				if size += len(l.Message.Body); !yield(l, nil) {
+					return
+				}
+			}
+			p.Limit, p.Cursor = wholeStep, next
+			if size < smallPage {
+				p.Limit = 4 * wholeStep
+			}
+		}
+	}
+}
+
+// smallPage limits the bytes of the bodies of a page after which the next one may have more letters.
+const smallPage = 1 << 20
+
 // Messages lists messages, newest first, and returns the cursor of the next page.
 func (o *Office) Messages(ctx context.Context, f nixie.Filter, p store.Page) ([]store.Record, string, error) {
 	return o.store.Messages(ctx, f, p)

@@ -90,7 +90,11 @@ func (c *letterFlags) pick(
 	ctx context.Context, o *office.Office, f nixie.Filter, rest func(*nixie.Letter) bool,
 ) (ids []nixie.ID, err error) {
 	looked := int64(0)
-	for l, err := range o.AllLetters(ctx, f, c.expr != nil) {
+	letters := o.AllLetters(ctx, f, c.expr != nil)
+	if c.expr != nil && rest == nil && !c.expr.Failures() {
+		letters = o.AllBodies(ctx, f)
+	}
+	for l, err := range letters {
 		if err != nil {
 			return nil, err
 		}

@@ -166,8 +166,8 @@ func Name(file string) string {
 // Content reads a whole file. It refuses other than regular files of JSON.
 func (d *Dir) Content(file string) ([]byte, error) {
 	raw, _, err := load(d.root, filepath.FromSlash(file), nil)
-	if err != nil {
-		return nil, err
+	if err != nil || json.Valid(raw) {
+		return raw, err
 	}
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(raw, new(json.RawMessage)); errors.As(err, &syntax) {

@@ -279,6 +279,7 @@ func (p *parser) named(name string) (node, error) {
 		return p.call(name)
 	}
 	if fact := facts[name]; fact != nil {
+		p.e.failure = p.e.failure || name == "error_type" || name == "step_failed"
 		return factNode{fact}, nil
 	}
 	return nil, p.errorf("%s is not known: there are item.FIELD, %s", name, strings.Join(Facts(), ", "))

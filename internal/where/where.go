@@ -30,6 +30,7 @@ const maxText = 4 << 10
 type Expr struct {
 	root    node
 	missing map[string][]string // its paths that no item has had so far
+	failure bool                // a fact of it is about a failure
 }
 
 // fact returns a value of a letter that is not part of its item.
@@ -87,6 +88,9 @@ func (e *Expr) Matches(l *nixie.Letter) bool {
 	}
 	return e.root.value(env) == true
 }
+
+// Failures reports whether the expression looks at failures, so that letters need their history.
+func (e *Expr) Failures() bool { return e.failure }
 
 // Missing lists the fields of the expression that no item so far has had, by name.
 func (e *Expr) Missing() []string { return slices.Sorted(maps.Keys(e.missing)) }
