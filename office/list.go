@@ -80,7 +80,7 @@ func (o *Office) AllBodies(ctx context.Context, f nixie.Filter) iter.Seq2[nixie.
 	}
 }
 
-// smallPage limits the bytes of the bodies of a page after which the next one may have more letters.
+// smallPage limits the bytes of the bodies of a page after which the next one may be longer.
 const smallPage = 1 << 20
 
 // Messages lists messages, newest first, and returns the cursor of the next page.

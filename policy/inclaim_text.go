@@ -67,7 +67,8 @@ func (i *InClaim) set(name, value string) (err error) {
 			least = MinSpacing
 		}
 		if *into, err = filter.ParseDuration(value); err != nil || *into < least || *into > nixie.MaxDelay {
-			return nixie.Errorf(nixie.CodeInvalid, "%s is %q: give a duration from %s to %s, such as 30s", name, value, least, nixie.MaxDelay)
+			return nixie.Errorf(nixie.CodeInvalid, "%s is %q: give a duration from %s to %s, such as 30s", name, value, least,
+				nixie.MaxDelay)
 		}
 	}
 	return nil
