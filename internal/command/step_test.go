@@ -63,6 +63,13 @@ func TestParseStepRefuses(t *testing.T) {
 		"agent: ''":               "command is empty",
 		"agent: {file}":           "an item cannot choose the program",
 		"agent: ./{file} x":       "an item cannot choose the program",
+		"agent: '' {file}":        "command is empty",
+		"commit exec: {file}":     "an item cannot choose the program",
+		"commit exec: {} x":       "an item cannot choose the program",
+		"commit agent: {file}":    "an item cannot choose the program",
+		"commit agent: a{file}":   "an item cannot choose the program",
+		"commit shell: {file}":    "the script is a placeholder",
+		"commit shell: a {file}":  "the script has a placeholder",
 		"agent: a b | tee c":      `it has "|", which only a shell carries out`,
 		"agent: a && b":           `it has "&"`,
 		`agent: a "${HOME:-x}"`:   `it has "$"`,
@@ -87,12 +94,13 @@ func TestParseStepRefuses(t *testing.T) {
 func TestAgentOption(t *testing.T) {
 	for text, refused := range map[string]bool{
 		"agent: a {f}": true, "agent: a '{f}x'": true, "agent: a --f={f}": false, "exec: a {f}": false,
+		"commit agent: a {f}": true, "commit agent: a '{none}{f}'": true, "agent: a '{none}-{f}'": false, "commit exec: a {f}": false,
 	} {
 		s, err := command.ParseStep(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Expand(func(string) (string, bool) { return "--danger", true })
+		_, err = s.Expand(func(path string) (string, bool) { return map[string]string{"f": "--danger"}[path], true })
 		o := nixie.OutcomeOf(err)
 		if (err != nil) != refused || refused && (o.Class != nixie.ClassPermanent || o.Reason != nixie.ReasonValidation) {
 			t.Errorf("%q: %v", text, err)

@@ -564,7 +564,7 @@ var table = []mutant{
 		edits: []edit{{"mapreduce/worktree/find.go", "if !j.gone() {", "if j.gone() {"}}},
 	{number: 202, name: "a mirror keeps what was redriven", breaks: "another program runs an item that runs already",
 		tests: finder{"internal/cli", "^TestMapMirror$"},
-		edits: []edit{{"internal/letterfile/mirror.go", "if still[item] {", "if m.dead[item] {"}}},
+		edits: []edit{{"internal/letterfile/mirror.go", "if still[item] {", "if !still[item] {"}}},
 	{number: 203, name: "what an earlier run of a claim left stays", breaks: "an item that is merged has a worktree of a failure",
 		tests: finder{"internal/cli", "^TestMapInClaim$"},
 		edits: []edit{{"mapreduce/mapreduce.go", "a.tree.Lease+1)", "a.tree.Lease)"}}},
