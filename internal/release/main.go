@@ -49,7 +49,7 @@ func release(ctx context.Context, repository, dist string, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	if err := src.printed(ctx, programs); err != nil {
+	if err := src.forShells(ctx, programs); err != nil {
 		return err
 	}
 	var files []file

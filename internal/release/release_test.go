@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -90,7 +91,7 @@ func TestPackageForDebian(t *testing.T) {
 	}
 	s.shell = []entry{
 		{name: "completions/_nixie", mode: 0o644, body: []byte("z")}, {name: "completions/nixie.bash", mode: 0o644, body: []byte("b")},
-		{name: "completions/nixie.fish", mode: 0o644, body: []byte("f")}, {name: "man/nixie-run.1", mode: 0o644, body: []byte("m")},
+		{name: "completions/nixie.fish", mode: 0o644, body: []byte("f")}, {name: "man/man1/nixie-run.1", mode: 0o644, body: []byte("m")},
 	}
 	body, err := s.debian(program{target: target{os: "linux", arch: "arm64"}, body: make([]byte, 5000)})
 	if err != nil {
@@ -131,6 +132,75 @@ func TestPackageForDebian(t *testing.T) {
 	about, err := io.ReadAll(plain)
 	if err != nil || !bytes.Contains(about, []byte("Version: 0.0.0~20260504~ab\nArchitecture: arm64\nMaintainer: The Nixie authors <")) {
 		t.Errorf("%v, its control is %q", err, about)
+	}
+}
+
+// TestManualPage writes a page that has all that pages of docs/cli have.
+func TestManualPage(t *testing.T) {
+	const body = "\n<!-- written -->\n\nRun it, don't ask.\n\n```text\nnixie run ITEMS [flags]\n```\n\n```text\nRuns ~ once,\n" +
+		"or \\twice….\n  a    one\n.b is two.\n\nEnds.\n```\n\nFor example:\n\n```text\nnixie run a -- b\n\nnixie run c\n```\n\n" +
+		"| flag | default | meaning |\n|---|---|---|\n| `-o, --as a\\|b` | a | form, x &lt; `y` |\n| `--no` |  | none |\n\n" +
+		"| command | what it does |\n|---|---|\n| [`nixie run fast`](run-fast.md) | Hurry |\n\n" +
+		"Output, exit codes and the rest: [the command line](../cli.md).\n"
+	const want = `.SH NAME
+nixie\-run \- Run it, don\(aqt ask
+.SH SYNOPSIS
+\fBnixie run\fR ITEMS [flags]
+.SH DESCRIPTION
+Runs \(ti once,
+or \etwice\[u2026].
+.nf
+  a    one
+.fi
+\&.b is two.
+.PP
+Ends.
+.SH EXAMPLES
+.nf
+nixie run a \-\- b
+.PP
+nixie run c
+.fi
+.SH OPTIONS
+.TP
+\fB\-o, \-\-as a|b\fR
+form, x < \fBy\fR (default a)
+.TP
+\fB\-\-no\fR
+none
+.SH COMMANDS
+.TP
+\fBnixie\-run\-fast(1)\fR
+Hurry
+.SH SEE ALSO
+Output, exit codes and the rest: \fBnixie(1)\fR.
+`
+	if got := manualPage("nixie run", body); got != want {
+		t.Errorf("have\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestManual writes the pages of this repository. What man would not understand is in none.
+func TestManual(t *testing.T) {
+	s := &source{dir: filepath.Join("..", ".."), when: commitTime(), version: "0.1.0"}
+	pages, err := s.manual()
+	if err != nil || len(pages) < 100 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	known := regexp.MustCompile(`^(\.(TH NIXIE.*|SH [A-Z ]+|PP|TP|nf|fi)|[^.'` + "`" + `][^` + "`" + `]*)$`)
+	for _, page := range pages {
+		body := string(page.body)
+		if !strings.HasPrefix(body, ".TH NIXIE") || !strings.Contains(body, "\n.SH NAME\nnixie") || strings.Contains(body, "](") {
+			t.Errorf("%s is\n%.300s", page.name, body)
+		}
+		for line := range strings.Lines(body) {
+			if !known.MatchString(strings.TrimSuffix(line, "\n")) {
+				t.Errorf("%s has the line %q", page.name, line)
+			}
+		}
+	}
+	if pages[0].name != "man/man1/nixie.1" || !strings.Contains(string(pages[0].body), ".TH NIXIE 1 2026-05-04 \"nixie 0.1.0\"") {
+		t.Errorf("the first page is %s:\n%.300s", pages[0].name, pages[0].body)
 	}
 }
 

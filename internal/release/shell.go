@@ -18,9 +18,9 @@ var completions = []struct{ shell, name, installed string }{
 	{"fish", "nixie.fish", "usr/share/fish/vendor_completions.d/nixie.fish"},
 }
 
-// printed has the program say what it writes itself: the scripts for shells, by their names in the
-// archive. They are the same for all systems, so the program of this machine prints them.
-func (s *source) printed(ctx context.Context, programs []program) error {
+// forShells lists what shells and man read, by its name in the archive: the scripts, which the
+// program of this machine prints for all systems, and the pages of the manual.
+func (s *source) forShells(ctx context.Context, programs []program) error {
 	i := slices.IndexFunc(programs, func(p program) bool { return p.os == runtime.GOOS && p.arch == runtime.GOARCH })
 	if i < 0 {
 		return fmt.Errorf("no program for %s/%s: a release is built where one of its programs runs", runtime.GOOS, runtime.GOARCH)
@@ -33,17 +33,16 @@ func (s *source) printed(ctx context.Context, programs []program) error {
 		}
 		s.shell = append(s.shell, entry{name: "completions/" + c.name, mode: 0o644, body: []byte(script + "\n")})
 	}
-	// Pages of the manual are entries as well, named as in man/nixie-run.1: they go into archives
-	// as they are, and asInstalled knows where a package has them. The program prints none yet.
-	return nil
+	pages, err := s.manual()
+	s.shell = append(s.shell, pages...)
+	return err
 }
 
-// asInstalled says where a package of Debian has what the program prints.
+// asInstalled says where a package of Debian has a file for shells.
 func asInstalled(e entry) (entry, error) {
-	if page, ok := strings.CutPrefix(e.name, "man/"); ok {
+	if strings.HasPrefix(e.name, "man/") {
 		body, err := gzipped(e.body, gzip.BestCompression)
-		section := strings.TrimPrefix(path.Ext(page), ".")
-		return entry{name: "usr/share/man/man" + section + "/" + page + ".gz", mode: e.mode, body: body}, err
+		return entry{name: "usr/share/" + e.name + ".gz", mode: e.mode, body: body}, err
 	}
 	for _, c := range completions {
 		if e.name == "completions/"+c.name {

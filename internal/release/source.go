@@ -18,7 +18,7 @@ type source struct {
 	commit  string
 	when    time.Time // of the commit: the time of every file that is released
 	version string    // the tag without its v, once a program was built
-	shell   []entry   // what the program prints for shells, once it was built
+	shell   []entry   // scripts and pages of the manual, once the program was built
 }
 
 // checkOut clones the commit that is checked out. The clone has what is committed and nothing else,

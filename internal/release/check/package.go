@@ -13,6 +13,7 @@ import (
 const installed = `/usr/bin/nixie /usr/lib/systemd/system/nixie-serve.service
 	/usr/share/bash-completion/completions/nixie /usr/share/zsh/vendor-completions/_nixie
 	/usr/share/fish/vendor_completions.d/nixie.fish /usr/share/doc/nixie/copyright
+	/usr/share/man/man1/nixie.1.gz /usr/share/man/man1/nixie-map-dlq-list.1.gz
 	/usr/share/doc/nixie/changelog.gz /usr/share/doc/nixie/examples/kubernetes/nixie.yaml`
 
 // checkPackage installs the package in a fresh root of Debian, runs a job, and removes it.
@@ -47,6 +48,14 @@ func checkPackage(ctx context.Context, r *release) (string, error) {
 			}
 		}
 		saw += "; lintian found no errors"
+	}
+	if needs("man") == nil {
+		said, err := command(ctx, "sh", "-c", `for page in "$0"/usr/share/man/man1/nixie*; do
+			man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null || echo "man cannot show $page"; done`, root)
+		if err != nil || said != "" {
+			return "", fmt.Errorf("pages of the manual: %w\n%s", err, said)
+		}
+		saw += "; man showed each page without a warning"
 	}
 	if needs("systemd-analyze") == nil {
 		// The program of the unit has to be there, and the root has no systemd.

@@ -70,7 +70,8 @@ const refused = "**Commands cannot be run on Windows.**"
 func (a *archive) look() error {
 	want := []string{a.program, "LICENSE", "NOTICE", "CHANGELOG.md", "deploy/kubernetes/nixie.yaml", "deploy/systemd/nixie-serve.service"}
 	if a.program == "nixie" {
-		want = append(want, "completions/nixie.bash", "completions/_nixie", "completions/nixie.fish")
+		want = append(want, "completions/nixie.bash", "completions/_nixie", "completions/nixie.fish",
+			"man/man1/nixie.1", "man/man1/nixie-map-dlq-list.1")
 	}
 	var wrong []error
 	for _, name := range want {
