@@ -13,7 +13,8 @@
 //	queue type key stream fingerprint     any values
 //	family                                IDs of families, for the fingerprints of their groups; never after -
 //	status state reason class cause       values of a closed list
-//	signature text operation              one value
+//	signature text                        one value
+//	operation                             one whole ID, or its last 6 to 19 digits; see [OperationEnding]
 //	header                                NAME=VALUE of the message, both exactly
 //	redrivable needs_review               yes, no, true or false
 //	age                                   <, <=, > or >= and a duration: the time since the death
@@ -351,7 +352,7 @@ func (p *parser) applyOnce(t term) error {
 		f.NeedsReview, err = p.yesNo(t.key, v)
 		return err
 	case "operation":
-		f.Operation, err = p.id(v)
+		f.Operation, err = p.operation(v)
 		return err
 	}
 	if v.text == "" {

@@ -46,7 +46,11 @@ func Text(f nixie.Filter) string {
 	t.number("attempts", f.Attempts)
 	t.number("deliveries", f.Deliveries)
 	t.number("crashes", f.Crashes)
-	t.one("operation", f.Operation.String())
+	operation := f.Operation.String()
+	if ending, is := OperationEnding(f.Operation); is {
+		operation = ending
+	}
+	t.one("operation", operation)
 	for _, h := range f.Headers {
 		t.one("header", h.Name+"="+h.Value)
 	}

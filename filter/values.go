@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"encoding/hex"
 	"errors"
 	"math"
 	"strconv"
@@ -251,6 +252,36 @@ func Ending(text string) (ending string, is bool) {
 	return ending, len(ending) >= nixie.MinEnding && len(ending) < 32 && strings.Trim(ending, "0123456789abcdef") == ""
 }
 
+// maxOperationEnding is the most digits of an ending that stands for an operation. The version of an
+// ID is before them, so that no ID has the form of such an ending.
+const maxOperationEnding = 19
+
+// operation reads the ID of an operation. The end of one becomes an ID that no operation has: a 1
+// and the digits, after zeros.
+func (p *parser) operation(v value) (nixie.ID, error) {
+	ending, is := Ending(v.text)
+	switch {
+	case !is:
+		return p.id(v)
+	case len(ending) > maxOperationEnding:
+		return nixie.ID{}, p.fail(v.at, "operation has %d digits: give the whole ID, or its last %d to %d digits",
+			len(ending), nixie.MinEnding, maxOperationEnding)
+	case p.not: // one that is not resolved would leave out nothing
+		return nixie.ID{}, p.fail(v.at, "-operation needs the whole ID: nixie operation show %s has it", ending)
+	}
+	var id nixie.ID
+	_, err := hex.Decode(id[:], []byte(strings.Repeat("0", 31-len(ending))+"1"+ending))
+	return id, err
+}
+
+// OperationEnding returns the last digits of an operation's ID that an ID stands for, until an office
+// replaces it. [Parse] makes such an ID of operation:00e3f402. No operation has one, so a filter that
+// was not resolved matches nothing.
+func OperationEnding(id nixie.ID) (ending string, is bool) {
+	one, ending, _ := strings.Cut(strings.TrimLeft(hex.EncodeToString(id[:]), "0"), "1")
+	return ending, one == "" && len(ending) >= nixie.MinEnding && len(ending) <= maxOperationEnding
+}
+
 // headers reads values NAME=VALUE.
 func (p *parser) headers(t term) error {
 	for _, v := range t.values {
@@ -266,7 +297,7 @@ func (p *parser) headers(t term) error {
 func (p *parser) id(v value) (nixie.ID, error) {
 	id, err := nixie.ParseID(v.text)
 	if err != nil {
-		return nixie.ID{}, p.fail(v.at, "%v", err)
+		return nixie.ID{}, p.fail(v.at, "%q is not an ID: give the whole one, or its last %d digits or more", clip(v.text, 40), nixie.MinEnding)
 	}
 	if id.IsZero() {
 		return nixie.ID{}, p.fail(v.at, "%s is the zero ID, which nothing has", v.text)

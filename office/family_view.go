@@ -298,8 +298,16 @@ var particles = []string{"a", "an", "and", "at", "by", "for", "from", "in", "is"
 
 // Resolve replaces the families that a filter names by the fingerprints of those of their groups
 // that have letters which match the rest of the filter, and describes them. More than [MaxFamily]
-// groups are an error of [nixie.CodeLimit], an unknown family is one of [nixie.CodeNotFound].
+// groups are an error of [nixie.CodeLimit], an unknown family is one of [nixie.CodeNotFound]. The end
+// of the ID of an operation is replaced by the whole ID, as [Office.FindOperation] finds it.
 func (o *Office) Resolve(ctx context.Context, f nixie.Filter) (nixie.Filter, []FamilyView, error) {
+	if ending, is := filter.OperationEnding(f.Operation); is {
+		op, err := o.FindOperation(ctx, ending)
+		if err != nil {
+			return f, nil, err
+		}
+		f.Operation = op.ID
+	}
 	named := slices.DeleteFunc(slices.Clone(f.Fingerprints), func(s string) bool { return !strings.HasPrefix(s, filter.FamilyPrefix) })
 	if len(named) == 0 {
 		return f, nil, nil
