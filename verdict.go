@@ -53,7 +53,7 @@ func CheckThen(messages []Message) error {
 		m := &messages[i]
 		if !m.ID.IsZero() || m.Origin != nil || m.OnConflict != ReturnExisting {
 			return Errorf(CodeInvalid, "message %d that follows the settlement has an ID, an origin or an answer to conflicts: "+
-				"leave them out, if its dedupe key is held nothing is added for it", i+1)
+				"leave them out; while its dedupe key is held nothing is added", i+1)
 		}
 		if err := m.Check(); err != nil {
 			return Errorf(CodeOf(err), "message %d that follows the settlement: %w", i+1, err)
@@ -72,8 +72,8 @@ func CheckThen(messages []Message) error {
 func CheckThenOfBroker(messages []Message) error {
 	for i := range messages {
 		if messages[i].DedupeKey != "" {
-			return Errorf(CodeInvalid, "message %d that follows the settlement has the dedupe key %q: leave it out, "+
-				"a broker gives each message that follows a key of its own", i+1, messages[i].DedupeKey)
+			return Errorf(CodeInvalid, "message %d that follows the settlement has the dedupe key %q: leave it out; "+
+				"a broker gives each such message a key of its own", i+1, messages[i].DedupeKey)
 		}
 	}
 	return CheckThen(messages)

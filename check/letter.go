@@ -27,8 +27,8 @@ const (
 func Letter(l *nixie.Letter) error {
 	if len(l.Damage) > 0 {
 		return nixie.Errorf(nixie.CodeInvalid,
-			"damage: the letter could not be read whole where it came from (%s): fix it there and export it again, or remove what "+
-				"is damaged together with this field", strings.Join(l.Damage, "; "))
+			"damage: the letter could not be read whole where it came from (%s): export it again once that is fixed, "+
+				"or remove this field and what is damaged", strings.Join(l.Damage, "; "))
 	}
 	switch l.Status {
 	case nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined:

@@ -14,7 +14,7 @@
 //	family                                IDs of families, for the fingerprints of their groups; never after -
 //	status state reason class cause       values of a closed list
 //	signature text                        one value
-//	operation                             one whole ID, or its last 6 to 19 digits; see [OperationEnding]
+//	operation                             one whole ID, or its last 6 to 19 digits, which an office replaces
 //	header                                NAME=VALUE of the message, both exactly
 //	redrivable needs_review               yes, no, true or false
 //	age                                   <, <=, > or >= and a duration: the time since the death
@@ -145,8 +145,8 @@ func (p *parser) term() (term, error) {
 		p.at = t.at
 		return p.words()
 	case !slices.Contains(Keys(), t.key):
-		return t, p.fail(t.at, "unknown key %q%s: the keys are %s; quote what has a colon to search for it",
-			clip(t.key, 40), didYouMean(t.key, Keys()), strings.Join(Keys(), ", "))
+		known := cmp.Or(didYouMean(t.key, Keys()), ": the keys are "+strings.Join(Keys(), ", "))
+		return t, p.fail(t.at, "unknown key %q%s; quote what has a colon to search for it", clip(t.key, 40), known)
 	}
 	for {
 		p.at++ // the colon or comma

@@ -140,7 +140,7 @@ func TestParseSyntaxErrors(t *testing.T) {
 		{"id:12345", 4, "is not an ID"},
 		{"id:12345g", 4, "is not an ID"},
 		{":x", 1, `unknown key ""`},
-		{"reasn:timeout", 1, `unknown key "reasn" (did you mean reason?): the keys are id, queue,`},
+		{"reasn:timeout", 1, `unknown key "reasn" (did you mean reason?); quote`},
 		{"Queue:a", 1, `did you mean queue?`},
 		{"nonsense:a", 1, `unknown key "nonsense": the keys are`},
 		{"key:é reason:timeot", 14, `"timeot" is no reason (did you mean timeout?): one of unknown, transport-unavailable,`},

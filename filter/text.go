@@ -47,7 +47,7 @@ func Text(f nixie.Filter) string {
 	t.number("deliveries", f.Deliveries)
 	t.number("crashes", f.Crashes)
 	operation := f.Operation.String()
-	if ending, is := OperationEnding(f.Operation); is {
+	if ending, is := operationEnding(f.Operation); is {
 		operation = ending
 	}
 	t.one("operation", operation)

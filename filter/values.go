@@ -252,8 +252,8 @@ func Ending(text string) (ending string, is bool) {
 	return ending, len(ending) >= nixie.MinEnding && len(ending) < 32 && strings.Trim(ending, "0123456789abcdef") == ""
 }
 
-// maxOperationEnding is the most digits of an ending that stands for an operation. The version of an
-// ID is before them, so that no ID has the form of such an ending.
+// maxOperationEnding is the most digits of an ending that stands for an operation. The version of
+// an ID is before them, so that no ID has the form of such an ending.
 const maxOperationEnding = 19
 
 // operation reads the ID of an operation. The end of one becomes an ID that no operation has: a 1
@@ -274,10 +274,10 @@ func (p *parser) operation(v value) (nixie.ID, error) {
 	return id, err
 }
 
-// OperationEnding returns the last digits of an operation's ID that an ID stands for, until an office
-// replaces it. [Parse] makes such an ID of operation:00e3f402. No operation has one, so a filter that
-// was not resolved matches nothing.
-func OperationEnding(id nixie.ID) (ending string, is bool) {
+// operationEnding returns the last digits of an operation's ID that an ID stands for, until an
+// office replaces it. [Parse] makes such an ID of operation:00e3f402. No operation has one, so a
+// filter that was not resolved matches nothing.
+func operationEnding(id nixie.ID) (ending string, is bool) {
 	one, ending, _ := strings.Cut(strings.TrimLeft(hex.EncodeToString(id[:]), "0"), "1")
 	return ending, one == "" && len(ending) >= nixie.MinEnding && len(ending) <= maxOperationEnding
 }
@@ -297,7 +297,8 @@ func (p *parser) headers(t term) error {
 func (p *parser) id(v value) (nixie.ID, error) {
 	id, err := nixie.ParseID(v.text)
 	if err != nil {
-		return nixie.ID{}, p.fail(v.at, "%q is not an ID: give the whole one, or its last %d digits or more", clip(v.text, 40), nixie.MinEnding)
+		return nixie.ID{}, p.fail(v.at, "%q is not an ID: give the whole one, or its last %d digits or more",
+			clip(v.text, 40), nixie.MinEnding)
 	}
 	if id.IsZero() {
 		return nixie.ID{}, p.fail(v.at, "%s is the zero ID, which nothing has", v.text)

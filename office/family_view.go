@@ -298,10 +298,11 @@ var particles = []string{"a", "an", "and", "at", "by", "for", "from", "in", "is"
 
 // Resolve replaces the families that a filter names by the fingerprints of those of their groups
 // that have letters which match the rest of the filter, and describes them. More than [MaxFamily]
-// groups are an error of [nixie.CodeLimit], an unknown family is one of [nixie.CodeNotFound]. The end
-// of the ID of an operation is replaced by the whole ID, as [Office.FindOperation] finds it.
+// groups are an error of [nixie.CodeLimit], an unknown family is one of [nixie.CodeNotFound]. The
+// end of the ID of an operation is replaced by the ID that [Office.FindOperation] finds.
 func (o *Office) Resolve(ctx context.Context, f nixie.Filter) (nixie.Filter, []FamilyView, error) {
-	if ending, is := filter.OperationEnding(f.Operation); is {
+	ending := strings.TrimPrefix(filter.Text(nixie.Filter{Operation: f.Operation}), "operation:")
+	if _, is := filter.Ending(ending); is {
 		op, err := o.FindOperation(ctx, ending)
 		if err != nil {
 			return f, nil, err

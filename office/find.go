@@ -198,7 +198,7 @@ func tooShort(arg string) string {
 	if strings.Trim(arg, "0123456789abcdefABCDEF") != "" || len(arg) >= nixie.MinEnding {
 		return ""
 	}
-	return fmt.Sprintf(" (an ID needs its last %d digits or more)", nixie.MinEnding)
+	return fmt.Sprintf(" (give at least %d digits of an ID)", nixie.MinEnding)
 }
 
 // LetterIDs finds the letters that the arguments name, each once. Its error reports all arguments

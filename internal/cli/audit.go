@@ -76,8 +76,9 @@ func newAuditList(g *globals) *cobra.Command {
 
 func auditColumns() []column[office.AuditView] {
 	return []column[office.AuditView]{
-		{name: "at", cell: func(e *office.AuditView) string { return clock(e.At) }},
-		{name: "queue", kind: flex}, {name: "number", show: asWide}, {name: "event"}, {name: "actor", kind: flex}, {name: "subject"},
+		{name: "at"},
+		{name: "queue", kind: flex}, {name: "number", show: asWide}, {name: "event"}, {name: "actor", kind: flex},
+		{name: "subject", kind: ids},
 		{name: "reason", kind: flex}, {name: "operation", show: asWide}, {name: "hash", show: asWide},
 	}
 }
@@ -90,7 +91,7 @@ func newAuditVerify(g *globals) *cobra.Command {
 		if err := listed(g, "queues", []column[v]{
 			{name: "queue", kind: flex}, {name: "entries"}, {name: "pruned", show: asWide},
 			{name: "whole", paint: func(c *v) ink { return inkIf(!c.Whole, red) }},
-			{name: "head"}, {name: "break_why", kind: flex},
+			{name: "head"}, {name: "break_why", kind: prose},
 		})(chains, err); err != nil {
 			return err
 		}

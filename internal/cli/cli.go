@@ -175,6 +175,7 @@ func newTree(s Streams) (*cobra.Command, *globals) {
 		newAudit(g), newOperation(g), newServe(g), newConfig(g), newMailbox(g))
 	root.AddCommand(shortcuts(g)...)
 	addSynonyms(root)
+	g.fitHelp(root)
 	root.SilenceUsage, root.SilenceErrors = true, true
 	fs := root.PersistentFlags()
 	fs.StringVar(&g.store, "store", "", "store to use, such as file.db, postgres://host/database, or itemdir:path to look at a folder of items "+

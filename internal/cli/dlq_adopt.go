@@ -95,9 +95,8 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 		for i := range records {
 			r := &records[i]
 			if source, waits := broker.IsRetry(r); waits {
-				return usagef("%s is a topic of retries of %s: its consumers try these records again, and those that die lie on the "+
-					"topic of its letters, such as %s-dlt; adopt that one, or send them back without an office: "+
-					"nixie dlq redrive --from URL",
+				return usagef("%s is a topic of retries of %s, whose consumers try these records again: adopt the topic of its letters, "+
+					"such as %s-dlt; or send them back by nixie dlq redrive --from URL",
 					r.Channel, orDash(source), orDash(source))
 			}
 			err = errors.Join(err, a.add(ctx, letterfile.Record{

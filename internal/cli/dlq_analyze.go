@@ -87,7 +87,7 @@ func (g *globals) printCause(w io.Writer, c *office.GroupView, filter string) {
 		examples[i] = strings.TrimSpace(id.String() + "  " + escapeLine(c.Keys[i]))
 	}
 	fmt.Fprintf(w, "  examples  %s\n", strings.Join(examples, "\n            "))
-	fmt.Fprintf(w, "  advice    %s\n", c.Advice)
+	g.sentence(w, "  advice    ", c.Advice)
 	if take := g.takeIn(); take != "" {
 		fmt.Fprintf(w, "            %s\n", escapeLine(take))
 		return
@@ -104,7 +104,7 @@ func (g *globals) printFamily(w io.Writer, f *office.FamilyView, filter string) 
 	fmt.Fprintf(w, "\n%d × %s\n", f.Count, escapeLine(f.Label))
 	fmt.Fprintf(w, "  family    %s\n", plural(int64(f.Groups), "cause"))
 	printDiffering(w, f)
-	fmt.Fprintf(w, "  advice    %s\n", f.Advice)
+	g.sentence(w, "  advice    ", f.Advice)
 	if take := g.takeIn(); take != "" {
 		fmt.Fprintf(w, "            %s\n", escapeLine(take))
 		return

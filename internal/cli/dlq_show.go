@@ -184,7 +184,7 @@ func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 		more = append(more, "next at "+moment(f.NextAt))
 	}
 	if len(more) > 0 {
-		fmt.Fprintf(w, "  %s\n", strings.Join(more, "; "))
+		g.sentence(w, "  ", strings.Join(more, "; "))
 	}
 	if f.Stack != "" {
 		fmt.Fprintln(w, "  stack:")

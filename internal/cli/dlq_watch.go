@@ -134,8 +134,16 @@ func (w *watch) print(n *office.News) error {
 	}
 	for i := range n.Letters {
 		l := &n.Letters[i]
-		if _, err := fmt.Fprintf(w.Out, "%s  %s  %s  %s  %s  %s\n", clock(l.DiedAt), mark, l.ID, escapeLine(l.Queue),
-			escapeLine(orDash(l.Key)), escapeLine(n.Signature)); err != nil {
+		id, width := l.ID.String(), w.tableWidth()
+		if width > 0 {
+			id = ending(id, shownDigits)
+		}
+		line := fmt.Sprintf("%s  %s  %s  %s  %s  %s", clock(l.DiedAt), mark, id, escapeLine(l.Queue), escapeLine(orDash(l.Key)),
+			escapeLine(n.Signature))
+		if width > 0 {
+			line = cut(line, width)
+		}
+		if _, err := fmt.Fprintln(w.Out, line); err != nil {
 			return err
 		}
 		mark = "more"

@@ -12,7 +12,6 @@ import (
 	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/sqlite"
 )
 
 // What a letter and a message may take that are found by the end of an ID, among 1,000,000. A
@@ -22,18 +21,12 @@ const (
 	mostMessage = 500 * time.Millisecond
 )
 
-// TestEndings finds letters by the last digits of their IDs, and messages by those of theirs, in a
-// SQLite file with very many.
+// TestEndings finds letters by the last digits of their IDs, and messages by those of theirs, among
+// very many.
 func TestEndings(t *testing.T) {
 	proof.Run(t, "endings", func(t *testing.T, _ uint64) int {
 		n := proof.Count("endings")
-		d := newWorkspace(t)
-		st, err := sqlite.Open(d.path("nixie.db"), sqlite.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer st.Close() //nolint:errcheck // a test
-		d.manyEndings(st, n)
+		inBothStores(t, func(d *workspace, st store.Store) { d.manyEndings(st, n) })
 		return n
 	})
 }

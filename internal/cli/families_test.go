@@ -35,27 +35,34 @@ const (
 func TestFamiliesOfManyGroups(t *testing.T) {
 	proof.Run(t, "families", func(t *testing.T, _ uint64) int {
 		n := proof.Count("families")
-		t.Run("sqlite", func(t *testing.T) {
-			d := newWorkspace(t)
-			st, err := sqlite.Open(d.path("nixie.db"), sqlite.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer st.Close() //nolint:errcheck // a test
-			d.manyGroups(st, n)
-		})
-		t.Run("postgres", func(t *testing.T) {
-			d := newWorkspace(t)
-			server := testservers.OwnPostgres(t)
-			d.env = append(d.env, "NIXIE_STORE="+server.URL)
-			st, err := postgres.Open(t.Context(), server.URL, postgres.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer st.Close() //nolint:errcheck // a test
-			d.manyGroups(st, n)
-		})
+		inBothStores(t, func(d *workspace, st store.Store) { d.manyGroups(st, n) })
 		return n
+	})
+}
+
+// inBothStores runs a test on a new file of SQLite, and on a new database of PostgreSQL. Commands
+// use that store.
+func inBothStores(t *testing.T, test func(*workspace, store.Store)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		d := newWorkspace(t)
+		st, err := sqlite.Open(d.path("nixie.db"), sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close() //nolint:errcheck // a test
+		test(d, st)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		d := newWorkspace(t)
+		server := testservers.OwnPostgres(t)
+		d.env = append(d.env, "NIXIE_STORE="+server.URL)
+		st, err := postgres.Open(t.Context(), server.URL, postgres.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close() //nolint:errcheck // a test
+		test(d, st)
 	})
 }
 

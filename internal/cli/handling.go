@@ -75,7 +75,7 @@ func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
 	h.registerCommand(fs)
 	h.policy.register(fs, otherwise)
 	fs.StringVar(&h.breaker, "breaker", "", "pause when commands fail in a row for any reason: "+
-		"failures,successes,open_for,half_open_max such as 5,3,30s,3; default: for one that time may heal; or none "+
+		"5,3,30s,3 for failures, successes, open_for and half_open_max; default: for one that time may heal; or none "+
 		"(default that of the profile)")
 	durationVar(fs, &h.halt, "halt-after", defaultHalt,
 		"end with code 7 when nothing has succeeded and the breaker has been open for so long; 0 is never")

@@ -33,7 +33,11 @@ type helpText struct{ use, short, long, example string }
 // readHelp returns the help of all commands, by their path without "nixie".
 func readHelp() map[string]helpText {
 	texts := map[string]helpText{}
-	shared := map[string]string{"{{settings}}": strings.Join(office.SettingNames(), "\n  ")}
+	settings := office.SettingNames()
+	for i := range settings {
+		settings[i] = strings.Join(wrapped(settings[i], 74), "\n      ")
+	}
+	shared := map[string]string{"{{settings}}": strings.Join(settings, "\n  ")}
 	names, err := fs.Glob(helpFiles, "help/*.md")
 	if err != nil {
 		panic(err)

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"reflect"
 	"strings"
+
+	"github.com/nixie-go/nixie/office"
 )
 
 // A listing prints views one by one and does not hold them all. A view is a struct with JSON
@@ -47,6 +49,7 @@ const (
 	plain  columnKind = iota
 	number            // to the right
 	flex              // a name or text: the last one of a row gets the room that is left
+	prose             // a sentence of ours, as flex: it is broken into lines and never cut
 	ids               // a plain table has the last digits
 )
 
@@ -62,7 +65,8 @@ func newListing[V any](g *globals, columns []column[V]) *listing[V] {
 		var heads []heading
 		for _, c := range l.columns {
 			short := c.kind == ids && g.output == asTable
-			heads = append(heads, heading{headline(c.name), c.kind == number, c.kind == flex, short, c.spare})
+			heads = append(heads, heading{text: headline(c.name), right: c.kind == number, flex: c.kind == flex || c.kind == prose,
+				prose: c.kind == prose, id: short, spare: c.spare})
 		}
 		l.table = newTable(g.Out, g.tableWidth(), g.colours(g.OutTTY), heads...)
 	case g.output == asCSV:
@@ -87,6 +91,9 @@ func (c column[V]) whole() column[V] {
 			c.kind = number
 		}
 		c.cell = func(v *V) string {
+			if at, is := reflect.ValueOf(v).Elem().FieldByIndex(f.index).Interface().(office.Timestamp); is {
+				return clock(at) // JSON and CSV are in UTC
+			}
 			text, err := f.text(reflect.ValueOf(v).Elem())
 			if err != nil {
 				return "(" + err.Error() + ")"

@@ -54,10 +54,10 @@ func samples() []sample {
 // One declaration, five formats.
 func TestListingInEveryForm(t *testing.T) {
 	for format, want := range map[string]string{
-		asTable: "NAME       N  AT                    DONE  NOTE\n=日本     -3  2026-05-04T12:00:00Z  yes   one\nb,\"c\"\\nd  10          " +
+		asTable: "NAME       N  AT                    DONE  NOTE\n=日本     -3  2026-05-04 12:00:00Z  yes   one\nb,\"c\"\\nd  10  -       " +
 			"              no    two\n",
-		asWide: "NAME       N  AGE S  AT                    DONE  NOTE\n=日本     -3      7  2026-05-04T12:00:00Z  yes   " +
-			"one\nb,\"c\"\\nd  10                               no    two\n",
+		asWide: "NAME       N  AGE S  AT                    DONE  NOTE\n=日本     -3      7  2026-05-04 12:00:00Z  yes   " +
+			"one\nb,\"c\"\\nd  10         -                     no    two\n",
 		asJSONL: `{"name":"=日本","n":-3,"age_s":7,"at":"2026-05-04T12:00:00Z","done":true,"list":["a","b"]}` + "\n" +
 			`{"name":"b,\"c\"\nd","n":10,"age_s":null,"at":null,"done":false}` + "\n",
 		asJSON: "[\n" + `{"name":"=日本","n":-3,"age_s":7,"at":"2026-05-04T12:00:00Z","done":true,"list":["a","b"]}` + ",\n" +

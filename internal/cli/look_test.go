@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/nixie-go/nixie/office"
 )
 
@@ -21,9 +23,12 @@ var looks = []string{
 	"dlq list", "dlq list -o wide", "dlq show order-2", "dlq analyze", "dlq stats", "message list", "message show bill-1",
 	"message log bill-1", "queue list", "queue show orders", "queue stats orders", "stats poison", "stats backlog",
 	"stats reasons", "stats retries", "stats stalled", "stream list orders", "operation list", "audit list", "audit verify", "doctor",
-	"policy profiles", "policy show", "migrate status", "check --max-depth 100", "dlq redrive --all --dry-run",
-	"dlq discard order-2 --dry-run",
-	"dlq hold order-2 --yes", "--help", "run --help", "dlq --help",
+	"policy profiles", "policy show", "policy simulate --exit 69", "migrate status", "migrate validate", "check --max-depth 1",
+	"check --max-letters 1", "version", "config print", "config validate", "verify", "prune --dry-run", "dlq watch --once",
+	"dlq regroup --dry-run", "dlq redrive --all --dry-run", "dlq discard order-2 --dry-run", "queue purge orders --dry-run",
+	"dlq purge --older-than 1h --filter queue:orders --dry-run", "message hold bill-1 --dry-run", "dlq try order-2 -- true",
+	"dlq hold order-2 --yes", "queue set orders lease=1m --reason slow", "queue resume billing --reason up",
+	"work billing --drain -- true", "--help", "run --help", "dlq --help",
 }
 
 var (
@@ -43,7 +48,7 @@ func TestPasted(t *testing.T) {
 		if code, _, errs := d.nixie("dlq", "redrive", "order-3", "--force", "--reason", "fixed", "--yes"); code != ExitOK {
 			t.Fatalf("redrive: %d %s", code, errs)
 		}
-		for _, line := range looks {
+		for _, line := range append(helps(), looks...) {
 			code, out, errs := d.nixie(strings.Fields(line)...)
 			if code == ExitUsage {
 				t.Errorf("nixie %s: %s", line, errs)
@@ -55,6 +60,28 @@ func TestPasted(t *testing.T) {
 			d.paste(line, out)
 		}
 	}
+}
+
+// helps are the commands whose help is kept to be looked at.
+func helps() (lines []string) {
+	root := newRoot(Streams{Env: func(string) string { return "" }, Now: time.Now})
+	for _, c := range visible(root) {
+		if *lookAt != "" {
+			lines = append(lines, strings.TrimSpace(pathOf(c)+" --help"))
+		}
+	}
+	return lines
+}
+
+// visible lists a command and those below it that help shows.
+func visible(c *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{c}
+	for _, under := range c.Commands() {
+		if !under.Hidden {
+			all = append(all, visible(under)...)
+		}
+	}
+	return all
 }
 
 // keep writes what a command printed to the folder of -look.
@@ -75,13 +102,23 @@ func (d *desk) keep(line, text string) {
 // paste types what a command printed.
 func (d *desk) paste(line, out string) {
 	d.Helper()
-	verb := strings.Fields(line)[0]
+	verb, moved := strings.Fields(line)[0], 0
 	if verb == "dlq" || verb == "message" || verb == "operation" {
 		for _, m := range endingOfRow.FindAllStringSubmatch(out, -1) {
 			if code, _, errs := d.nixie(verb, "show", m[1]); code != ExitOK {
 				d.Errorf("nixie %s shows %s, and show says %d %s", line, m[1], code, errs)
 			}
+			if verb == "operation" {
+				code, out, errs := d.nixie("dlq", "list", "--filter", "operation:"+m[1])
+				if code != ExitOK {
+					d.Errorf("nixie %s shows %s, whose letters are\n%d %s%s", line, m[1], code, out, errs)
+				}
+				moved += len(keyOfRow.FindAllString(out, -1))
+			}
 		}
+	}
+	if line == "operation list" && moved != 1 {
+		d.Errorf("by the operations of\n%s%d letters were moved, want 1", out, moved)
 	}
 	for _, m := range keyOfRow.FindAllStringSubmatch(out, -1) {
 		if code, _, errs := d.nixie(verb, "show", m[1]); code != ExitOK && !strings.Contains(errs, "names more than one") {
@@ -133,6 +170,48 @@ func TestNarrowTables(t *testing.T) {
 		"b123456789  order-2  …refused\n" +
 		"b999999999  order-3  short\n"; out.String() != want {
 		t.Errorf("have\n%swant\n%s", out.String(), want)
+	}
+}
+
+// A sentence of ours is broken into lines, in its column, where another text is cut.
+func TestSentencesInTables(t *testing.T) {
+	var out strings.Builder
+	table := newTable(&out, 44, false, heading{text: "REASON"}, heading{text: "LETTERS", right: true},
+		heading{text: "ADVICE", flex: true, prose: true})
+	for _, row := range [][3]string{{"timeout", "12", "find what is slow, then redrive it"}, {"auth", "3", "renew it"}} {
+		if err := table.add(cell{text: row[0]}, cell{text: row[1]}, cell{text: row[2]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := table.flush(); err != nil {
+		t.Fatal(err)
+	}
+	if want := "REASON   LETTERS  ADVICE\n" +
+		"timeout       12  find what is slow, then\n" +
+		"                  redrive it\n" +
+		"auth           3  renew it\n"; out.String() != want {
+		t.Errorf("have\n%swant\n%s", out.String(), want)
+	}
+}
+
+// Help of all commands fits a terminal of 80 columns, but for commands that are copied. It says the
+// same as anywhere else.
+func TestHelpFits(t *testing.T) {
+	copied := regexp.MustCompile(`^ {2,6}(nixie|\S+ .*\| nixie|--step) `)
+	none := func(string) string { return "" }
+	for _, c := range visible(newRoot(Streams{Env: none, Now: time.Now})) {
+		args := append(strings.Fields(pathOf(c)), "--help")
+		var whole, narrow strings.Builder
+		Main(args, Streams{Out: &whole, Err: &whole, Env: none, Now: time.Now})
+		Main(args, Streams{Out: &narrow, Err: &narrow, Env: none, Now: time.Now, OutTTY: true, Columns: 80})
+		if strings.Join(strings.Fields(narrow.String()), " ") != strings.Join(strings.Fields(whole.String()), " ") {
+			t.Errorf("nixie %s --help says something else at 80 columns:\n%s", pathOf(c), narrow.String())
+		}
+		for line := range strings.Lines(narrow.String()) {
+			if line = strings.TrimSuffix(line, "\n"); displayWidth(line) > 80 && !copied.MatchString(line) {
+				t.Errorf("nixie %s --help has a line of %d columns: %s", pathOf(c), displayWidth(line), line)
+			}
+		}
 	}
 }
 

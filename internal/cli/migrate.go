@@ -50,7 +50,7 @@ func (g *globals) printMigrations(list []store.Migration, err error, noun string
 	}
 	return listed(g, noun, []column[v]{
 		{name: "version"}, {name: "name", kind: flex}, {name: "applied"},
-		{name: "applied_at", cell: func(m *v) string { return clock(m.AppliedAt) }},
+		{name: "applied_at"},
 	})(views, err)
 }
 
@@ -113,7 +113,7 @@ func newMigrateValidate(g *globals) *cobra.Command {
 	return g.withSchema(g.described("migrate validate"), func(ctx context.Context, schema store.Schema) error {
 		found, err := schema.Validate(ctx)
 		return cmp.Or(listed(g, "differences", []column[store.Violation]{
-			{name: "rule", paint: func(*store.Violation) ink { return red }}, {name: "subject"}, {name: "text", kind: flex},
+			{name: "rule", paint: func(*store.Violation) ink { return red }}, {name: "subject"}, {name: "text", kind: prose},
 		})(found, err), exitIf(len(found) > 0, ExitFailure))
 	})
 }

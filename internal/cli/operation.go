@@ -22,7 +22,7 @@ func newOperationList(g *globals) *cobra.Command {
 	return g.inOffice(g.described("operation list"), func(ctx context.Context, o *office.Office, _ []string) error {
 		return list(g, &page, "operations", []column[v]{
 			{name: "operation", kind: ids},
-			{name: "created_at", cell: func(r *v) string { return clock(r.CreatedAt) }},
+			{name: "created_at"},
 			{name: "event"}, {name: "actor", kind: flex},
 			{name: "selected"}, {name: "done"}, {name: "skipped"}, {name: "failed", show: asWide}, {name: "pending"},
 			{name: "reason", kind: flex}, {name: "outcome", kind: flex, show: asWide, cell: outcomeText},

@@ -42,7 +42,7 @@ func (g *globals) showPolicy(p *policy.Policy, err error) error {
 	}
 	known, err := office.ViewProfile(p.Config().Profile)
 	known.InClaim = p.Config().InClaim.String()
-	return listed(g, "", []column[policy.Row]{{name: "name"}, {name: "value"}, {name: "meaning", kind: flex}})(
+	return listed(g, "", []column[policy.Row]{{name: "name"}, {name: "value", kind: prose}, {name: "meaning", kind: prose}})(
 		slices.Concat(p.Table(), known.Table(), limits()), err)
 }
 
@@ -74,7 +74,7 @@ func newPolicyProfiles(g *globals) *cobra.Command {
 			{name: "on_exhausted", show: asWide}, {name: "backoff"},
 			{name: "in_claim", show: asWide, cell: func(v *office.ProfileView) string { return v.InClaim }},
 			{name: "on_duplicate", show: asWide},
-			{name: "breaker", show: asWide}, {name: "about", kind: flex},
+			{name: "breaker", show: asWide}, {name: "about", kind: prose},
 		}, func(yield func(office.ProfileView, error) bool) {
 			for _, name := range policy.Profiles() {
 				if !yield(office.ViewProfile(name)) {

@@ -139,6 +139,9 @@ func (n *idNames) toShown(s string) string {
 		n.real[name] = id
 		return name
 	})
+	for ending, name := range n.shown { // within a row, of an ID that was seen before
+		s = strings.ReplaceAll(s, "  "+ending+"  ", "  "+name+"  ")
+	}
 	fixed := !n.numbered || strings.Contains(s, "MESSAGE ID") // letters of a store that numbers them have other IDs
 	return shortID.ReplaceAllStringFunc(s, func(row string) string {
 		if fixed && strings.HasPrefix(row, "0000") || shownID.MatchString(strings.TrimSpace(row)) {

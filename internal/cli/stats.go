@@ -34,7 +34,7 @@ func newStatsRetries(g *globals) *cobra.Command {
 func newStatsReasons(g *globals) *cobra.Command {
 	return g.inOffice(g.described("stats reasons", anyQueue()), func(ctx context.Context, o *office.Office, args []string) error {
 		return listed(g, "failures", []column[office.ReasonView]{
-			{name: "reason"}, {name: "retrying"}, {name: "letters"}, {name: "advice", kind: flex},
+			{name: "reason"}, {name: "retrying"}, {name: "letters"}, {name: "advice", kind: prose},
 		})(o.Reasons(ctx, args))
 	})
 }
@@ -85,8 +85,8 @@ func newStatsStalled(g *globals) *cobra.Command {
 	return g.inOffice(g.described("stats stalled", anyQueue()), func(ctx context.Context, o *office.Office, args []string) error {
 		return listed(g, "stalls", []column[v]{
 			{name: "what"}, {name: "queue", kind: flex}, {name: "count"},
-			{name: "since", cell: func(s *v) string { return clock(s.Since) }},
-			{name: "text", kind: flex}, {name: "fix", kind: flex}, {name: "example", show: asWide},
+			{name: "since", spare: 1},
+			{name: "text", kind: prose}, {name: "fix", kind: prose}, {name: "example", show: asWide},
 		})(o.Stalled(ctx, args, leases.n))
 	}, &leases)
 }

@@ -31,6 +31,7 @@ type heading struct {
 	text  string
 	right bool // numbers
 	flex  bool // a name or text: the last one gets the room that is left
+	prose bool // a sentence: broken into lines where another text is cut
 	id    bool // only the last digits are shown
 	spare int  // left out when the terminal is narrow, the highest first; 0: by its position
 }
@@ -94,7 +95,7 @@ func (t *table) flush() error {
 		}
 	}
 	widths := t.fit()
-	if last := t.lastText(); last >= 0 {
+	if last := t.lastText(); last >= 0 && !t.heads[last].prose {
 		tellApart(t.rows, last, widths[last])
 	}
 	var b strings.Builder
@@ -106,32 +107,43 @@ func (t *table) flush() error {
 	return err
 }
 
-// write writes a row without blanks at its end.
+// write writes a row without blanks at the ends of its lines.
 func (t *table) write(b *strings.Builder, row []cell, widths []int) {
-	blanks := 0
+	cells, height := make([][]string, len(row)), 1
 	for i, c := range row {
-		if t.absent[i] {
-			continue
+		if cells[i] = []string{cut(c.text, widths[i])}; t.heads[i].prose && cells[i][0] != c.text {
+			cells[i] = wrapped(c.text, widths[i])
 		}
-		text := cut(c.text, widths[i])
-		fill := widths[i] - displayWidth(text)
-		before := 0
-		if t.heads[i].right {
-			before, fill = fill, 0
-		}
-		if text != "" {
-			b.WriteString(strings.Repeat(" ", blanks+before))
-			blanks = 0
-			if t.colours {
-				text = c.ink.in(text)
-			}
-			b.WriteString(text)
-		} else {
-			blanks += before
-		}
-		blanks += fill + 2
+		height = max(height, len(cells[i]))
 	}
-	b.WriteByte('\n')
+	for line := range height {
+		blanks := 0
+		for i, c := range row {
+			if t.absent[i] {
+				continue
+			}
+			text := ""
+			if line < len(cells[i]) {
+				text = cells[i][line]
+			}
+			fill, before := widths[i]-displayWidth(text), 0
+			if t.heads[i].right {
+				before, fill = fill, 0
+			}
+			if text != "" {
+				b.WriteString(strings.Repeat(" ", blanks+before))
+				blanks = 0
+				if t.colours {
+					text = c.ink.in(text)
+				}
+				b.WriteString(text)
+			} else {
+				blanks += before
+			}
+			blanks += fill + 2
+		}
+		b.WriteByte('\n')
+	}
 }
 
 // lastText returns the column that gets the room that is left, or -1.
@@ -144,8 +156,8 @@ func (t *table) lastText() int {
 	return -1
 }
 
-// fit leaves columns out until the last text has room enough, and cuts that text alone. The first
-// column stays.
+// fit breaks sentences and then leaves columns out until the last text has room enough, and cuts
+// that text alone. The first column stays.
 func (t *table) fit() []int {
 	widths := append([]int(nil), t.widths...)
 	last := t.lastText()
@@ -163,6 +175,9 @@ func (t *table) fit() []int {
 		if last >= 0 {
 			need = min(widths[last], enoughText) + 2
 		}
+		if room < need && t.breakLongest(widths, last) {
+			continue
+		}
 		spare := t.mostSpare(last)
 		if room >= need || spare < 0 {
 			if last >= 0 {
@@ -172,6 +187,21 @@ func (t *table) fit() []int {
 		}
 		t.absent[spare] = true
 	}
+}
+
+// breakLongest narrows the widest column of sentences but the last one, if it is wider than it has
+// to be.
+func (t *table) breakLongest(widths []int, last int) bool {
+	widest := -1
+	for i, h := range t.heads {
+		if h.prose && i != last && !t.absent[i] && widths[i] > enoughText && (widest < 0 || widths[i] > widths[widest]) {
+			widest = i
+		}
+	}
+	if widest >= 0 {
+		widths[widest] = enoughText
+	}
+	return widest >= 0
 }
 
 // mostSpare returns the column to leave out next, or -1. Once rows are written there is none.

@@ -29,7 +29,7 @@ func newVerify(g *globals) *cobra.Command {
 
 func (g *globals) printReport(w io.Writer, r *store.Report) {
 	t := newTable(w, g.width(), g.colours(g.OutTTY), heading{text: "RULE"}, heading{text: "SUBJECT"},
-		heading{text: "WHAT IS WRONG", flex: true})
+		heading{text: "WHAT IS WRONG", flex: true, prose: true})
 	for _, v := range r.Violations {
 		_ = t.add(cell{v.Rule, red}, cell{text: v.Subject}, cell{text: v.Text}) // w is in memory
 	}

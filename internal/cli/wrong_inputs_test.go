@@ -191,7 +191,7 @@ func wrongWords() []wrongInput {
 func wrongNames() []wrongInput {
 	return []wrongInput{
 		{"a letter by too few digits", made("dlq show 12"), 1,
-			`no letter has the ID, message ID or key "12" (an ID needs its last 6 digits or more)`},
+			`no letter has the ID, message ID or key "12" (give at least 6 digits of an ID)`},
 		{"a letter by the digits of none", made("dlq show 1a2b3c4d"), 1, `"1a2b3c4d": nixie dlq list shows what there is`},
 		{"a letter that is a message", made("dlq show k"), 1, `no letter has the ID, message ID or key "k": nixie dlq list shows`},
 		{"a message that is not there", made("message log none"), 1, "nixie message list shows what there is"},
@@ -201,8 +201,14 @@ func wrongNames() []wrongInput {
 	}
 }
 
+// mostWords are the most words of a sentence, as in documents.
+const mostWords = 25
+
+// sentenceEnd ends a sentence of ours. What a library or server said follows, word by word.
+var sentenceEnd = regexp.MustCompile(`[.;?] |\n|: (failed to|FATAL:|redis:|unable to|dial tcp|lookup ).*`)
+
 // TestWrongInputs runs every row and prints the table. No message is a library's alone: it names
-// what was given, and what to do.
+// what was given, and what to do, in short sentences.
 func TestWrongInputs(t *testing.T) {
 	t.Parallel()
 	rows := wrongInputs()
@@ -237,6 +243,11 @@ func TestWrongInputs(t *testing.T) {
 			}
 			if strings.Contains(text, secret) {
 				t.Errorf("the password is shown: %q", text)
+			}
+			for _, sentence := range sentenceEnd.Split(shown[i], -1) {
+				if n := len(strings.Fields(sentence)); n > mostWords {
+					t.Errorf("a sentence has %d words, want at most %d: %q", n, mostWords, sentence)
+				}
 			}
 			if found := library.FindString(text); found != "" || bare.MatchString(shown[i]) {
 				t.Errorf("a library says it (%q): %q", found, text)

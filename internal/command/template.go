@@ -98,7 +98,7 @@ func cutPieces(arg string, inside bool) ([]piece, error) {
 			text.WriteString(arg[pos+1 : end-1])
 		case !inside:
 			return nil, fmt.Errorf("has the placeholder {%s} inside a longer argument: make it an argument of its own, "+
-				"read the field from the environment or the item from standard input, or write {{%s}} for the text", path, path)
+				"or write {{%s}} for the text; the item is on standard input too, its fields in the environment", path, path)
 		default:
 			text.WriteString(arg[pos : pos+open-1])
 			all = append(all, piece{text: text.String()}, piece{path, true})

@@ -44,7 +44,7 @@ func noYAML(found string) string {
 	if strings.Contains(found, `'	'`) || strings.Contains(found, "'\t'") {
 		return "a tab cannot begin a value: YAML is indented with spaces"
 	}
-	return "this is no YAML: " + found + ": write lines such as listen: 127.0.0.1:8321, texts with other signs in quotes"
+	return "this is no YAML: " + found + "; write lines such as listen: 127.0.0.1:8321, texts with other signs in quotes"
 }
 
 func wrongAt(path string, line, column int, what string) error {

@@ -57,7 +57,9 @@ func (s *source) archives(_ context.Context, programs []program) ([]file, error)
 		}
 		all = append(append(all, common...), deploy...)
 		if p.os != "windows" {
-			all = append(all, entry{name: "completions/", mode: 0o755}, entry{name: "man/", mode: 0o755}, entry{name: "man/man1/", mode: 0o755})
+			for _, folder := range []string{"completions/", "man/", "man/man1/"} {
+				all = append(all, entry{name: folder, mode: 0o755})
+			}
 			all = append(all, s.shell...)
 		}
 		for i := range all {

@@ -140,7 +140,7 @@ func TestManualPage(t *testing.T) {
 	const body = "\n<!-- written -->\n\nRun it, don't ask.\n\n```text\nnixie run ITEMS [flags]\n```\n\n```text\nRuns ~ once,\n" +
 		"or \\twice….\n  a    one\n.b is two.\n\nEnds.\n```\n\nFor example:\n\n```text\nnixie run a -- b\n\nnixie run c\n```\n\n" +
 		"| flag | default | meaning |\n|---|---|---|\n| `-o, --as a\\|b` | a | form, x &lt; `y` |\n| `--no` |  | none |\n\n" +
-		"| command | what it does |\n|---|---|\n| [`nixie run fast`](run-fast.md) | Hurry |\n\n" +
+		"| command | what it does |\n|---|---|\n| [`nixie run fast`](run-fast.md) | Fast |\n\n" +
 		"Output, exit codes and the rest: [the command line](../cli.md).\n"
 	const want = `.SH NAME
 nixie\-run \- Run it, don\(aqt ask
@@ -171,7 +171,7 @@ none
 .SH COMMANDS
 .TP
 \fBnixie\-run\-fast(1)\fR
-Hurry
+Fast
 .SH SEE ALSO
 Output, exit codes and the rest: \fBnixie(1)\fR.
 `

@@ -222,7 +222,7 @@ func (in *intake) differs(item *items.Item, line, outcome string) error {
 		origin = "it took from line " + line
 	}
 	return nixie.Errorf(nixie.CodeInvalid,
-		"item %q in line %d differs from the one that job %s has by that ID, which %s: give it another ID, or another --job; %s",
+		"item %q in line %d differs from the one that job %s has by that ID, which %s: %s; give it another ID, or another --job",
 		item.ID, item.Line, in.r.c.Job, origin, outcome)
 }
 
