@@ -60,10 +60,6 @@ func TestParse(t *testing.T) {
 		{`key:"é☃"`, `key:é☃`, nixie.Filter{Keys: []string{"é☃"}}},
 		{"id:" + a + "," + strings.ToUpper(b), "id:" + a + "," + b, nixie.Filter{IDs: []nixie.ID{idA, idB}}},
 		{"operation:" + a, "operation:" + a, nixie.Filter{Operation: idA}},
-		{"-operation:" + a, "-operation:" + a, nixie.Filter{Not: []nixie.Filter{{Operation: idA}}}},
-		{"operation:00E3F402", "operation:00e3f402", nixie.Filter{Operation: nixie.ID{11: 1, 13: 0xe3, 14: 0xf4, 15: 2}}},
-		{"operation:b302099a805712345", "operation:b302099a805712345", nixie.Filter{Operation: nixie.ID{7: 0x1b, 8: 0x30, 9: 0x20, 10: 0x99,
-			11: 0xa8, 12: 0x05, 13: 0x71, 14: 0x23, 15: 0x45}}},
 		{"type:t stream:s status:open state:dead class:unknown cause:poison fingerprint:v1:ab,v1:c signature:sig",
 			"type:t stream:s status:open state:dead class:unknown cause:poison fingerprint:v1:ab,v1:c signature:sig",
 			nixie.Filter{Types: []string{"t"}, Streams: []string{"s"}, Statuses: []nixie.Status{"open"}, States: []nixie.State{"dead"},
@@ -107,6 +103,25 @@ func TestParse(t *testing.T) {
 		}
 		if zero := strings.TrimSpace(c.text) == ""; got.IsZero() != zero {
 			t.Errorf("Parse(%q).IsZero() = %v", c.text, !zero)
+		}
+	}
+}
+
+// The end of an operation's ID becomes an ID that no operation has, and is written as it was.
+func TestParseOperation(t *testing.T) {
+	const a = "01890a5d-ac96-774b-bcce-b302099a8057"
+	idA, _ := nixie.ParseID(a)
+	for text, want := range map[string]nixie.Filter{
+		"-operation:" + a:    {Not: []nixie.Filter{{Operation: idA}}},
+		"operation:00e3f402": {Operation: nixie.ID{11: 1, 13: 0xe3, 14: 0xf4, 15: 2}},
+		"operation:b302099a805712345": {Operation: nixie.ID{7: 0x1b, 8: 0x30, 9: 0x20, 10: 0x99, 11: 0xa8, 12: 0x05, 13: 0x71, 14: 0x23,
+			15: 0x45}},
+	} {
+		for _, typed := range []string{text, strings.ToUpper(text[len(text)-8:])} {
+			typed = text[:len(text)-8] + typed[len(typed)-8:]
+			if got := parseFilter(t, typed); !reflect.DeepEqual(got, want) || filter.Text(got) != text {
+				t.Errorf("%s is\n%+v, written %s, want\n%+v", typed, got, filter.Text(got), want)
+			}
 		}
 	}
 }
