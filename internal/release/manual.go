@@ -31,7 +31,8 @@ func (s *source) manual() ([]entry, error) {
 			title, body = "nixie", "Retries and a dead letter office for work that can fail.\n"+body
 		}
 		page := strings.ReplaceAll(title, " ", "-")
-		head := fmt.Sprintf(".TH %s 1 %s \"nixie %s\"\n", roff(strings.ToUpper(page)), s.when.Format("2006-01-02"), roff(s.version))
+		// Words stay whole, so that they can be copied: no hyphens, and no blanks to fill a line.
+		head := fmt.Sprintf(".TH %s 1 %s \"nixie %s\"\n.nh\n.ad l\n", roff(strings.ToUpper(page)), s.when.Format("2006-01-02"), roff(s.version))
 		all = append(all, entry{name: "man/man1/" + page + ".1", mode: 0o644, body: []byte(head + manualPage(title, body))})
 	}
 	return all, nil
@@ -152,7 +153,11 @@ func (p *page) row(line string) {
 	switch {
 	case !p.table:
 		p.table = true
-		if of := map[string]string{"flag": "OPTIONS", "command": "COMMANDS"}[cells[0]]; !p.named && of != "" {
+		switch of := map[string]string{"flag": "OPTIONS", "command": "COMMANDS"}[cells[0]]; {
+		case of == "": // the head says what the terms are, as in "code means"
+			p.paragraph()
+			p.line(inline(strings.Join(cells, " ")) + ":")
+		case !p.named:
 			p.in(of)
 		}
 	case !strings.HasPrefix(line, "|---"):

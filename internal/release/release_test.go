@@ -141,6 +141,7 @@ func TestManualPage(t *testing.T) {
 		"or \\twice….\n  a    one\n.b is two.\n\nEnds.\n```\n\nFor example:\n\n```text\nnixie run a -- b\n\nnixie run c\n```\n\n" +
 		"| flag | default | meaning |\n|---|---|---|\n| `-o, --as a\\|b` | a | form, x &lt; `y` |\n| `--no` |  | none |\n\n" +
 		"| command | what it does |\n|---|---|\n| [`nixie run fast`](run-fast.md) | Fast |\n\n" +
+		"| code | means |\n|---|---|\n| 0 | done |\n\n" +
 		"Output, exit codes and the rest: [the command line](../cli.md).\n"
 	const want = `.SH NAME
 nixie\-run \- Run it, don\(aqt ask
@@ -172,6 +173,11 @@ none
 .TP
 \fBnixie\-run\-fast(1)\fR
 Fast
+.PP
+code means:
+.TP
+0
+done
 .SH SEE ALSO
 Output, exit codes and the rest: \fBnixie(1)\fR.
 `
@@ -187,7 +193,7 @@ func TestManual(t *testing.T) {
 	if err != nil || len(pages) < 100 {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
-	known := regexp.MustCompile(`^(\.(TH NIXIE.*|SH [A-Z ]+|PP|TP|nf|fi)|[^.'` + "`" + `][^` + "`" + `]*)$`)
+	known := regexp.MustCompile(`^(\.(TH NIXIE.*|SH [A-Z ]+|PP|TP|nf|fi|nh|ad l)|[^.'` + "`" + `][^` + "`" + `]*)$`)
 	for _, page := range pages {
 		body := string(page.body)
 		if !strings.HasPrefix(body, ".TH NIXIE") || !strings.Contains(body, "\n.SH NAME\nnixie") || strings.Contains(body, "](") {
