@@ -32,7 +32,8 @@ func (s *source) manual() ([]entry, error) {
 		}
 		page := strings.ReplaceAll(title, " ", "-")
 		// Words stay whole, so that they can be copied: no hyphens, and no blanks to fill a line.
-		head := fmt.Sprintf(".TH %s 1 %s \"nixie %s\"\n.nh\n.ad l\n", roff(strings.ToUpper(page)), s.when.Format("2006-01-02"), roff(s.version))
+		head := fmt.Sprintf(".TH %s 1 %s \"nixie %s\"\n.nh\n.ad l\n",
+			roff(strings.ToUpper(page)), s.when.Format("2006-01-02"), roff(s.version))
 		all = append(all, entry{name: "man/man1/" + page + ".1", mode: 0o644, body: []byte(head + manualPage(title, body))})
 	}
 	return all, nil
