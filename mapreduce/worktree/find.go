@@ -200,11 +200,12 @@ func (j *Job) Queue() string {
 
 // ChooseQueue returns the queue of the job's items in a store. Once it is chosen it stays. The
 // queue with the plain name belongs to the first repository that has a job of that name in the
-// store. Others have the hash of their repository behind it. Owner returns the repository of which
-// the store has items in a queue, empty if they do not say so, and whether there are any.
+// store. Others have the hash of their repository behind it, and so has a job whose plain queue
+// belongs to another one in a further store. Owner returns the repository of which the store has
+// items in a queue, empty if they do not say so, and whether there are any.
 func (j *Job) ChooseQueue(store string, owner func(queue string) (repository string, any bool, err error)) (string, error) {
-	if j.record.Queue != "" || j.dir == refName(j.record.Job) {
-		return j.Queue(), nil
+	if queue := j.record.Queue; queue != "" && (j.record.Store == store || plain(queue) != queue) {
+		return queue, nil
 	}
 	err := withLock(j.c.State+".lock", func() error { // two jobs that begin at the same time get two queues
 		simple := itemfile.QueueOf(j.record.Job)
@@ -216,7 +217,8 @@ func (j *Job) ChooseQueue(store string, owner func(queue string) (repository str
 		if err != nil {
 			return err
 		}
-		taken := of != "" && of != j.record.Common || of == "" && slices.ContainsFunc(others, func(other *Job) bool {
+		mine := j.dir == refName(j.record.Job) // it is older than the choice
+		taken := of != "" && of != j.record.Common || of == "" && !mine && slices.ContainsFunc(others, func(other *Job) bool {
 			return other.dir != j.dir && other.Queue() == simple && (other.record.Store == store || other.record.Store == "" && there)
 		})
 		j.record.Queue, j.record.Store = simple, store

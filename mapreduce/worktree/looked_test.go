@@ -183,9 +183,6 @@ func TestJobsOfOneName(t *testing.T) {
 	if old.folder() != filepath.Join(b.state, "nightly") || old.Queue() != "mapreduce/nightly" {
 		t.Errorf("%s, %s", old.folder(), old.Queue())
 	}
-	if queue, err := old.ChooseQueue("store", none); err != nil || queue != "mapreduce/nightly" {
-		t.Error(queue, err)
-	}
 	b.must(old.Close())
 
 	// The old one has the plain queue wherever a store has items in it.
@@ -198,9 +195,16 @@ func TestJobsOfOneName(t *testing.T) {
 		if err != nil || queue != store {
 			t.Errorf("%s, want %s: %v", queue, store, err)
 		}
-		again, err := j.ChooseQueue("another", func(string) (string, bool, error) { return other.repo, true, nil })
-		if err != nil || again != queue {
-			t.Errorf("chosen again: %s, %v", again, err)
+		// It stays, but for a further store in which another repository has the plain one.
+		elsewhere := func(string) (string, bool, error) { return "/elsewhere/.git", true, nil }
+		its := func(string) (string, bool, error) { return other.repo + "/.git", true, nil }
+		same, err := j.ChooseQueue("store", elsewhere)
+		b.must(err)
+		further, err := j.ChooseQueue("further", its)
+		b.must(err)
+		third, err := j.ChooseQueue("third", elsewhere)
+		if err != nil || same != queue || further != queue || third != hashed("mapreduce/nightly", other.repo+"/.git") {
+			t.Errorf("chosen again: %s, %s, %s, %v", same, further, third, err)
 		}
 		b.must(j.Clean(t.Context(), true))
 	}
@@ -210,6 +214,19 @@ func TestJobsOfOneName(t *testing.T) {
 		t.Error(queue, err)
 	}
 	b.must(j.Close())
+
+	// It keeps its queue, unless the store says that this is of another one.
+	old = b.open(nil)
+	for _, of := range []string{"", b.repo + "/.git"} {
+		if queue, err := old.ChooseQueue("store", func(string) (string, bool, error) { return of, true, nil }); err != nil ||
+			queue != "mapreduce/nightly" {
+			t.Error(queue, err)
+		}
+	}
+	if queue, err := old.ChooseQueue("another", func(string) (string, bool, error) { return other.repo + "/.git", true, nil }); err != nil ||
+		queue != hashed("mapreduce/nightly", b.repo+"/.git") {
+		t.Error(queue, err)
+	}
 	_, err := Open(t.Context(), other.config(func(c *Config) { c.Job = "nightly~0123abcd" }))
 	if nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(), "leave out ~") {
 		t.Error(err)
