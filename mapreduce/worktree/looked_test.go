@@ -223,11 +223,11 @@ func TestJobsOfOneName(t *testing.T) {
 			t.Error(queue, err)
 		}
 	}
-	if queue, err := old.ChooseQueue("another", func(string) (string, bool, error) { return other.repo + "/.git", true, nil }); err != nil ||
-		queue != hashed("mapreduce/nightly", b.repo+"/.git") {
+	queue, err := old.ChooseQueue("another", func(string) (string, bool, error) { return other.repo + "/.git", true, nil })
+	if err != nil || queue != hashed("mapreduce/nightly", b.repo+"/.git") {
 		t.Error(queue, err)
 	}
-	_, err := Open(t.Context(), other.config(func(c *Config) { c.Job = "nightly~0123abcd" }))
+	_, err = Open(t.Context(), other.config(func(c *Config) { c.Job = "nightly~0123abcd" }))
 	if nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(), "leave out ~") {
 		t.Error(err)
 	}
