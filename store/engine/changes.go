@@ -14,11 +14,12 @@ const LastRank = -1
 // after the call. Letters that left a stream or returned to one are known by their InStream.
 type Changes struct {
 	Adjusted  *Queue // has other settings
+	Failures  []Failure
 	Messages  []*Message
 	Renewed   []*Message // have another expiry
 	Edits     []Edit
 	Letters   []*Letter
-	Freed     []*Message       // their dedupe keys are free
+	Freed     []FreedKey
 	Taken     map[Key]*Message // hold their dedupe keys, after others were freed
 	Notes     []Note
 	Decided   []ItemChange
@@ -27,6 +28,18 @@ type Changes struct {
 	Removed   []Removal
 	Audit     []Entry
 	Wakes     []string // queues in which work is due
+}
+
+// Failure is appended to the history of a message. Its decision and its steps are filled in.
+type Failure struct {
+	Message *Message
+	nixie.Failure
+}
+
+// FreedKey is a dedupe key that the message at a position does not hold any more.
+type FreedKey struct {
+	Key
+	Pos int64
 }
 
 // Edit replaces body and headers of a message. The store keeps the message as it was before the
@@ -100,10 +113,10 @@ func (c *call) touchLetter(l *Letter) {
 	}
 }
 
-// taken reports whether another message holds the dedupe key of a message.
-func (c *call) taken(m *Message) bool {
-	holder, held := c.Keys[m.key()]
-	return m.Dedupe != "" && held && holder != m.Pos
+// holder returns the message that holds the dedupe key of another one in a queue.
+func (c *call) holder(m *Message, queue *Queue) (by Holder, taken bool) {
+	by, held := c.Keys[Key{queue.Number, m.Dedupe}]
+	return by, m.Dedupe != "" && held && by.Pos != m.Pos
 }
 
 // take gives a message its dedupe key, which is free or its own.
@@ -115,20 +128,30 @@ func (c *call) take(m *Message) {
 	if c.changes.Taken == nil {
 		c.changes.Taken = map[Key]*Message{}
 	}
-	c.Keys[own], c.changes.Taken[own] = m.Pos, m
+	c.Keys[own], c.changes.Taken[own] = Holder{m.Pos, m.ID}, m
 }
 
-// release frees the dedupe key of a message about which nothing is left to do, if the scope says
-// so.
-func (c *call) release(m *Message) {
-	if m.Dedupe == "" || m.Queue.Settings.DedupeScope == nixie.DedupeEver {
+// release frees the dedupe key of a message, if the scope says so. Ended tells that nothing about
+// the message is left to do; else it died, and its letter is unresolved.
+func (c *call) release(m *Message, ended bool) {
+	scope := m.Queue.Settings.DedupeScope
+	if scope == nixie.DedupeEver || scope == nixie.DedupeUnresolved && !ended {
 		return
 	}
-	if own := m.key(); c.Keys[own] == m.Pos {
+	c.free(m)
+}
+
+// free frees the dedupe key of a message.
+func (c *call) free(m *Message) {
+	if m.Dedupe == "" {
+		return
+	}
+	own := m.key()
+	if by, held := c.Keys[own]; held && by.Pos == m.Pos {
 		delete(c.Keys, own)
 		delete(c.changes.Taken, own)
 	}
-	c.changes.Freed = append(c.changes.Freed, m)
+	c.changes.Freed = append(c.changes.Freed, FreedKey{own, m.Pos})
 }
 
 // record adds an entry to the audit of a queue.

@@ -34,6 +34,7 @@ type Driver interface {
 // How tells a driver what to expect of a call.
 type How struct {
 	Letters int // how many letters it may move
+	Bytes   int // of bodies and values that it may add
 }
 
 // Tx is one call inside a write transaction. A Load sees what an earlier Write of the call wrote.
@@ -54,6 +55,15 @@ type Tx interface {
 
 	// SelectAgain makes items of a redrive pending again, as [store.Operations.Plan] has it.
 	SelectAgain(operation nixie.ID) error
+
+	// NewID makes the ID of the letter of a message.
+	NewID(m *Message) nixie.ID
+
+	// Sent reads what the senders of messages said: bodies, headers and when they were enqueued.
+	Sent([]*Message) ([]nixie.Message, error)
+
+	// Enqueue takes messages in, after all that was written before.
+	Enqueue([]nixie.Message) error
 
 	// Reorder applies new settings to the streams of a queue that was loaded to be adjusted. It
 	// refuses a change between an order and none while messages have not ended.

@@ -12,6 +12,11 @@ type Want struct {
 	Queue  string // this queue, if it exists
 	Others string // the settings of all queues but this one, which stay so until the call ends
 
+	Messages []nixie.ID // with their queues, and the letters that they have
+	Queued   *Queued    // the same of messages that are found
+	Into     string     // this queue, made if it does not exist: messages may go there; with the holders of their keys there
+	Failures bool       // read the first and the last failure of the messages
+
 	Letters    []nixie.ID // with their messages, the queues of those, and the holders of their dedupe keys
 	Operations []nixie.ID // with their items about the letters
 	Notes      bool       // count the notes of the letters
@@ -20,16 +25,27 @@ type Want struct {
 	Selected   bool       // tell which letters operations are yet to move
 }
 
+// Queued asks for queued messages of a queue that match a filter, at most most of them, in the
+// order of their acceptance.
+type Queued struct {
+	Queue  *Queue
+	Filter *nixie.Filter
+	Most   int
+}
+
 // Facts has what a call loaded. Its verb changes letters, messages, keys and items in memory as it
 // decides, so that a later item of the call meets what an earlier one did. It names what is to be
 // written in Changes.
 type Facts struct {
-	Now        int64 // the time of the store
-	Wall       int64 // the time that expiries are compared with
+	Now        int64                  // the time of the store
+	Wall       int64                  // the time that expiries are compared with
+	Due        func(wall int64) int64 // the store's time at which people see a moment
 	Queues     map[string]*Queue
 	Others     map[string]nixie.QueueSettings
+	Messages   map[nixie.ID]*Message
+	Found      []nixie.ID // the messages of Want.Queued, in their order
 	Letters    map[nixie.ID]*Letter
-	Keys       map[Key]int64 // position of the message that holds the key
+	Keys       map[Key]Holder
 	Operations map[nixie.ID]store.Event
 	Items      map[ItemKey]*Item
 }
@@ -43,11 +59,12 @@ type Letter struct {
 	Selected bool     // an operation is yet to move it
 	Message  *Message // nil: the message is lost
 	Damage   error    // why the letter cannot be changed
+	Dies     bool     // by this call: it is new, or has another death
 
 	changed bool
 }
 
-// Message is a message that has a letter.
+// Message is a message with what a call has to know about it.
 type Message struct {
 	*lifecycle.Message
 	Pos            int64
@@ -61,6 +78,9 @@ type Message struct {
 	Damage         error  // why the message cannot move
 	Unread         error  // why its headers cannot be read
 
+	Letter      *Letter            // nil before its first death
+	First, Last *lifecycle.Failure // of its history, nil if that is empty
+
 	changed bool
 }
 
@@ -70,12 +90,20 @@ type Queue struct {
 	Name     string
 	Settings *nixie.QueueSettings
 	Made     bool // by this call
+
+	Taken, Most int64 // how many messages it has taken, and may take; 0 is no limit
 }
 
 // Key is a dedupe key of a queue. At most one message holds it.
 type Key struct {
 	Queue int64
 	Key   string
+}
+
+// Holder is the message that holds a dedupe key.
+type Holder struct {
+	Pos int64
+	ID  nixie.ID
 }
 
 // ItemKey names a letter in an operation.
@@ -91,3 +119,19 @@ func (m *Message) key() Key { return Key{m.Queue.Number, m.Dedupe} }
 
 // ordered reports whether the message belongs to an ordered stream when it is queued.
 func (m *Message) ordered() bool { return m.Stream != "" && m.Queue.Settings.Ordered() }
+
+// room returns an error if the queue can take no more messages.
+func (q *Queue) room() error {
+	if q.Most == 0 || q.Taken < q.Most {
+		return nil
+	}
+	return nixie.Errorf(nixie.CodeLimit, "queue %s has taken %d messages, the limit: use another queue", q.Name, q.Taken)
+}
+
+// damage returns why a message cannot be changed, or why its letter cannot follow.
+func (m *Message) damage() error {
+	if m.Damage == nil && m.Letter != nil {
+		return m.Letter.Damage
+	}
+	return m.Damage
+}

@@ -122,7 +122,7 @@ func (r *resolving) allow(l *Letter, by *store.Resolution, it *Item) error {
 	if it != nil {
 		facts.Planned = it.Planned
 	}
-	if lifecycle.NeedsKey(by.Event, m.Queue.Settings.DedupeScope) && r.taken(m) {
+	if _, taken := r.holder(m, m.Queue); taken && lifecycle.NeedsKey(by.Event, m.Queue.Settings.DedupeScope) {
 		facts.TakenKey = m.Dedupe
 	}
 	return lifecycle.Refuse(facts, by)
@@ -162,9 +162,9 @@ func (r *resolving) apply(l *Letter, by *store.Resolution) error {
 		}
 		m.Ordered, m.Note = false, brokerTook
 		r.touch(m)
-		r.release(m)
+		r.release(m, true)
 	case store.OnDiscard:
-		r.release(m)
+		r.release(m, true)
 	}
 	if takes {
 		r.take(m)
@@ -209,7 +209,7 @@ func (r *resolving) edit(m *Message, by *store.Resolution) {
 func (r *resolving) purge(l *Letter, by *store.Resolution) {
 	r.changes.Removed = append(r.changes.Removed, Removal{l, by.Operation})
 	delete(r.Letters, l.ID)
-	if m := l.Message; r.Keys[m.key()] == m.Pos {
+	if m := l.Message; r.Keys[m.key()].Pos == m.Pos {
 		delete(r.Keys, m.key())
 		delete(r.changes.Taken, m.key())
 	}

@@ -1,9 +1,6 @@
 package postgres
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/engine"
@@ -86,59 +83,4 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 		return err
 	}, "select name from @.stream where queue = $1", q.n)
 	return t.send()
-}
-
-// Purge implements store.Overview.
-func (s *Store) Purge(ctx context.Context, queue string, filter nixie.Filter, most int, actor, reason string) (int, error) {
-	if err := store.CheckOperator(queue, actor, reason); err != nil {
-		return 0, err
-	}
-	n := 0
-	err := s.write(ctx, func(t *tx) (err error) {
-		n, err = t.purgeQueue(queue, &filter, min(max(most, 0), nixie.MaxBatch), actor, reason)
-		return err
-	})
-	return n, err
-}
-
-func (t *tx) purgeQueue(queue string, filter *nixie.Filter, most int, actor, reason string) (int, error) {
-	t.clock()
-	t.readQueues("name = $1", queue)
-	if err := t.send(); err != nil {
-		return 0, err
-	}
-	q := t.named[queue]
-	if q == nil {
-		return 0, nixie.Errorf(nixie.CodeNotFound, "no queue is called %q", queue)
-	}
-	var found []nixie.ID
-	w := messageWhere(filter, t.now)
-	w.add("c.pos in ("+asked("waiting_messages")+")", q.n, q.n, q.n)
-	t.read(func(r row) error {
-		var id nixie.ID
-		err := r.Scan((*idColumn)(&id))
-		found = append(found, id)
-		return err
-	}, fmt.Sprintf("select c.id from @.current c where %s order by c.queue_pos limit %d", w, most), w.args...)
-	if err := t.send(); err != nil || len(found) == 0 {
-		return 0, err
-	}
-	if err := t.hold(found, false); err != nil {
-		return 0, err
-	}
-	n := 0
-	for _, id := range found {
-		m := t.byID[id]
-		if m == nil || m.Public() != nixie.Queued || m.queue != q.n {
-			continue // another call was faster
-		}
-		if err := t.cancel(m, &store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}); err != nil {
-			return 0, err
-		}
-		n++
-	}
-	if n > 0 {
-		t.record(q.n, actor, store.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
-	}
-	return n, nil
 }

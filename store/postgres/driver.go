@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -28,17 +29,41 @@ type verbs = engine.Engine
 // verb is one call of the engine in a transaction.
 type verb struct {
 	*tx
-	facts *engine.Facts
-	about map[int64]*engine.Message // by position
+	facts    *engine.Facts
+	about    map[int64]*engine.Message // by position
+	numbered map[nixie.ID]bool         // new letters whose IDs say their positions
 }
 
 // Load implements engine.Tx.
 func (v *verb) Load(w *engine.Want) (*engine.Facts, error) {
-	if len(w.Letters) == 0 {
-		return v.loadQueues(w)
+	v.facts = &engine.Facts{Queues: map[string]*engine.Queue{}, Messages: map[nixie.ID]*engine.Message{},
+		Letters: map[nixie.ID]*engine.Letter{}, Keys: map[engine.Key]engine.Holder{}, Operations: map[nixie.ID]store.Event{},
+		Items: map[engine.ItemKey]*engine.Item{}}
+	if err := v.load(w); err != nil {
+		return nil, err
 	}
-	v.facts = &engine.Facts{Letters: map[nixie.ID]*engine.Letter{}, Keys: map[engine.Key]int64{},
-		Operations: map[nixie.ID]store.Event{}, Items: map[engine.ItemKey]*engine.Item{}}
+	v.facts.Now, v.facts.Wall, v.facts.Due = v.now, v.now, same
+	for own, has := range v.keys {
+		v.facts.Keys[engine.Key{Queue: own.queue, Key: own.key}] = engine.Holder{Pos: has.pos, ID: has.id}
+	}
+	return v.facts, nil
+}
+
+func same[T any](v T) T { return v }
+
+// load locks and reads what a call is about.
+func (v *verb) load(w *engine.Want) error {
+	switch {
+	case len(w.Letters) > 0:
+		return v.loadLetters(w)
+	case w.Queued != nil || len(w.Messages) > 0:
+		return v.loadMessages(w)
+	}
+	return v.loadQueues(w)
+}
+
+// loadLetters locks and reads letters.
+func (v *verb) loadLetters(w *engine.Want) error {
 	v.about = map[int64]*engine.Message{}
 	list := uuids(w.Letters)
 	v.holdLetters(list, w.Rejoins)
@@ -52,33 +77,60 @@ func (v *verb) Load(w *engine.Want) (*engine.Facts, error) {
 	}
 	v.draw(len(w.Letters))
 	if err := v.send(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := v.checkLocks(); err != nil {
-		return nil, err
+		return err
 	}
-	v.facts.Now, v.facts.Wall = v.now, v.now
 	for id, l := range v.letters {
-		l.was = l.InStream
-		v.facts.Letters[id] = &engine.Letter{Letter: &l.Letter, Pos: l.pos, Queue: l.queue, Notes: l.notes, Selected: selected[id],
-			Message: v.message(l.m)}
+		fact := l.fact()
+		fact.Selected = selected[id]
+		if l.m != nil {
+			fact.Message = v.message(l.m)
+		}
+		v.facts.Letters[id] = fact
 	}
-	for own, has := range v.keys {
-		v.facts.Keys[engine.Key{Queue: own.queue, Key: own.key}] = has.pos
+	return nil
+}
+
+// loadMessages locks and reads messages, with the letters that they have.
+func (v *verb) loadMessages(w *engine.Want) error {
+	ids := w.Messages
+	if w.Queued != nil {
+		if err := v.findQueued(w.Queued); err != nil {
+			return err
+		}
+		ids = v.facts.Found
 	}
-	return v.facts, nil
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := v.holdToAmend(ids, w); err != nil {
+		return err
+	}
+	for id, m := range v.byID {
+		fact := v.message(m)
+		fact.First, fact.Last = m.failures()
+		if m.letter != nil {
+			fact.Letter = m.letter.fact()
+			fact.Letter.Message = fact
+		}
+		v.facts.Messages[id] = fact
+	}
+	if to := v.named[w.Into]; to != nil {
+		v.facts.Queues[w.Into] = to.fact()
+	}
+	return nil
 }
 
 // loadQueues reads the queues that a call names, and the time.
-func (v *verb) loadQueues(w *engine.Want) (*engine.Facts, error) {
-	facts := &engine.Facts{Queues: map[string]*engine.Queue{}}
-	var err error
+func (v *verb) loadQueues(w *engine.Want) (err error) {
 	made := false
 	switch {
 	case w.Adjust != "":
 		made, err = v.lockQueue(w.Adjust)
 	case w.Others != "":
-		facts.Others, err = v.otherSettings(w.Others)
+		v.facts.Others, err = v.otherSettings(w.Others)
 	default:
 		v.clock()
 		if w.Queue != "" {
@@ -87,27 +139,65 @@ func (v *verb) loadQueues(w *engine.Want) (*engine.Facts, error) {
 		err = v.send()
 	}
 	for name, q := range v.named {
-		facts.Queues[name] = q.fact()
-		facts.Queues[name].Made = made
+		v.facts.Queues[name] = q.fact()
+		v.facts.Queues[name].Made = made
 	}
-	facts.Now, facts.Wall = v.now, v.now
-	return facts, err
+	return err
 }
 
 func (q *queueRow) fact() *engine.Queue {
 	return &engine.Queue{Number: q.n, Name: q.name, Settings: &q.settings}
 }
 
-// message completes what readAbout read of a message.
+// fact returns a letter as the engine changes it. It notes whether the letter was in its stream.
+func (l *letterRow) fact() *engine.Letter {
+	l.was = l.InStream
+	return &engine.Letter{Letter: &l.Letter, Pos: l.pos, Queue: l.queue, Notes: l.notes}
+}
+
+// message completes what readAbout read of a message, if it did.
 func (v *verb) message(m *message) *engine.Message {
-	if m == nil {
-		return nil
-	}
 	about := v.about[m.pos]
+	if about == nil {
+		about = &engine.Message{}
+	}
 	about.Message, about.Pos, about.Stream, about.Dedupe = &m.Message, m.pos, m.stream, m.dedupe
 	about.Expires, about.Hash, about.Note = m.expires, m.hash, m.note
 	about.Queue = m.q.fact()
 	return about
+}
+
+// holdToAmend locks and reads messages and the queue into which they may go.
+func (v *verb) holdToAmend(ids []nixie.ID, w *engine.Want) error {
+	if w.Into == "" {
+		return v.hold(ids, w.Failures)
+	}
+	if err := v.openQueues([]string{w.Into}); err != nil {
+		return err
+	}
+	list, to := uuids(ids), v.named[w.Into]
+	v.lockRanges(list)
+	v.openStreamsOf(texts()["streams_to_move"], list, to.n, to.settings.Ordered())
+	v.holdRest(which().ids, list, w.Failures)
+	v.openKeys(texts()["keys_to_move"], list, to.n)
+	v.draw(2 * len(ids))
+	if err := v.send(); err != nil {
+		return err
+	}
+	return v.checkLocks()
+}
+
+// findQueued finds queued messages, without a lock.
+func (v *verb) findQueued(w *engine.Queued) error {
+	where := messageWhere(w.Filter, v.now)
+	where.add("c.pos in ("+asked("waiting_messages")+")", w.Queue.Number, w.Queue.Number, w.Queue.Number)
+	v.read(func(r row) error {
+		var id nixie.ID
+		err := r.Scan((*idColumn)(&id))
+		v.facts.Found = append(v.facts.Found, id)
+		return err
+	}, fmt.Sprintf("select c.id from @.current c where %s order by c.queue_pos limit %d", where, w.Most), where.args...)
+	return v.send()
 }
 
 // holdLetters locks letters, with all that belongs to them, and reads them. It opens the streams
@@ -175,86 +265,4 @@ func (v *verb) readSelected(letters [][16]byte, into map[nixie.ID]bool) {
 		into[id] = true
 		return err
 	}, "select l.id from @.letter l join @.item i on i.letter = l.pos where i.state = 'pending' and l.pos"+which().letters, letters)
-}
-
-// Write implements engine.Tx.
-func (v *verb) Write(c *engine.Changes) error {
-	if c.Adjusted != nil {
-		v.saveSettings(v.named[c.Adjusted.Name])
-	}
-	for _, e := range c.Audit {
-		v.record(e.Queue, e.Actor, e.Event, e.Subject, e.Reason)
-		v.trail[len(v.trail)-1].operation = e.Operation
-	}
-	for _, m := range c.Messages {
-		at := v.rows[m.Pos]
-		if at.note = m.Note; at.Rank == engine.LastRank {
-			at.Rank = v.nextPosition()
-		}
-		v.touch(at)
-	}
-	v.writeEdits(c)
-	for _, l := range c.Letters {
-		v.writeLetter(l)
-	}
-	for _, m := range c.Freed {
-		v.work.released = append(v.work.released, m.Pos)
-	}
-	for own, m := range c.Taken {
-		if v.work.taken == nil {
-			v.work.taken = map[dedupeKey]int64{}
-		}
-		v.work.taken[dedupeKey{own.Queue, own.Key}] = m.Pos
-	}
-	for _, n := range c.Notes {
-		v.run("add_note.sql", n.Letter.Pos, v.now, plain(n.By), plain(n.Text))
-	}
-	v.writeItems(c)
-	for _, queue := range c.Wakes {
-		v.wake(queue)
-	}
-	return nil
-}
-
-// writeLetter writes a letter. If it returned to its stream, the next message there gets a row: a
-// claim by the ordered path could not see that it passes the dead one.
-func (v *verb) writeLetter(l *engine.Letter) {
-	at := v.letters[l.ID]
-	v.touchLetter(at)
-	if at.was || !at.InStream {
-		return
-	}
-	for _, m := range v.rows {
-		if m.in == onOrderedPath && m.queue == at.queue && m.stream == at.m.stream {
-			v.touch(m)
-		}
-	}
-}
-
-// writeItems decides items, ends those of redrives that were overtaken, and removes letters.
-func (v *verb) writeItems(c *engine.Changes) {
-	if list := c.Decided; len(list) > 0 {
-		v.run("decide_items.sql", eachOf(list, func(it engine.ItemChange) int64 { return it.Letter }),
-			eachOf(list, func(it engine.ItemChange) [16]byte { return it.Operation }),
-			eachOf(list, func(it engine.ItemChange) string { return string(it.State) }),
-			eachOf(list, func(it engine.ItemChange) string { return plain(it.Group) }), v.now)
-	}
-	for _, e := range c.Ends {
-		v.ends(e.Letter, e.Ending)
-	}
-	if list := c.Regrouped; len(list) > 0 {
-		v.run("regroup_items.sql", eachOf(list, func(r engine.Regrouped) int64 { return r.Letter.Pos }),
-			eachOf(list, func(r engine.Regrouped) [16]byte { return r.Letter.Operation }),
-			eachOf(list, func(r engine.Regrouped) string { return r.Was }),
-			eachOf(list, func(r engine.Regrouped) string { return plain(r.Letter.Fingerprint) }))
-	}
-	if len(c.Removed) == 0 {
-		return
-	}
-	dirty := v.work.dirty // the heads of their streams are recomputed at the end
-	v.flush()             // what the call changed of them before, which the counters need
-	v.work.dirty = dirty
-	positions := eachOf(c.Removed, func(gone engine.Removal) int64 { return gone.Letter.Pos })
-	v.run("skip_items.sql", positions, eachOf(c.Removed, func(gone engine.Removal) *[16]byte { return idOrNull(gone.Operation) }), v.now)
-	v.remove("purged", positions)
 }

@@ -164,6 +164,22 @@ func (t *tx) notices() ([]nixie.Message, error) {
 	for i := range t.noticed {
 		positions[i] = t.noticed[i].m.pos
 	}
+	given, err := t.said(positions)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]nixie.Message, len(t.noticed))
+	for i, n := range t.noticed {
+		m := given[n.m.pos]
+		m.Queue = n.m.q.name
+		list[i] = n.m.Notice(m, n.st, n.newest, n.to, t.now)
+	}
+	t.noticed = nil
+	return list, nil
+}
+
+// said reads what senders said of messages, for notices of their deaths.
+func (t *tx) said(positions []int64) (map[int64]nixie.Message, error) {
 	given := map[int64]nixie.Message{}
 	t.read(func(r row) error {
 		var pos, enqueued int64
@@ -177,17 +193,7 @@ func (t *tx) notices() ([]nixie.Message, error) {
 		given[pos] = m
 		return nil
 	}, "select pos, body, coalesce(headers, ''), enqueued from @.message where pos = any($1)", positions)
-	if err := t.send(); err != nil {
-		return nil, err
-	}
-	list := make([]nixie.Message, len(t.noticed))
-	for i, n := range t.noticed {
-		m := given[n.m.pos]
-		m.Queue = n.m.q.name
-		list[i] = n.m.Notice(m, n.st, n.newest, n.to, t.now)
-	}
-	t.noticed = nil
-	return list, nil
+	return given, t.send()
 }
 
 // settle applies one settlement. It answers before it changes anything.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -15,18 +14,14 @@ func (t *tx) letterOf(h *held) (*letterRow, error) {
 	return t.letter(sqlText("letter_at"), h.pos)
 }
 
-// bury ends a message as dead. It adds a letter, or updates the one from an earlier generation. by
-// is the operator's change that holds the message, nil for a verdict. The caller's transaction
-// contains all of it.
-func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
+// bury ends a message as dead. It adds a letter, or updates the one from an earlier generation. The
+// caller's transaction contains all of it.
+func (t *tx) bury(h *held, st *nixie.Settlement) error {
 	old, err := t.letterOf(h)
 	if err != nil {
 		return err
 	}
 	e := lifecycle.Settled(st, old != nil)
-	if by != nil {
-		e = lifecycle.Changed(by, old != nil)
-	}
 	l := &letterRow{pos: h.pos, queue: h.queue}
 	if old != nil {
 		copied := *old

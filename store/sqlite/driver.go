@@ -17,8 +17,15 @@ import (
 type engineDriver struct{ *Store }
 
 // Update implements engine.Driver.
-func (d engineDriver) Update(ctx context.Context, _ engine.How, f func(engine.Tx) error) error {
-	return d.write(ctx, 0, func(t *tx) error { return f(&verb{tx: t, letters: map[int64]*letterFacts{}}) })
+func (d engineDriver) Update(ctx context.Context, how engine.How, f func(engine.Tx) error) error {
+	if how.Bytes > 0 {
+		if err := d.space.check(d.now(), how.Bytes); err != nil {
+			return err
+		}
+	}
+	return d.write(ctx, how.Bytes, func(t *tx) error {
+		return f(&verb{tx: t, letters: map[int64]*letterFacts{}, messages: map[int64]*held{}})
+	})
 }
 
 // verbs are the methods of a store that the engine has. The others of this package decide
@@ -28,45 +35,44 @@ type verbs = engine.Engine
 // verb is one call of the engine in a transaction.
 type verb struct {
 	*tx
-	letters map[int64]*letterFacts // by position
+	letters  map[int64]*letterFacts // by position
+	messages map[int64]*held        // the same
+	made     []*queueRow            // for messages that may be refused
 }
 
-// letterFacts has the rows of a letter and of its message, as they are and as they were read.
+// letterFacts has the row of a letter, as it is and as it was read.
 type letterFacts struct {
 	letterRow
-	was     letterRow
-	message pendingRow // its message: also one that has ended, and so no row of pending
-	waits   pendingRow // its row of pending as read; the position is 0 if it has none
-	log     int        // state of its row of log; 0 if it has none
-	q       *queueRow
-	name    string // of the stream of its message
+	was letterRow
+	q   *queueRow
 }
 
 // Load implements engine.Tx.
 func (v *verb) Load(w *engine.Want) (*engine.Facts, error) {
-	facts := &engine.Facts{Now: v.now, Wall: v.at.wall}
-	if err := v.loadQueues(w, facts); err != nil || len(w.Letters) == 0 {
-		return facts, err
-	}
-	facts.Letters, facts.Keys = map[nixie.ID]*engine.Letter{}, map[engine.Key]int64{}
-	facts.Operations, facts.Items = map[nixie.ID]store.Event{}, map[engine.ItemKey]*engine.Item{}
-	if err := v.each(sqlText("letters_to_change"), func(row rows) error {
-		v.scanLetter(row, facts)
-		return nil
-	}, listed(w.Letters, func(id nixie.ID) string { return hex.EncodeToString(id[:]) }), w.Headers); err != nil {
+	facts := &engine.Facts{Now: v.now, Wall: v.at.wall, Due: v.at.due}
+	if err := v.loadQueues(w, facts); err != nil {
 		return nil, err
 	}
-	for _, l := range facts.Letters {
-		if err := v.complete(l, w); err != nil {
+	facts.Messages, facts.Letters = map[nixie.ID]*engine.Message{}, map[nixie.ID]*engine.Letter{}
+	facts.Keys, facts.Operations = map[engine.Key]engine.Holder{}, map[nixie.ID]store.Event{}
+	facts.Items = map[engine.ItemKey]*engine.Item{}
+	ids := w.Messages
+	if w.Queued != nil {
+		var err error
+		if facts.Found, err = v.queued(w.Queued); err != nil {
+			return nil, err
+		}
+		ids = facts.Found
+	}
+	for _, id := range ids {
+		if facts.Messages[id] != nil {
+			continue
+		}
+		if err := v.loadMessage(id, w, facts); err != nil {
 			return nil, err
 		}
 	}
-	for _, op := range w.Operations {
-		if err := v.loadItems(op, facts); err != nil {
-			return nil, err
-		}
-	}
-	return facts, v.loadKeys(facts)
+	return facts, v.loadLetters(w, facts)
 }
 
 // loadQueues reads the queues that a call names.
@@ -75,14 +81,17 @@ func (v *verb) loadQueues(w *engine.Want, facts *engine.Facts) (err error) {
 		facts.Others, err = v.otherSettings(w.Others)
 		return err
 	}
-	name := cmp.Or(w.Adjust, w.Queue)
+	name := cmp.Or(w.Adjust, w.Into, w.Queue)
 	q, err := v.queue(name)
-	made := q == nil && w.Adjust != ""
+	made := q == nil && name != w.Queue
 	if made && err == nil {
 		q, err = v.openQueue(name)
 	}
 	if q == nil || err != nil {
 		return err
+	}
+	if made && w.Into != "" {
+		v.made = append(v.made, q)
 	}
 	facts.Queues = map[string]*engine.Queue{name: q.fact()}
 	facts.Queues[name].Made = made
@@ -104,7 +113,38 @@ func (v *verb) otherSettings(name string) (map[string]nixie.QueueSettings, error
 }
 
 func (q *queueRow) fact() *engine.Queue {
-	return &engine.Queue{Number: q.n, Name: q.name, Settings: &q.settings}
+	return &engine.Queue{Number: q.n, Name: q.name, Settings: &q.settings, Taken: q.last, Most: maxSeq}
+}
+
+// loadLetters reads letters, with their messages and their items of operations.
+func (v *verb) loadLetters(w *engine.Want, facts *engine.Facts) error {
+	if len(w.Letters) == 0 {
+		return nil
+	}
+	if err := v.each(sqlText("letters_to_change"), func(row rows) error {
+		v.scanLetter(row, facts)
+		return nil
+	}, listed(w.Letters, func(id nixie.ID) string { return hex.EncodeToString(id[:]) }), w.Headers); err != nil {
+		return err
+	}
+	for _, l := range facts.Letters {
+		if err := v.complete(l, w); err != nil {
+			return err
+		}
+	}
+	for _, op := range w.Operations {
+		if err := v.loadItems(op, facts); err != nil {
+			return err
+		}
+	}
+	for _, l := range facts.Letters {
+		if m := l.Message; m != nil {
+			if err := v.loadKey(engine.Key{Queue: m.Queue.Number, Key: m.Dedupe}, facts); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // scanLetter reads a row of letters_to_change.
@@ -118,42 +158,32 @@ func (v *verb) scanLetter(row rows, facts *engine.Facts) {
 			Resolved: row.ColumnInt64(35),
 		},
 	}}
-	if row.ColumnBool(14) {
-		f.waits.pos = f.pos
-	}
-	p := &f.message
-	*p = pendingRow{pos: f.pos, queue: f.queue, priority: row.ColumnInt(19)}
-	p.ID, p.Ended = columnID(row, 16), row.ColumnInt64(15)
-	f.log = row.ColumnInt(24)
-	p.State, p.Attempts, p.Deliveries, p.Crashes = f.log, row.ColumnInt(25), row.ColumnInt(26), row.ColumnInt(27)
-	p.Generation, p.Redrives, p.Redriven, p.Number = row.ColumnInt(28), row.ColumnInt(29), row.ColumnInt64(30), row.ColumnInt64(31)
-	p.Received, p.Gap = row.ColumnInt64(32), row.ColumnBool(34)
 	l := &engine.Letter{Letter: &f.Letter, Pos: f.pos, Queue: f.queue}
 	v.letters[f.pos], facts.Letters[l.ID] = f, l
-	if p.ID.IsZero() {
+	h := &held{log: row.ColumnInt(24), name: row.ColumnText(17)}
+	if h.ID = columnID(row, 16); h.ID.IsZero() {
 		return
 	}
-	m := &engine.Message{Message: &p.Message, Pos: f.pos, Stream: row.ColumnText(17), Dedupe: row.ColumnText(18),
+	h.pos, h.queue, h.priority, h.Ended = f.pos, f.queue, row.ColumnInt(19), row.ColumnInt64(15)
+	h.State, h.Attempts, h.Deliveries, h.Crashes = h.log, row.ColumnInt(25), row.ColumnInt(26), row.ColumnInt(27)
+	h.Generation, h.Redrives, h.Redriven, h.Number = row.ColumnInt(28), row.ColumnInt(29), row.ColumnInt64(30), row.ColumnInt64(31)
+	h.Received, h.Gap = row.ColumnInt64(32), row.ColumnBool(34)
+	if row.ColumnBool(14) {
+		h.was.pos = h.pos
+	}
+	m := &engine.Message{Message: &h.Message, Pos: f.pos, Stream: h.name, Dedupe: row.ColumnText(18),
 		Expires: row.ColumnInt64(20), BodyAt: store.BodyAt(row.ColumnText(22))}
 	row.ColumnBytes(21, m.Hash[:])
 	m.Unread = fromJSON(row.ColumnText(23), &m.Headers)
-	m.Damage = fromJSON(row.ColumnText(33), &p.Steps)
-	l.Message, f.name = m, m.Stream
+	m.Damage = fromJSON(row.ColumnText(33), &h.Steps)
+	l.Message, v.messages[h.pos] = m, h
 }
 
 // complete reads what belongs to a letter and lies in other rows.
-func (v *verb) complete(l *engine.Letter, w *engine.Want) error {
-	f, m := v.letters[l.Pos], l.Message
-	var err error
-	if f.q, err = v.queueAt(l.Pos); err != nil {
+func (v *verb) complete(l *engine.Letter, w *engine.Want) (err error) {
+	if err := v.describe(l); err != nil {
 		return err
 	}
-	k, err := v.facetOfLetter(&f.letterRow)
-	if err != nil && nixie.CodeOf(err) != nixie.CodeInternal {
-		return err
-	}
-	l.Damage, f.Cause, f.Signature, f.Fingerprint = err, k.cause, k.signature, k.fingerprint
-	f.was = f.letterRow
 	if w.Selected {
 		waits, err := v.number("select exists (select 1 from item where letter = ? and state = 'pending')", l.Pos)
 		if err != nil {
@@ -168,41 +198,133 @@ func (v *verb) complete(l *engine.Letter, w *engine.Want) error {
 		}
 		l.Notes = int(have)
 	}
+	m, h := l.Message, v.messages[l.Pos]
 	if m == nil {
 		return nil
 	}
-	m.Queue = f.q.fact()
-	if f.waits.pos == 0 {
-		if f.log == 0 {
-			m.Damage = nixie.Errorf(nixie.CodeInternal, "log row of letter %s is gone: run nixie verify", l.ID)
-		}
-		return nil
+	h.q = v.letters[l.Pos].q
+	m.Queue = h.q.fact()
+	if h.was.pos != 0 {
+		return v.holdRow(h, m.ID)
 	}
-	row, err := v.pending(l.Pos)
-	if err != nil {
-		return err
+	if h.log == 0 {
+		m.Damage = nixie.Errorf(nixie.CodeInternal, "log row of letter %s is gone: run nixie verify", l.ID)
 	}
-	row.ID = m.ID
-	f.waits, f.message = *row, *row
 	return nil
 }
 
-// loadKeys reads which messages hold the dedupe keys of messages.
-func (v *verb) loadKeys(facts *engine.Facts) error {
-	for _, l := range facts.Letters {
-		m := l.Message
-		if m == nil || m.Dedupe == "" {
-			continue
-		}
-		holder, err := v.number("select pos from dedupe where queue = ? and key = ?", m.Queue.Number, m.Dedupe)
-		if err != nil {
+// describe reads the queue and the facet of a letter.
+func (v *verb) describe(l *engine.Letter) (err error) {
+	f := v.letters[l.Pos]
+	if f.q, err = v.queueAt(l.Pos); err != nil {
+		return err
+	}
+	k, err := v.facetOfLetter(&f.letterRow)
+	if err != nil && nixie.CodeOf(err) != nixie.CodeInternal {
+		return err
+	}
+	l.Damage, f.Cause, f.Class, f.Reason = err, k.cause, k.class, k.reason
+	f.Signature, f.Fingerprint = k.signature, k.fingerprint
+	if h := v.messages[l.Pos]; h != nil {
+		h.mtype = k.mtype
+	}
+	f.was = f.letterRow
+	return nil
+}
+
+// holdRow reads the row of pending of a message.
+func (v *verb) holdRow(h *held, id nixie.ID) error {
+	row, err := v.pending(h.pos)
+	if err != nil {
+		return err
+	}
+	row.ID = id
+	h.pendingRow, h.was = *row, *row
+	return nil
+}
+
+// loadMessage reads a message, and the letter that it has from an earlier generation.
+func (v *verb) loadMessage(id nixie.ID, w *engine.Want, facts *engine.Facts) (err error) {
+	h, m := &held{}, &engine.Message{}
+	if err := v.each("select pos, type, stream, dedupe, enqueued from message where id = ?", func(row rows) error {
+		h.pos, h.mtype, h.name, m.Dedupe = row.ColumnInt64(0), row.ColumnText(1), row.ColumnText(2), row.ColumnText(3)
+		h.enqueued = row.ColumnInt64(4)
+		return nil
+	}, id); err != nil || h.pos == 0 {
+		return err
+	}
+	if h.q, err = v.queueAt(h.pos); err != nil {
+		return err
+	}
+	if err := v.locate(h, id); err != nil {
+		if nixie.CodeOf(err) != nixie.CodeInternal {
 			return err
 		}
-		if holder != 0 {
-			facts.Keys[engine.Key{Queue: m.Queue.Number, Key: m.Dedupe}] = holder
+		m.Damage = err
+	}
+	h.ID = id
+	m.Message, m.Pos, m.Queue, m.Stream = &h.Message, h.pos, h.q.fact(), h.name
+	v.messages[h.pos], facts.Messages[id] = h, m
+	if w.Failures {
+		if m.First, m.Last, err = v.failuresOf(h); err != nil {
+			return err
 		}
 	}
+	if to := facts.Queues[w.Into]; to != nil {
+		if err := v.loadKey(engine.Key{Queue: to.Number, Key: m.Dedupe}, facts); err != nil {
+			return err
+		}
+	}
+	row, err := v.letterOf(h)
+	if row == nil || err != nil {
+		return err
+	}
+	f := &letterFacts{letterRow: *row}
+	v.letters[h.pos] = f
+	m.Letter = &engine.Letter{Letter: &f.Letter, Pos: h.pos, Queue: f.queue, Message: m}
+	return v.describe(m.Letter)
+}
+
+// locate finds out where a message is: queued or leased with a row, queued as a new one, leased in
+// a batch, or ended.
+func (v *verb) locate(h *held, id nixie.ID) error {
+	st, err := v.stateOf(h.pos)
+	switch {
+	case err != nil:
+		return err
+	case st.hasRow:
+		return v.holdRow(h, id)
+	case st.state == lifecycle.Queued:
+		h.fresh = true
+		h.pendingRow = pendingRow{pos: h.pos, queue: h.q.n, Message: lifecycle.Fresh(h.enqueued)}
+		return nil
+	case st.state != lifecycle.Leased:
+		h.log, h.State, h.queue = st.state, st.state, h.q.n
+		return nil
+	}
+	n, err := v.number("select n from batch where first <= ?1 and last >= ?1", h.pos)
+	if err != nil {
+		return err
+	}
+	if h.batch, err = v.batch(n); err != nil {
+		return err
+	}
+	if h.batch == nil {
+		return nixie.Errorf(nixie.CodeInternal, "message at %d is leased by no batch: run nixie verify", h.pos)
+	}
+	h.pendingRow = h.batch.member(h.pos)
 	return nil
+}
+
+// loadKey reads which message holds a dedupe key.
+func (v *verb) loadKey(own engine.Key, facts *engine.Facts) error {
+	if own.Key == "" {
+		return nil
+	}
+	return v.each("select m.pos, m.id from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(row rows) error {
+		facts.Keys[own] = engine.Holder{Pos: row.ColumnInt64(0), ID: columnID(row, 1)}
+		return nil
+	}, own.Queue, own.Key)
 }
 
 // loadItems reads an operation, and its items for the letters.

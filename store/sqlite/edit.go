@@ -23,7 +23,7 @@ func (v *verb) writeEdits(c *engine.Changes) error {
 }
 
 func (v *verb) edit(e *engine.Edit) error {
-	pos, q := e.Message.Pos, v.letters[e.Message.Pos].q
+	pos, q := e.Message.Pos, v.messages[e.Message.Pos].q
 	m, headers, origin := nixie.Message{}, "", ""
 	if err := v.each("select headers, type, key, stream, dedupe, origin from message where pos = +?", func(row rows) error {
 		headers, origin = row.ColumnText(0), row.ColumnText(5)

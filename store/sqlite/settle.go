@@ -10,13 +10,19 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// held is a current lease, with the facts about its message.
+// held has what a transaction knows of a message: one with a current lease, or one that the engine
+// loaded.
 type held struct {
 	pendingRow            // a member of a batch has the counters of a clean first claim
-	was        pendingRow // the row in the table
-	batch      *batchRow
+	was        pendingRow // the row in the table; the position is 0 if it has none
+	batch      *batchRow  // whose member it is
+	fresh      bool       // ranges will hand it out
+	log        int        // state of its row of log; 0 if it has none
 	d          *nixie.Delivery
 	q          *queueRow
+	mtype      string
+	name       string // of its stream, ordered or not
+	enqueued   int64
 	ordinal    int64 // of the newest failure, after an append
 	// The first and the last failure, after an append or a read.
 	first, last *lifecycle.Failure
@@ -238,7 +244,7 @@ func (t *tx) settle(st *nixie.Settlement, doc string) error {
 	case lifecycle.Queued:
 		return t.requeue(h)
 	case lifecycle.Dead:
-		return t.bury(h, st, nil)
+		return t.bury(h, st)
 	}
 	return t.follow(h, lifecycle.Settled(st, true))
 }

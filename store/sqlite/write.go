@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store/engine"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Write implements engine.Tx. Rows that change alike are written by one statement.
@@ -13,7 +15,8 @@ func (v *verb) Write(c *engine.Changes) error {
 		}
 	}
 	for _, write := range [...]func(*engine.Changes) error{
-		v.writeMessages, v.writeEdits, v.writeLetters, v.writeKeys, v.writeNotes, v.writeItems, v.removeLetters, v.writeAudit,
+		v.writeFailures, v.writeMessages, v.writeEdits, v.writeLetters, v.writeKeys, v.writeNotes,
+		v.writeItems, v.removeLetters, v.writeAudit, v.dropUnused,
 	} {
 		if err := write(c); err != nil {
 			return err
@@ -30,40 +33,100 @@ func (v *verb) Reorder(q *engine.Queue, to *nixie.QueueSettings) error {
 	return v.reorder(v.queues[q.Name], to)
 }
 
-// writeMessages writes messages that are queued again, and messages that have ended.
-func (v *verb) writeMessages(c *engine.Changes) error {
-	var queued []*letterFacts
-	var leaving []int64 // the table log
-	for _, m := range c.Messages {
-		f := v.letters[m.Pos]
-		f.q.dirty = true
-		if f.waits.pos != 0 {
-			if err := v.leave(&held{pendingRow: f.message, was: f.waits, q: f.q}); err != nil {
-				return err
-			}
-		} else {
-			f.q.ended[f.log]--
-		}
-		if f.message.OnItsWay() {
-			queued, leaving = append(queued, f), append(leaving, m.Pos)
-			continue
-		}
-		if err := v.writeLog(&f.message, m.Note, toLogAgain); err != nil {
+func (v *verb) writeFailures(c *engine.Changes) error {
+	for i := range c.Failures {
+		f := &c.Failures[i]
+		doc, err := encodeFailure(&f.Failure, f.Decision, nil)
+		if err != nil {
 			return err
 		}
-		f.q.ended[f.message.State]++
+		if err := v.appendFailure(v.messages[f.Message.Pos], &f.Failure, f.Decision, doc); err != nil {
+			return err
+		}
 	}
-	if len(queued) == 0 {
+	return nil
+}
+
+// writeMessages writes messages where they are now: a row of pending, also in another queue, or a
+// row of log.
+func (v *verb) writeMessages(c *engine.Changes) error {
+	var again []*held // queued again
+	for _, m := range c.Messages {
+		h := v.messages[m.Pos]
+		h.q.dirty = true
+		var err error
+		switch {
+		case m.Queue.Number != h.q.n:
+			m.Pos, err = v.transfer(h, v.queues[m.Queue.Name])
+		case !h.OnItsWay():
+			err = v.writeEnd(h, m.Note)
+		case h.log != 0:
+			h.q.ended[h.log]--
+			again = append(again, h)
+		default:
+			err = v.rewrite(h)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(again) == 0 {
 		return nil
 	}
-	return v.enterPending(queued, leaving)
+	return v.enterPending(again)
+}
+
+// writeEnd writes how a message has ended, perhaps over the row of an earlier end.
+func (v *verb) writeEnd(h *held, note string) error {
+	to := toLogWhole
+	if h.log != 0 {
+		h.q.ended[h.log]--
+		to = toLogAgain
+	} else if err := v.takeOut(h); err != nil {
+		return err
+	}
+	h.q.ended[h.State]++
+	return v.writeLog(&h.pendingRow, note, to)
+}
+
+// takeOut takes a message out of the queue or away from the holder of its lease.
+func (v *verb) takeOut(h *held) error {
+	if !h.fresh {
+		return v.leave(h)
+	}
+	h.fresh = false // ranges must not hand it out any more
+	h.q.fresh--
+	h.q.dirty = true
+	return v.run("update message set own = 1 where pos = ?", h.pos)
+}
+
+// rewrite writes a message that stays in its queue. A new one gets a row of its own only when its
+// due time changes.
+func (v *verb) rewrite(h *held) error {
+	if h.was.pos != 0 {
+		v.markDirty(h.q, h.stream)
+		v.countAgain(&h.was, &h.pendingRow)
+		return v.run(sqlText("amend_row"),
+			h.Due, h.Attempts, h.Deliveries, h.Crashes, h.Alone, text(h.Abandoned), h.MayPass, text(lease.PatienceText(h.Patience)), h.pos)
+	}
+	if h.fresh && h.Due == h.enqueued {
+		return nil
+	}
+	if err := v.takeOut(h); err != nil {
+		return err
+	}
+	return v.insertPending(&h.pendingRow)
 }
 
 func same[T any](v T) T { return v }
 
 // enterPending gives messages that had ended rows of pending, in their streams. No range of a batch
 // covers them from then on.
-func (v *verb) enterPending(list []*letterFacts, positions []int64) error {
+func (v *verb) enterPending(list []*held) error {
+	positions := make([]int64, len(list))
+	for i, h := range list {
+		positions[i] = h.pos
+	}
 	if err := v.dissolve(positions...); err != nil {
 		return err
 	}
@@ -75,24 +138,23 @@ func (v *verb) enterPending(list []*letterFacts, positions []int64) error {
 		return err
 	}
 	if err := v.each(sqlText("newest_reasons"), func(row rows) error {
-		v.letters[row.ColumnInt64(0)].message.reason = row.ColumnText(1)
+		v.messages[row.ColumnInt64(0)].reason = row.ColumnText(1)
 		return nil
 	}, at); err != nil {
 		return err
 	}
-	for _, f := range list {
-		p := &f.message
-		if p.Rank == engine.LastRank {
-			p.Rank = v.appendRank(f.q)
+	for _, h := range list {
+		if h.Rank == engine.LastRank {
+			h.Rank = v.appendRank(h.q)
 		}
-		if p.Ordered {
+		if h.Ordered {
 			var err error
-			if p.stream, err = v.openStream(f.q, f.name); err != nil {
+			if h.stream, err = v.openStream(h.q, h.name); err != nil {
 				return err
 			}
-			v.markDirty(f.q, p.stream)
+			v.markDirty(h.q, h.stream)
 		}
-		if err := v.insertPending(p); err != nil {
+		if err := v.insertPending(&h.pendingRow); err != nil {
 			return err
 		}
 	}
@@ -116,6 +178,12 @@ func (v *verb) writeLetters(c *engine.Changes) error {
 	alike := map[letterMove][]int64{}
 	for _, l := range c.Letters {
 		f := v.letters[l.Pos]
+		if l.Dies {
+			if err := v.die(l, f); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := v.moveInStream(f); err != nil {
 			return err
 		}
@@ -134,13 +202,34 @@ func (v *verb) writeLetters(c *engine.Changes) error {
 	return nil
 }
 
+// die writes the death of a message in its letter, which is new if it has no row.
+func (v *verb) die(l *engine.Letter, f *letterFacts) error {
+	h := v.messages[l.Pos]
+	if f == nil {
+		row := &letterRow{Letter: *l.Letter, pos: h.pos, queue: h.queue, stream: h.stream}
+		if err := v.joinFacet(row, h.mtype, &h.Message); err != nil {
+			return err
+		}
+		return v.insertLetter(row, h.name)
+	}
+	if _, err := v.leaveFacet(&f.was); err != nil {
+		return err
+	}
+	v.markDirty(f.q, f.was.stream)
+	f.stream = h.stream
+	if err := v.joinFacet(&f.letterRow, h.mtype, &h.Message); err != nil {
+		return err
+	}
+	return v.writeDeath(&f.letterRow)
+}
+
 // moveInStream takes a letter out of its stream, or returns it there.
 func (v *verb) moveInStream(f *letterFacts) (err error) {
 	switch {
 	case f.was.InStream == f.InStream:
 		return nil
 	case f.InStream:
-		if f.stream, err = v.openStream(f.q, f.name); err != nil {
+		if f.stream, err = v.openStream(f.q, v.messages[f.pos].name); err != nil {
 			return err
 		}
 	default:
@@ -161,7 +250,8 @@ func (v *verb) recount(f *letterFacts, moved bool) error {
 	k.status, k.redrivable, k.needsReview = f.Status, f.Redrivable, f.NeedsReview
 	k.signature, k.fingerprint = f.Signature, f.Fingerprint
 	if moved {
-		k.redrives, k.attempts, k.crashes = f.message.Redrives, f.message.Attempts, f.message.Crashes
+		m := v.messages[f.pos]
+		k.redrives, k.attempts, k.crashes = m.Redrives, m.Attempts, m.Crashes
 	}
 	if f.facet, err = v.addToFacet(&k, f.Died, 1); err != nil {
 		return err
@@ -180,8 +270,8 @@ func (v *verb) recount(f *letterFacts, moved bool) error {
 
 // writeKeys frees dedupe keys, and gives others to messages.
 func (v *verb) writeKeys(c *engine.Changes) error {
-	for _, m := range c.Freed {
-		if err := v.run("delete from dedupe where queue = ? and key = ? and pos = ?", m.Queue.Number, m.Dedupe, m.Pos); err != nil {
+	for _, f := range c.Freed {
+		if err := v.run("delete from dedupe where queue = ? and key = ? and pos = ?", f.Queue, f.Key.Key, f.Pos); err != nil {
 			return err
 		}
 	}
@@ -244,6 +334,50 @@ func (v *verb) removeLetters(c *engine.Changes) error {
 func (v *verb) writeAudit(c *engine.Changes) error {
 	for _, e := range c.Audit {
 		if err := v.chain(e.Queue, e.AuditEntry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropUnused removes the queues that were made for messages that were then refused.
+func (v *verb) dropUnused(*engine.Changes) error {
+	for _, q := range v.made {
+		if q.last > 0 {
+			continue
+		}
+		delete(v.queues, q.name)
+		delete(v.byNumber, q.n)
+		if err := v.run("delete from queue where n = ?", q.n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NewID implements engine.Tx.
+func (v *verb) NewID(*engine.Message) nixie.ID { return v.store.ids.New(lifecycle.Moment(v.now)) }
+
+// Sent implements engine.Tx.
+func (v *verb) Sent(list []*engine.Message) ([]nixie.Message, error) {
+	given := make([]nixie.Message, len(list))
+	for i, m := range list {
+		var d nixie.Delivery
+		if err := v.each(sqlText("read_message"), func(row rows) error {
+			scanMessage(row, &d, &bodyPool{})
+			return nil
+		}, m.Pos); err != nil {
+			return nil, err
+		}
+		given[i] = d.Message
+	}
+	return given, nil
+}
+
+// Enqueue implements engine.Tx.
+func (v *verb) Enqueue(list []nixie.Message) error {
+	for i := range list {
+		if _, err := v.enqueue(&list[i], nixie.HashBody(list[i].Body)); err != nil {
 			return err
 		}
 	}

@@ -35,11 +35,14 @@ var decided = []struct{ verb, function string }{
 	{"Resolve", "Edited"},
 	{"Resolve", "Overtaken"},
 	{"Adjust", "RefuseNotices"},
+	{"Amend", "Changed"},
+	{"Amend", "MayLeave"},
+	{"Amend", "TakesKey"},
 }
 
 // moved lists the methods of lifecycle of the same kind. In a driver they are called on the verbs
 // of the engine alone.
-var moved = []string{"Resolve", "Regroup"}
+var moved = []string{"Resolve", "Regroup", "Amend"}
 
 // checkEngine looks for second opinions that ask the first, and for drivers that decide.
 func (t *Tree) checkEngine(p *pkg, f *file) {

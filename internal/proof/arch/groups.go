@@ -24,7 +24,7 @@ type group struct {
 var groups = []group{
 	{name: "root package", in: []string{"."}, lines: 1720, exports: 252},
 	{name: "check, filter, lease, policy, privacy", in: []string{"check", "filter", "lease", "policy", "privacy"},
-		lines: 10000, exports: 189},
+		lines: 10100, exports: 189},
 	{name: "telemetry, internal/serve", in: []string{"telemetry", "internal/serve"}, lines: 2849, exports: 36},
 	{name: "contracts: store, broker", in: []string{"store", "store/lifecycle", "broker"}, lines: 9200, exports: 485},
 	{name: "store/engine", in: []string{"store/engine"}, lines: 1650, exports: 43},

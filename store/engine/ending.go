@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
+)
+
+// ending is a call in which messages may end or die.
+type ending struct {
+	call
+	tx     Tx
+	deaths []death // of which other queues hear
+}
+
+// death is a death of which the queue to hears by a notice.
+type death struct {
+	m  *Message
+	st *nixie.Settlement
+	to string
+}
+
+// cancel ends a message and voids its lease.
+func (e *ending) cancel(m *Message, by *store.Change) error {
+	if err := m.End(store.OnCancel, e.Now); err != nil {
+		return err
+	}
+	e.record(m.Queue.Number, store.AuditEntry{Actor: by.Actor, Event: by.Event(), Subject: m.ID, Reason: by.Note()})
+	e.end(m, lifecycle.Changed(by, m.Letter != nil))
+	return nil
+}
+
+// end notes how a message ended that leaves nothing to do. A letter that was redriven follows it.
+func (e *ending) end(m *Message, on lifecycle.End) {
+	if l := m.Letter; l != nil && l.Follow(on, e.Now) == nil {
+		e.touchLetter(l)
+		e.ends(l.Pos, lifecycle.Ending{Operation: l.Operation, On: on.Event})
+		e.recordLetter(l, on)
+	}
+	m.Ordered, m.Note = false, on.Note
+	e.touch(m)
+	e.release(m, true)
+}
+
+// fail appends a failure to the history of a message, with the decision about it. Its letter shows
+// the newest failure, also while the message is on its way.
+func (e *ending) fail(m *Message, f nixie.Failure, decision nixie.Verb) {
+	f.Decision, f.Steps = decision, lifecycle.StepsOf(&f, m.Steps)
+	e.changes.Failures = append(e.changes.Failures, Failure{m, f})
+	m.Last = &lifecycle.Failure{At: lifecycle.Nanos(f.FailedAt), Class: f.Class, Reason: f.Reason, Text: f.Text}
+	if m.First == nil {
+		m.First = m.Last
+	}
+	if l := m.Letter; l != nil {
+		l.Text = f.Text
+		e.touchLetter(l)
+	}
+}
+
+// bury makes the letter of a message that has ended as dead, or moves on the one that it has.
+func (e *ending) bury(m *Message, st *nixie.Settlement, on lifecycle.End) error {
+	l := m.Letter
+	if l == nil {
+		l = &Letter{Letter: &lifecycle.Letter{ID: e.tx.NewID(m)}, Pos: m.Pos, Queue: m.Queue.Number, Message: m}
+	}
+	if err := l.Die(m.Message, on, st.Burial, m.Queue.Settings, m.First, m.Last, e.Now); err != nil {
+		return err
+	}
+	m.Letter, l.Dies, m.Ordered = l, true, false
+	e.touch(m)
+	e.touchLetter(l)
+	e.release(m, false)
+	e.ends(l.Pos, lifecycle.Ending{Operation: l.Operation, On: on.Event, Fingerprint: l.Fingerprint})
+	e.recordLetter(l, on)
+	if to := m.Queue.Settings.DeadLetterTo; to != "" {
+		e.deaths = append(e.deaths, death{m, st, to})
+	}
+	return nil
+}
+
+// follows returns why the letter of a message, if it has one, cannot follow its end.
+func (m *Message) follows(on lifecycle.End) error {
+	if m.Letter == nil {
+		return nil
+	}
+	return m.Letter.Follows(on)
+}
+
+// ends notes the outcome of the item by which a redrive moved the letter at a position.
+func (e *ending) ends(letter int64, how lifecycle.Ending) {
+	if !how.Operation.IsZero() {
+		e.changes.Ends = append(e.changes.Ends, ItemEnd{how, letter})
+	}
+}
+
+// recordLetter adds an entry about what the end of a message did to its letter.
+func (e *ending) recordLetter(l *Letter, on lifecycle.End) {
+	e.record(l.Queue, store.AuditEntry{Actor: on.Actor, Event: on.Event, Subject: l.ID, Reason: on.Reason})
+}
+
+// write writes what was decided, and then takes in the notices of deaths.
+func (e *ending) write() error {
+	if err := e.tx.Write(&e.changes); err != nil || len(e.deaths) == 0 {
+		return err
+	}
+	dead := make([]*Message, len(e.deaths))
+	for i, d := range e.deaths {
+		dead[i] = d.m
+	}
+	sent, err := e.tx.Sent(dead)
+	if err != nil {
+		return err
+	}
+	for i, d := range e.deaths {
+		sent[i].Queue = d.m.Queue.Name
+		sent[i] = d.m.Notice(sent[i], d.st, d.m.Last, d.to, e.Now)
+	}
+	return e.tx.Enqueue(sent)
+}
