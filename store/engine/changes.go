@@ -16,6 +16,7 @@ type Changes struct {
 	Adjusted  *Queue // has other settings
 	Failures  []Failure
 	Messages  []*Message
+	Extended  []*Message // have another end of their leases, and perhaps more steps
 	Renewed   []*Message // have another expiry
 	Edits     []Edit
 	Letters   []*Letter

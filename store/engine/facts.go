@@ -17,6 +17,8 @@ type Want struct {
 	Into     string     // this queue, made if it does not exist: messages may go there; with the holders of their keys there
 	Failures bool       // read the first and the last failure of the messages
 
+	Leases []*nixie.Delivery // the messages of deliveries, as far as they may be under those leases; nil ones are left out
+
 	Letters    []nixie.ID // with their messages, the queues of those, and the holders of their dedupe keys
 	Operations []nixie.ID // with their items about the letters
 	Notes      bool       // count the notes of the letters
@@ -44,6 +46,7 @@ type Facts struct {
 	Others     map[string]nixie.QueueSettings
 	Messages   map[nixie.ID]*Message
 	Found      []nixie.ID // the messages of Want.Queued, in their order
+	Leases     []*Message // of Want.Leases, one for each; nil: it is under no such lease
 	Letters    map[nixie.ID]*Letter
 	Keys       map[Key]Holder
 	Operations map[nixie.ID]store.Event

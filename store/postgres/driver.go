@@ -58,6 +58,8 @@ func (v *verb) load(w *engine.Want) error {
 		return v.loadLetters(w)
 	case w.Queued != nil || len(w.Messages) > 0:
 		return v.loadMessages(w)
+	case len(w.Leases) > 0:
+		return v.loadLeases(w)
 	}
 	return v.loadQueues(w)
 }

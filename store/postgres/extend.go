@@ -1,64 +1,52 @@
 package postgres
 
 import (
-	"context"
-	"time"
-
-	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/lifecycle"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
-// Extend implements store.Queue.
-func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease time.Duration) []error {
-	errs := make([]error, len(deliveries))
-	if len(deliveries) == 0 {
-		return errs
+// loadLeases locks and reads the messages of deliveries.
+func (v *verb) loadLeases(w *engine.Want) error {
+	if err := v.holdLeased(w.Leases, false); err != nil {
+		return err
 	}
-	if err := store.CheckCall(len(deliveries)); err != nil {
-		return all(errs, err)
-	}
-	if err := store.CheckLease(lease); err != nil {
-		return all(errs, err)
-	}
-	err := s.write(ctx, func(t *tx) error {
-		if err := t.holdLeased(deliveries, false); err != nil {
-			return err
+	v.facts.Leases = make([]*engine.Message, len(w.Leases))
+	for i, d := range w.Leases {
+		if d == nil {
+			continue
 		}
-		until := t.now + int64(lease)
-		members := map[int64][]*message{}
-		seen := map[*message]bool{}
-		for i, d := range deliveries {
-			m, steps, err := t.held(d)
-			if errs[i] = err; err != nil || seen[m] {
-				continue
-			}
-			seen[m], m.Steps = true, steps
-			if m.in == inRangeBatch || m.in == inOrderedBatch {
-				members[m.batch] = append(members[m.batch], m)
-				continue
-			}
-			m.Until = until
-			t.touch(m)
+		m := v.byID[d.ID]
+		if m == nil || isStale(m, d) {
+			continue
 		}
-		t.extendBatches(members, until)
-		return nil
-	})
-	if err != nil {
-		return all(errs, err)
+		if v.facts.Messages[m.ID] == nil {
+			v.facts.Messages[m.ID] = v.message(m)
+		}
+		v.facts.Leases[i] = v.facts.Messages[m.ID]
 	}
-	return errs
+	return nil
 }
 
-// held finds the message of a delivery whose lease is current, and all its steps.
-func (t *tx) held(d *nixie.Delivery) (*message, []string, error) {
-	if d == nil {
-		return nil, nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
+// writeExtended renews leases. If all members of a batch are renewed, the batch keeps its one row.
+// Other members, and those with steps, get rows under the same lease.
+func (v *verb) writeExtended(c *engine.Changes) {
+	members := map[int64][]*message{}
+	for _, m := range c.Extended {
+		at := v.rows[m.Pos]
+		if at.in == inRangeBatch || at.in == inOrderedBatch {
+			members[at.batch] = append(members[at.batch], at)
+			continue
+		}
+		v.touch(at)
 	}
-	m := t.byID[d.ID]
-	if m == nil || m.State != lifecycle.Leased || isStale(m, d) || m.Number != d.Lease.Number || m.Until <= t.now {
-		return nil, nil, lifecycle.Lost(d)
+	for n, list := range members {
+		whole := int64(len(list)) == v.locked.batches[n].remains
+		if whole {
+			v.run("update @.batch set until = $2 where n = $1", n, list[0].Until)
+		}
+		for _, at := range list {
+			if !whole || len(at.Steps) > 0 {
+				v.touch(at)
+			}
+		}
 	}
-	steps, err := lifecycle.Learn(m.Steps, d)
-	return m, steps, err
 }

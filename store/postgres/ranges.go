@@ -178,24 +178,6 @@ func (t *tx) flushRanges() {
 	}
 }
 
-// extendBatches extends the leases of batches of which all members are extended. Members of other
-// batches, and members with steps, get rows under the same lease.
-func (t *tx) extendBatches(members map[int64][]*message, until int64) {
-	for n, list := range members {
-		b := t.locked.batches[n]
-		whole := int64(len(list)) == b.remains
-		if whole {
-			t.run("update @.batch set until = $2 where n = $1", n, until)
-		}
-		for _, m := range list {
-			if !whole || len(m.Steps) > 0 {
-				m.Until = until
-				t.touch(m)
-			}
-		}
-	}
-}
-
 // isStale reports whether a message is under another lease by now than when it was delivered in a
 // batch. The number of the lease does not tell: it is the same if the server forgot the first
 // claim. Of a message with a row the owner in the number of the batch tells.

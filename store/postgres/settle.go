@@ -215,6 +215,19 @@ func (t *tx) settle(st *nixie.Settlement) error {
 	return t.apply(m, st, steps)
 }
 
+// held finds the message of a delivery whose lease is current, and all its steps.
+func (t *tx) held(d *nixie.Delivery) (*message, []string, error) {
+	if d == nil {
+		return nil, nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
+	}
+	m := t.byID[d.ID]
+	if m == nil || m.State != lifecycle.Leased || isStale(m, d) || m.Number != d.Lease.Number || m.Until <= t.now {
+		return nil, nil, lifecycle.Lost(d)
+	}
+	steps, err := lifecycle.Learn(m.Steps, d)
+	return m, steps, err
+}
+
 // apply does what a settlement asks for, if that is allowed. steps are those of the message, with
 // those of the settlement.
 func (t *tx) apply(m *message, st *nixie.Settlement, steps []string) error {

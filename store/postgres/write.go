@@ -18,6 +18,7 @@ func (v *verb) Write(c *engine.Changes) error {
 	for _, m := range c.Messages {
 		v.writeMessage(m)
 	}
+	v.writeExtended(c)
 	v.writeEdits(c)
 	for _, l := range c.Letters {
 		v.writeLetter(l)

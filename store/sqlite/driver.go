@@ -72,6 +72,9 @@ func (v *verb) Load(w *engine.Want) (*engine.Facts, error) {
 			return nil, err
 		}
 	}
+	if err := v.loadLeases(w, facts); err != nil {
+		return nil, err
+	}
 	return facts, v.loadLetters(w, facts)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/engine"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -19,6 +20,7 @@ type held struct {
 	fresh      bool       // ranges will hand it out
 	log        int        // state of its row of log; 0 if it has none
 	d          *nixie.Delivery
+	fact       *engine.Message // of a lease that the engine loaded
 	q          *queueRow
 	mtype      string
 	name       string // of its stream, ordered or not

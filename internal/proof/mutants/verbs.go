@@ -33,4 +33,7 @@ var ofVerbs = []mutant{
 	{number: 189, name: "a cancel leaves the letter redriving", breaks: "a letter is redriving for ever whose message was canceled",
 		tests: finder{"store/sqlite", "^TestStore$/^(Amend|Outcomes)$"},
 		edits: []edit{{"store/engine/ending.go", "l.Follow(on, e.Now) == nil {", "l.Follow(on, e.Now) == nil && false {"}}},
+	{number: 190, name: "a lease that is over is extended", breaks: "two workers hold the same message",
+		tests: finder{"store/sqlite", "^TestStore$/^Lease$"},
+		edits: []edit{{"store/engine/extend.go", " || m.Until <= c.Now", ""}}},
 }
