@@ -14,6 +14,7 @@ const LastRank = -1
 // after the call. Letters that left a stream or returned to one are known by their InStream.
 type Changes struct {
 	Adjusted  *Queue // has other settings
+	Adopted   []Adopted
 	Failures  []Failure
 	Messages  []*Message
 	Extended  []*Message // have another end of their leases, and perhaps more steps
@@ -29,6 +30,13 @@ type Changes struct {
 	Removed   []Removal
 	Audit     []Entry
 	Wakes     []string // queues in which work is due
+}
+
+// Adopted is a letter from elsewhere that is taken in: with the history, the notes and what the
+// sender said, as they were given.
+type Adopted struct {
+	Letter *Letter
+	Given  *nixie.Letter
 }
 
 // Failure is appended to the history of a message. Its decision and its steps are filled in.

@@ -56,6 +56,9 @@ type Tx interface {
 	// SelectAgain makes items of a redrive pending again, as [store.Operations.Plan] has it.
 	SelectAgain(operation nixie.ID) error
 
+	// Append gives a new message the position behind all of its queue.
+	Append(m *Message)
+
 	// NewID makes the ID of the letter of a message.
 	NewID(m *Message) nixie.ID
 

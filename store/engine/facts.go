@@ -19,6 +19,8 @@ type Want struct {
 
 	Leases []*nixie.Delivery // the messages of deliveries, as far as they may be under those leases; nil ones are left out
 
+	Given []*nixie.Letter // what is here of these letters from elsewhere; their queues, which are made if they do not exist
+
 	Letters    []nixie.ID // with their messages, the queues of those, and the holders of their dedupe keys
 	Operations []nixie.ID // with their items about the letters
 	Notes      bool       // count the notes of the letters
@@ -51,6 +53,11 @@ type Facts struct {
 	Keys       map[Key]Holder
 	Operations map[nixie.ID]store.Event
 	Items      map[ItemKey]*Item
+
+	// Of Want.Given. Letters has those that have given IDs.
+	ByLetter, ByMessage map[nixie.ID]*Known
+	ByOrigin            map[string]*Known    // by [store.OriginTexts]
+	Earlier             map[nixie.ID]ItemEnd // of letters that Origin.Earlier names: where they are, and their operations
 }
 
 // Letter is a letter with its message.
@@ -83,6 +90,7 @@ type Message struct {
 
 	Letter      *Letter            // nil before its first death
 	First, Last *lifecycle.Failure // of its history, nil if that is empty
+	Lived       int                // the last generation in its history, if it belongs to a letter of Want.Given
 
 	changed bool
 }
@@ -101,6 +109,12 @@ type Queue struct {
 type Key struct {
 	Queue int64
 	Key   string
+}
+
+// Known tells which letter and message a letter from elsewhere is about.
+type Known struct {
+	Letter, Message nixie.ID // the letter is zero if the message has none
+	Hash            nixie.Hash
 }
 
 // Holder is the message that holds a dedupe key.

@@ -24,23 +24,12 @@ func (t *tx) count(m *message, n int64) {
 	}
 	of := logged{m.queue, m.State, ""}
 	if n < 0 {
-		of.state = lifecycle.Dead // only dead messages come back
+		of.state = m.logged
 	}
 	if of.state == lifecycle.Discarded {
 		of.reason = cmp.Or(m.reason, "unknown")
 	}
 	t.work.counts[of] += n
-}
-
-// comeBack counts a message that has ended as dead.
-func (t *tx) comeBack(m *message) {
-	if m.State == lifecycle.Dead {
-		return
-	}
-	was := m.State
-	m.State = lifecycle.Dead
-	t.count(m, 1)
-	t.work.counts[logged{m.queue, was, ""}]--
 }
 
 // flushCounts adds what a transaction changed.

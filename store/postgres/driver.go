@@ -60,6 +60,8 @@ func (v *verb) load(w *engine.Want) error {
 		return v.loadMessages(w)
 	case len(w.Leases) > 0:
 		return v.loadLeases(w)
+	case len(w.Given) > 0:
+		return v.loadGiven(w)
 	}
 	return v.loadQueues(w)
 }

@@ -249,27 +249,6 @@ func (t *tx) release(m *message, ended bool) {
 	t.work.released = append(t.work.released, m.pos)
 }
 
-// free returns an error if another message holds the dedupe key; the holder was read.
-func (t *tx) free(queue int64, m *message) error {
-	if has := t.keys[dedupeKey{queue, m.dedupe}]; m.dedupe != "" && has != nil && has.pos != m.pos {
-		return &nixie.DuplicateError{Key: m.dedupe, Existing: has.id}
-	}
-	return nil
-}
-
-// take gives a message its dedupe key, which is free.
-func (t *tx) take(m *message) {
-	own := dedupeKey{m.queue, m.dedupe}
-	if has := t.keys[own]; m.dedupe == "" || has != nil && has.pos == m.pos {
-		return
-	}
-	t.keys[own] = &holder{pos: m.pos, id: m.ID, hash: m.hash}
-	if t.work.taken == nil {
-		t.work.taken = map[dedupeKey]int64{}
-	}
-	t.work.taken[own] = m.pos
-}
-
 // readKeys reads which messages hold keys. wanted is a query for queues and keys.
 func (t *tx) readKeys(wanted string, args ...any) {
 	t.read(func(r row) error {

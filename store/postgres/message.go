@@ -53,6 +53,7 @@ type message struct {
 	note          string
 	q             *queueRow
 	letter        *letterRow
+	logged        int               // state of its row of log, if it has one
 	touched       bool              // it will be written
 	ordinal       int64             // of its newest failure
 	first, last   lifecycle.Failure // of its failures
@@ -80,7 +81,7 @@ func (t *tx) keep(r row) error {
 		&m.inStream, &m.Rank, &m.MayPass, &m.Gap, &m.reason, &m.Ended, &m.Redriven, &m.expires, &patience); err != nil {
 		return err
 	}
-	m.Ordered = m.inStream != 0
+	m.Ordered, m.logged = m.inStream != 0, m.State
 	if err := fromJSON(steps, &m.Steps); err != nil {
 		m.Steps = nil // shown as damage; what is kept then are the new ones
 	}

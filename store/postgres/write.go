@@ -14,6 +14,7 @@ func (v *verb) Write(c *engine.Changes) error {
 		v.record(e.Queue, e.Actor, e.Event, e.Subject, e.Reason)
 		v.trail[len(v.trail)-1].operation = e.Operation
 	}
+	v.writeAdopted(c)
 	v.writeFailures(c)
 	for _, m := range c.Messages {
 		v.writeMessage(m)

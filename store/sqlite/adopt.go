@@ -1,181 +1,149 @@
 package sqlite
 
 import (
-	"context"
-
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/engine"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Adopt implements store.DeadLetters.
-func (s *Store) Adopt(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error) {
-	receipts, errs := make([]nixie.Receipt, len(letters)), make([]error, len(letters))
-	if len(letters) == 0 {
-		return receipts, errs
-	}
-	size, refused, err := store.CheckAdoption(letters, actor, reason)
-	if err != nil {
-		return receipts, all(errs, err)
-	}
-	if err := s.space.check(s.now(), size); err != nil {
-		return receipts, all(errs, err)
-	}
-	err = s.write(ctx, size, func(t *tx) error {
-		clear(receipts)
-		copy(errs, refused)
-		for i := range letters {
-			if errs[i] != nil {
-				continue
-			}
-			r, err := t.adopt(&letters[i], actor, reason)
-			if err != nil && !answers(err) {
-				return err
-			}
-			receipts[i], errs[i] = r, err
-		}
+// loadGiven reads what is here of letters from elsewhere.
+func (v *verb) loadGiven(w *engine.Want, facts *engine.Facts) error {
+	if len(w.Given) == 0 {
 		return nil
-	})
-	if err != nil {
-		return receipts, all(errs, err)
 	}
-	return receipts, errs
+	facts.Queues, facts.Earlier = map[string]*engine.Queue{}, map[nixie.ID]engine.ItemEnd{}
+	facts.ByLetter, facts.ByMessage, facts.ByOrigin = map[nixie.ID]*engine.Known{}, map[nixie.ID]*engine.Known{}, map[string]*engine.Known{}
+	own := &engine.Want{}
+	for _, l := range w.Given {
+		if !l.ID.IsZero() {
+			own.Letters = append(own.Letters, l.ID)
+		}
+		if err := v.loadQueueOf(l, facts); err != nil {
+			return err
+		}
+		if err := v.loadKnown(l, facts); err != nil {
+			return err
+		}
+	}
+	if err := v.loadLetters(own, facts); err != nil {
+		return err
+	}
+	for id, l := range facts.Letters {
+		m := l.Message
+		if m == nil {
+			continue
+		}
+		facts.ByLetter[id] = &engine.Known{Letter: id, Message: m.ID, Hash: m.Hash}
+		var err error
+		if m.Lived, err = v.lived(m.Pos); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// adopt writes one letter from elsewhere, or returns the receipt of the one that is here. Every
-// refusal comes before the first write.
-func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error) {
-	if old, err := t.cameBack(l); old != nil || err != nil {
-		if err == nil {
-			err = t.dieAgain(old, l, actor, reason)
+// loadQueueOf reads the queue of a letter from elsewhere, and which message there holds its key.
+func (v *verb) loadQueueOf(l *nixie.Letter, facts *engine.Facts) error {
+	name := l.Message.Queue
+	q, err := v.queue(name)
+	if q == nil && err == nil {
+		if q, err = v.openQueue(name); err == nil {
+			v.made = append(v.made, q)
 		}
-		return nixie.Receipt{ID: l.ID}, err
 	}
-	m, hash := &l.Message, nixie.HashBody(l.Message.Body)
-	there, err := t.known(l, hash)
-	if there != nil || err != nil {
-		return *orZero(there), err
-	}
-	q, err := t.openQueue(m.Queue)
 	if err != nil {
-		return nixie.Receipt{}, err
+		return err
 	}
-	if q.last >= maxSeq {
-		return nixie.Receipt{}, nixie.Errorf(nixie.CodeLimit,
-			"queue %s has taken %d messages, the limit: use another queue", q.name, q.last)
+	if facts.Queues[name] == nil {
+		facts.Queues[name] = q.fact()
 	}
-	pos := q.n<<seqBits | (q.last + 1)
-	if width(q.settings.DedupeScope) > 0 {
-		if err := t.takeFreeKey(q, m.DedupeKey, pos); err != nil {
-			return nixie.Receipt{}, err
-		}
-	}
-	id := l.ID
-	if id.IsZero() {
-		id = t.store.ids.New(lifecycle.Moment(t.now))
-	}
-	for _, write := range [...]func() error{
-		func() error { return t.adoptMessage(pos, m, hash) },
-		func() error { return t.adoptEnd(pos, l) },
-		func() error { return t.adoptHistory(pos, q.n, l) },
-		func() error { return t.adoptLetter(pos, q.n, id, l) },
-		func() error { return t.earlierEnds(l) },
-	} {
-		if err := write(); err != nil {
-			return nixie.Receipt{}, err
-		}
-	}
-	q.last++
-	q.ended[lifecycle.Dead]++
-	q.largest = max(q.largest, int64(len(m.Body)))
-	if q.fresh == 0 {
-		q.cursor = q.last // no new message lies before it, so claims start here
-	}
-	q.dirty = true
-	for _, on := range store.Adoption(l.Status) {
-		if err := t.audit(q.n, actor, on, id, reason); err != nil {
-			return nixie.Receipt{}, err
-		}
-	}
-	return nixie.Receipt{ID: id}, nil
+	return v.loadKey(engine.Key{Queue: q.n, Key: l.Message.DedupeKey}, facts)
 }
 
-// known finds a letter or message that was adopted before.
-func (t *tx) known(l *nixie.Letter, hash nixie.Hash) (*nixie.Receipt, error) {
-	type row struct {
-		letter, message nixie.ID
-		hash            nixie.Hash
-	}
-	find := func(where string, arg any) (found *row, err error) {
-		err = t.each("select l.id, m.id, m.hash from message m left join letter l on l.pos = m.pos where "+where, func(r rows) error {
-			found = &row{letter: columnID(r, 0), message: columnID(r, 1)}
-			r.ColumnBytes(2, found.hash[:])
+// loadKnown finds the messages that a letter from elsewhere may be about, and the letter that it
+// names as an earlier one.
+func (v *verb) loadKnown(l *nixie.Letter, facts *engine.Facts) error {
+	find := func(where string, arg any, found func(*engine.Known)) error {
+		return v.each("select l.id, m.id, m.hash from message m left join letter l on l.pos = m.pos where "+where, func(r rows) error {
+			k := &engine.Known{Letter: columnID(r, 0), Message: columnID(r, 1)}
+			r.ColumnBytes(2, k.Hash[:])
+			found(k)
 			return nil
 		}, arg)
-		return found, err
 	}
-	there, err := find("m.pos = (select pos from letter where id = ?)", l.ID)
-	if err != nil {
-		return nil, err
-	}
-	if id := l.Message.ID; there != nil && !id.IsZero() && id != there.message {
-		return nil, nixie.Errorf(nixie.CodeConflict,
-			"letter %s is here and belongs to message %s: it cannot be that of %s", l.ID, there.message, id)
-	}
-	if there == nil {
-		if there, err = find("m.id = ?", l.Message.ID); err != nil {
-			return nil, err
-		}
-		if there != nil && !there.letter.IsZero() && !l.ID.IsZero() {
-			return nil, nixie.Errorf(nixie.CodeConflict,
-				"message %s is here and has letter %s: it cannot have %s", there.message, there.letter, l.ID)
+	if id := l.Message.ID; !id.IsZero() {
+		if err := find("m.id = ?", id, func(k *engine.Known) { facts.ByMessage[id] = k }); err != nil {
+			return err
 		}
 	}
 	for _, origin := range store.OriginTexts(l.Message.Origin) {
-		if there != nil {
-			break
-		}
-		if there, err = find("m.origin = ? limit 1", origin); err != nil {
-			return nil, err
+		if err := find("m.origin = ? limit 1", origin, func(k *engine.Known) { facts.ByOrigin[origin] = k }); err != nil {
+			return err
 		}
 	}
-	if there == nil {
-		return nil, nil
-	}
-	r := nixie.Receipt{ID: there.letter, Duplicate: true, Different: there.hash != hash}
-	if r.ID.IsZero() {
-		r.ID = there.message
-	}
-	return &r, nil
-}
-
-// takeFreeKey takes a dedupe key for the message at pos. It fails when another message holds the
-// key.
-func (t *tx) takeFreeKey(q *queueRow, key string, pos int64) error {
-	if key == "" {
-		return nil
-	}
-	added, err := t.change("insert into dedupe (queue, key, pos) values (?, ?, ?) on conflict do nothing", q.n, key, pos)
-	if err != nil || added == 1 {
-		return err
-	}
-	var at int64
-	var holder nixie.ID
-	if err := t.each("select m.pos, m.id from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?",
-		func(r rows) error {
-			at, holder = r.ColumnInt64(0), columnID(r, 1)
+	if o := l.Message.Origin; o != nil && !o.Earlier.IsZero() {
+		return v.each("select pos, operation from letter where id = ?", func(row rows) error {
+			facts.Earlier[o.Earlier] = engine.ItemEnd{Letter: row.ColumnInt64(0), Ending: lifecycle.Ending{Operation: columnID(row, 1)}}
 			return nil
-		}, q.n, key); err != nil || at == pos {
-		return err
+		}, o.Earlier)
 	}
-	return &nixie.DuplicateError{Key: key, Existing: holder}
+	return nil
 }
 
-func (t *tx) adoptMessage(pos int64, m *nixie.Message, hash nixie.Hash) error {
-	id := m.ID
-	if id.IsZero() {
-		id = t.store.ids.New(lifecycle.Moment(t.now))
+// lived returns the last generation in the history of a message.
+func (v *verb) lived(pos int64) (last int, err error) {
+	return last, v.each("select doc from failure where pos = +?", func(r rows) error {
+		var doc failureDoc
+		if fromJSON(r.ColumnText(0), &doc) == nil { // a damaged failure has no generation
+			last = max(last, doc.Generation)
+		}
+		return nil
+	}, pos)
+}
+
+// Append implements engine.Tx.
+func (v *verb) Append(m *engine.Message) {
+	q := v.queues[m.Queue.Name]
+	q.last++
+	q.dirty = true
+	if q.fresh == 0 {
+		q.cursor = q.last // no new message lies before it, so claims start here
 	}
+	m.Pos = q.n<<seqBits | q.last
+}
+
+// writeAdopted takes in letters from elsewhere.
+func (v *verb) writeAdopted(c *engine.Changes) error {
+	for _, w := range c.Adopted {
+		m, given := w.Letter.Message, &w.Given.Message
+		q := v.queues[m.Queue.Name]
+		q.ended[lifecycle.Dead]++
+		q.largest = max(q.largest, int64(len(given.Body)))
+		row := &letterRow{Letter: *w.Letter.Letter, pos: m.Pos, queue: q.n}
+		if err := v.adoptMessage(m.Pos, m.ID, given, m.Hash); err != nil {
+			return err
+		}
+		if err := v.writeLog(&pendingRow{Message: *m.Message, pos: m.Pos}, "", toLogWhole); err != nil {
+			return err
+		}
+		if err := v.adoptHistory(m.Pos, q.n, w.Given); err != nil {
+			return err
+		}
+		if err := v.adoptLetter(row, given); err != nil {
+			return err
+		}
+		for i := range w.Given.Notes {
+			n := &w.Given.Notes[i]
+			if err := v.run(sqlText("adopt_note"), i, lifecycle.Nanos(n.At), n.By, n.Text, sumOf(n.By, n.Text), row.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tx) adoptMessage(pos int64, id nixie.ID, m *nixie.Message, hash nixie.Hash) error {
 	if err := t.insertMessage(pos, id, true, m, hash); err != nil {
 		return err
 	}
@@ -183,17 +151,6 @@ func (t *tx) adoptMessage(pos int64, m *nixie.Message, hash nixie.Hash) error {
 		return nil
 	}
 	return t.run("update message set enqueued = ? where pos = ?", lifecycle.Nanos(m.EnqueuedAt), pos)
-}
-
-func (t *tx) adoptEnd(pos int64, l *nixie.Letter) error {
-	m, ended := &l.Message, l.Message.EndedAt
-	if ended.IsZero() {
-		ended = l.DiedAt
-	}
-	return t.run(sqlText("adopt_log"),
-		pos, lifecycle.Dead, lifecycle.Nanos(ended), lifecycle.Nanos(m.FirstReceivedAt), m.Attempts, m.Deliveries, m.Crashes,
-		max(m.Generation, 1), m.Redrives, m.Deliveries,
-		jsonText(len(m.Steps) == 0, m.Steps), m.OrderGap, lifecycle.Nanos(m.RedrivenAt))
 }
 
 // adoptHistory writes the failures. Their ordinals leave a gap for those that were dropped.
@@ -218,45 +175,12 @@ func (t *tx) adoptHistory(pos, queue int64, l *nixie.Letter) error {
 	return nil
 }
 
-// earlierEnds writes the outcomes of the redrives by which an earlier letter of the same job went
-// to a broker.
-func (t *tx) earlierEnds(l *nixie.Letter) error {
-	if o := l.Message.Origin; o == nil || o.Earlier.IsZero() {
-		return nil
-	}
-	earlier, err := t.letter(sqlText("letter_with_id"), l.Message.Origin.Earlier)
-	if err != nil || earlier == nil {
+func (t *tx) adoptLetter(l *letterRow, m *nixie.Message) error {
+	if err := t.joinFacet(l, m.Type, &lifecycle.Message{Redrives: m.Redrives, Attempts: m.Attempts, Crashes: m.Crashes}); err != nil {
 		return err
 	}
-	return t.ends(earlier.pos, lifecycle.Elsewhere(earlier.Operation, l, true)...)
-}
-
-func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
-	last := ""
-	if n := len(l.History); n > 0 {
-		last = l.History[n-1].Text
-	}
-	m := &l.Message
-	facet, err := t.addToFacet(&facet{
-		queue: queue, mtype: m.Type, status: l.Status, cause: l.Cause, class: l.Class, reason: l.Reason, signature: l.Signature,
-		fingerprint: l.Fingerprint,
-		redrivable:  l.Redrivable, needsReview: l.NeedsReview, redrives: m.Redrives, attempts: m.Attempts, crashes: m.Crashes,
-	}, lifecycle.Nanos(l.DiedAt), 1)
-	if err != nil {
-		return err
-	}
-	if err := t.run(sqlText("adopt_letter"),
-		id, pos, facet, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint,
-		l.Redrivable, l.NeedsReview, l.Rule, last,
-		lifecycle.Nanos(l.FirstFailedAt), lifecycle.Nanos(l.LastFailedAt), lifecycle.Nanos(l.DiedAt), idOrNull(l.Operation), l.Note,
-		max(l.Revision, 1), text(m.Stream), sumOf(l.Rule), sumOf(l.Note)); err != nil {
-		return err
-	}
-	for i := range l.Notes {
-		n := &l.Notes[i]
-		if err := t.run(sqlText("adopt_note"), i, lifecycle.Nanos(n.At), n.By, n.Text, sumOf(n.By, n.Text), id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.run(sqlText("adopt_letter"),
+		l.ID, l.pos, l.facet, l.queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint,
+		l.Redrivable, l.NeedsReview, l.Rule, l.Text, l.FirstFailed, l.LastFailed, l.Died, idOrNull(l.Operation), l.Note, l.Revision,
+		text(m.Stream), sumOf(l.Rule), sumOf(l.Note))
 }

@@ -75,6 +75,9 @@ func (v *verb) Load(w *engine.Want) (*engine.Facts, error) {
 	if err := v.loadLeases(w, facts); err != nil {
 		return nil, err
 	}
+	if err := v.loadGiven(w, facts); err != nil {
+		return nil, err
+	}
 	return facts, v.loadLetters(w, facts)
 }
 
@@ -158,7 +161,7 @@ func (v *verb) scanLetter(row rows, facts *engine.Facts) {
 			ID: columnID(row, 2), Status: nixie.Status(row.ColumnText(3)), Redrivable: row.ColumnBool(4), NeedsReview: row.ColumnBool(5),
 			Revision: row.ColumnInt64(6), InStream: row.ColumnInt64(7) != 0, Rank: row.ColumnInt64(8), Blocks: row.ColumnBool(9),
 			Died: row.ColumnInt64(11), Operation: columnID(row, 12), Note: row.ColumnText(13),
-			Resolved: row.ColumnInt64(35),
+			Resolved: row.ColumnInt64(35), FirstFailed: row.ColumnInt64(36),
 		},
 	}}
 	l := &engine.Letter{Letter: &f.Letter, Pos: f.pos, Queue: f.queue}

@@ -38,11 +38,14 @@ var decided = []struct{ verb, function string }{
 	{"Amend", "Changed"},
 	{"Amend", "MayLeave"},
 	{"Amend", "TakesKey"},
+	{"Adopt", "CameBack"},
+	{"Adopt", "Adopted"},
+	{"Adopt", "AdoptedLetter"},
 }
 
 // moved lists the methods of lifecycle of the same kind. In a driver they are called on the verbs
 // of the engine alone.
-var moved = []string{"Resolve", "Regroup", "Amend"}
+var moved = []string{"Resolve", "Regroup", "Amend", "DieElsewhere"}
 
 // checkEngine looks for second opinions that ask the first, and for drivers that decide.
 func (t *Tree) checkEngine(p *pkg, f *file) {

@@ -36,4 +36,10 @@ var ofVerbs = []mutant{
 	{number: 190, name: "a lease that is over is extended", breaks: "two workers hold the same message",
 		tests: finder{"store/sqlite", "^TestStore$/^Lease$"},
 		edits: []edit{{"store/engine/extend.go", " || m.Until <= c.Now", ""}}},
+	{number: 191, name: "a later death elsewhere is a duplicate", breaks: "a letter stays resolved whose message died again at its broker",
+		tests: finder{"store/sqlite", "^TestStore$/^(Adopt|Outcomes)$"},
+		edits: []edit{{"store/engine/adopt.go", "there != nil && l != nil && cameBack(l, given)", "false && cameBack(l, given)"}}},
+	{number: 194, name: "a letter from elsewhere takes a key that is held", breaks: "two messages of a queue have the same dedupe key",
+		tests: finder{"store/sqlite", "^TestStore$/^Adopt$"},
+		edits: []edit{{"store/engine/adopt.go", "m.Queue); taken {", "m.Queue); taken && false {"}}},
 }
