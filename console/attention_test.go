@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -39,11 +40,17 @@ func TestOrderOfWhatNeedsAttention(t *testing.T) {
 	sick := &ailing{Store: s.store, health: store.Health{
 		Now: noon, Latest: noon.Add(time.Hour), Free: 1 << 20, Reserve: 64 << 20,
 		Durability: []store.Setting{{Name: "synchronous", Value: "OFF", Want: "FULL"}},
-		Owners: []store.Owner{{Name: "host:1", Alive: true, Breakers: []store.Breaker{
-			{Queue: "mail", Type: "send", Reason: nixie.ReasonDependency, State: "open", Until: noon.Add(30 * time.Second),
-				Since: noon.Add(-time.Hour)},
-		}}},
+		Owners:     []store.Owner{{Name: "host:1", Alive: true}},
 	}}
+	breaker, err := json.Marshal(store.Breaker{Owner: "host:1", Queue: "mail", Type: "send", Reason: nixie.ReasonDependency, State: "open",
+		Until: noon.Add(30 * time.Second), Since: noon.Add(-time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.Features().Documents.Write(t.Context(), store.Writing{Changes: []store.DocumentChange{
+		{DocumentKey: store.DocumentKey{Space: "breaker", Key: "1"}, Verb: store.PutDocument, Value: breaker}}}); err != nil {
+		t.Fatal(err)
+	}
 	var list []nixie.Letter
 	for n := range 1200 {
 		list = append(list, letter(50+n, "orders", "validation: of many", "of many", time.Minute))

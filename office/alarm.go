@@ -44,16 +44,21 @@ type alarms struct {
 	kept string // state in the store
 }
 
+// spaceOfWatches has a document for each watch with a name: how far it has come.
+const spaceOfWatches = "watch"
+
 // resume goes on where a watch of that name ended, and reports whether there was one.
 func (l *watcher) resume(ctx context.Context, cursor string) (known bool, err error) {
-	read := l.store.Features().Watcher
-	if l.name == "" || read == nil {
+	docs := l.store.Features().Documents
+	if l.name == "" || docs == nil {
 		l.name = ""
 		return false, nil
 	}
-	if l.kept, err = read(ctx, l.name); err != nil || l.kept == "" {
+	found, _, err := docs.Find(ctx, store.DocumentQuery{Space: spaceOfWatches, Key: l.name}, store.Page{})
+	if err != nil || len(found) == 0 {
 		return false, err
 	}
+	l.kept = string(found[0].Value)
 	var state watchState
 	if err := json.Unmarshal([]byte(l.kept), &state); err != nil {
 		return false, nixie.Errorf(nixie.CodeInternal, "state of watcher %q: %w", l.name, err)
@@ -74,7 +79,9 @@ func (l *watcher) keep(ctx context.Context) error {
 	if err != nil || string(state) == l.kept {
 		return err
 	}
-	if err := l.store.Features().KeepWatcher(ctx, l.name, string(state)); err != nil {
+	if _, err := l.store.Features().Documents.Write(ctx, store.Writing{Changes: []store.DocumentChange{{
+		DocumentKey: store.DocumentKey{Space: spaceOfWatches, Key: l.name}, Verb: store.PutDocument, If: store.AnyRevision, Value: state,
+	}}}); err != nil {
 		return err
 	}
 	l.kept = string(state)

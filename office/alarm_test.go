@@ -2,6 +2,7 @@ package office_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -95,7 +96,9 @@ func TestAlarmsWait(t *testing.T) {
 // What is kept and cannot be read is an error, and no watch from now on.
 func TestAlarmsOfADamagedState(t *testing.T) {
 	c := &chat{watched: newWatched(t)}
-	if err := c.st.Features().KeepWatcher(t.Context(), "chat", "{"); err != nil {
+	if _, err := c.st.Features().Documents.Write(t.Context(), store.Writing{Changes: []store.DocumentChange{{
+		DocumentKey: store.DocumentKey{Space: "watch", Key: "chat"}, Verb: store.PutDocument, Value: json.RawMessage(`[]`),
+	}}}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := c.o.Watch(t.Context(), office.WatchRequest{Name: "chat", Once: true}, nil)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -97,13 +98,25 @@ func TestStalledByABreaker(t *testing.T) {
 	d := newCounter(t)
 	d.put("a", 3)
 	d.claim("a", 1)
-	open := store.Breaker{Queue: "a", Type: "mail", Reason: nixie.ReasonDependency, State: "open", Until: d.now.Add(30 * time.Second)}
-	tried := store.Breaker{Queue: "a", Reason: nixie.ReasonTimeout, State: "half-open"}
-	st := &inspected{d.st, []store.Owner{
-		{Name: "worker-1", Alive: true, Breakers: []store.Breaker{open, tried}},
-		{Name: "worker-2", Breakers: []store.Breaker{open}},
-		{Name: "worker-3", Alive: true, Breakers: []store.Breaker{{Queue: "elsewhere", State: "open"}}},
-	}}
+	kept := func(key string, b store.Breaker) {
+		value, err := json.Marshal(b)
+		d.ok(err)
+		_, err = d.st.Features().Documents.Write(d.Context(), store.Writing{Changes: []store.DocumentChange{
+			{DocumentKey: store.DocumentKey{Space: "breaker", Key: key}, Verb: store.PutDocument, Value: value}}})
+		d.ok(err)
+	}
+	open := store.Breaker{Owner: "worker-1", Queue: "a", Type: "send", Reason: nixie.ReasonTimeout, State: "open"}
+	kept("of an earlier process", open)
+	d.now = d.now.Add(time.Second)
+	began := d.now
+	open.Type, open.Reason, open.Until = "mail", nixie.ReasonDependency, d.now.Add(30*time.Second)
+	kept("open", open)
+	kept("tried", store.Breaker{Owner: "worker-1", Queue: "a", Reason: nixie.ReasonTimeout, State: "half-open"})
+	open.Owner = "worker-2"
+	kept("gone", open)
+	kept("elsewhere", store.Breaker{Owner: "worker-3", Queue: "elsewhere", State: "open"})
+	st := &inspected{d.st, []store.Owner{{Name: "worker-1", Alive: true, StartedAt: began}, {Name: "worker-2"},
+		{Name: "worker-3", Alive: true}}}
 	o, err := office.New(office.Config{Store: st, Actor: "ann@desk", Clock: func() time.Time { return d.now }})
 	d.ok(err)
 	list, err := o.Stalled(d.Context(), []string{"a"}, 0)
@@ -113,9 +126,9 @@ func TestStalledByABreaker(t *testing.T) {
 		got = append(got, fmt.Sprint(s.What, " ", s.Queue, " ", s.Count, " ", s.Text))
 	}
 	want := []string{
-		"breaker a 2 worker-1 holds back messages of type mail after failures of dependency: its breaker is open " +
-			"until 2026-05-04T12:00:30Z",
 		"breaker a 2 worker-1 holds back messages without a type after failures of timeout: its breaker is half-open",
+		"breaker a 2 worker-1 holds back messages of type mail after failures of dependency: its breaker is open " +
+			"until 2026-05-04T12:00:31Z",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)

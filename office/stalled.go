@@ -78,7 +78,11 @@ func (o *Office) stalled(
 	if err != nil {
 		return nil, err
 	}
-	list = append(list, o.breakers(infos, owners)...)
+	breakers, err := store.Breakers(ctx, o.store.Features().Documents, owners)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, o.breakers(infos, breakers)...)
 	retrying, err := o.retrying(ctx, queues, store.ByQueue)
 	if err != nil {
 		return nil, err
@@ -171,24 +175,22 @@ func (s *stalls) add(what string, r *store.Record, text, fix string) {
 }
 
 // breakers lists the circuit breakers of queues that hold messages back.
-func (o *Office) breakers(infos []store.QueueInfo, owners []store.Owner) (list []StallView) {
+func (o *Office) breakers(infos []store.QueueInfo, open []store.Breaker) (list []StallView) {
 	waiting := map[string]int64{}
 	for i := range infos {
 		waiting[infos[i].Name] = infos[i].Unfinished() - infos[i].Leased
 	}
-	for _, owner := range owners {
-		for _, b := range owner.Breakers {
-			n, listed := waiting[b.Queue]
-			if !listed || !owner.Alive {
-				continue
-			}
-			list = append(list, StallView{
-				What: "breaker", Queue: b.Queue, Count: n, Since: Timestamp{b.Since},
-				Text: fmt.Sprintf("%s holds back %s after failures of %s: its breaker is %s%s",
-					owner.Name, typeWords(b.Type), b.Reason, b.State, o.untilWords(b)),
-				Fix: "look at the service that the reason names: the worker goes on by itself when it answers",
-			})
+	for _, b := range open {
+		n, listed := waiting[b.Queue]
+		if !listed {
+			continue
 		}
+		list = append(list, StallView{
+			What: "breaker", Queue: b.Queue, Count: n, Since: Timestamp{b.Since},
+			Text: fmt.Sprintf("%s holds back %s after failures of %s: its breaker is %s%s",
+				b.Owner, typeWords(b.Type), b.Reason, b.State, o.untilWords(b)),
+			Fix: "look at the service that the reason names: the worker goes on by itself when it answers",
+		})
 	}
 	return list
 }

@@ -2,7 +2,11 @@ package store
 
 import (
 	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +16,7 @@ import (
 
 // Breaker is a circuit breaker of a worker that is not closed.
 type Breaker struct {
+	Owner  string       `json:"owner"` // the process of the worker, as [Owner] names it
 	Queue  string       `json:"queue"`
 	Type   string       `json:"type"`           // of the messages that it holds back
 	Reason nixie.Reason `json:"reason"`         // of the failures that opened it
@@ -20,49 +25,75 @@ type Breaker struct {
 	Since  time.Time    `json:"since,omitzero"` // when it was closed last
 }
 
-// Breakers has the circuit breakers of one process that are not closed. Its zero value is ready,
-// and safe for concurrent use. Where two workers of a process have the same breaker, the last to
-// change counts.
-type Breakers struct {
-	mu   sync.Mutex
-	list []Breaker
+const (
+	// spaceOfBreakers has a document for each circuit breaker that is not closed.
+	spaceOfBreakers = "breaker"
+	// closed is the state of a breaker that holds nothing back, as policy.BreakerState says it.
+	closed = "closed"
+	// breakerKept limits how long a document stays of a process that was killed.
+	breakerKept = 30 * 24 * time.Hour
+	// maxBreakers limits how many are listed.
+	maxBreakers = 1_000
+)
+
+// breakers tells of the circuit breakers of the workers on a source. Its zero value is ready. Where
+// two workers of a process have the same breaker, the last to change counts.
+type breakers struct {
+	mu    sync.Mutex // held while a change is written: the last one that is written is the last change
+	since map[DocumentKey]time.Time
 }
 
-// closed is the state of a breaker that holds nothing back, as policy.BreakerState says it.
-const closed = "closed"
-
-// maxBreakers bounds the breakers that a process tells of.
-const maxBreakers = 100
-
-// Tell takes in a change, and lets keep write all of them as one text, which is empty if all are
-// closed. It calls keep once at a time, so that the last text written has all changes.
-func (b *Breakers) Tell(c nixie.BreakerChange, keep func(text string) error) error {
+// keep writes a change of a breaker of a process.
+func (b *breakers) keep(ctx context.Context, docs Documents, owner string, c nixie.BreakerChange) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	since := c.At.UTC()
-	b.list = slices.DeleteFunc(b.list, func(o Breaker) bool {
-		same := o.Queue == c.Queue && o.Type == c.Type && o.Reason == c.Reason
-		if same {
-			since = o.Since
+	name := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", owner, c.Queue, c.Type, c.Reason))
+	key := DocumentKey{spaceOfBreakers, hex.EncodeToString(name[:16])}
+	change := DocumentChange{DocumentKey: key, Verb: RemoveDocument, If: AnyRevision}
+	if c.State == closed {
+		delete(b.since, key)
+	} else {
+		if b.since == nil {
+			b.since = map[DocumentKey]time.Time{}
 		}
-		return same
-	})
-	if c.State != closed {
-		b.list = append(b.list, Breaker{c.Queue, c.Type, c.Reason, c.State, c.Until.UTC(), since})
+		if b.since[key].IsZero() {
+			b.since[key] = c.At.UTC()
+		}
+		change.Verb, change.Expires = PutDocument, c.At.Add(breakerKept)
+		change.Value, _ = json.Marshal(Breaker{owner, c.Queue, c.Type, c.Reason, c.State, c.Until.UTC(), b.since[key]}) // it cannot fail
 	}
-	if len(b.list) == 0 {
-		return keep("")
+	_, err := docs.Write(ctx, Writing{Changes: []DocumentChange{change}})
+	if change.Verb == RemoveDocument && nixie.CodeOf(err) == nixie.CodeNotFound {
+		return nil
 	}
-	told := slices.Clone(b.list)
-	slices.SortFunc(told, func(x, y Breaker) int {
-		return cmp.Or(cmp.Compare(x.Queue, y.Queue), cmp.Compare(x.Type, y.Type), cmp.Compare(x.Reason, y.Reason))
-	})
-	data, _ := json.Marshal(told[:min(len(told), maxBreakers)]) // of texts and times: it cannot fail
-	return keep(string(data))
+	return err
 }
 
-// BreakersIn reads the text that Tell wrote.
-func BreakersIn(text string) (list []Breaker) {
-	_ = json.Unmarshal([]byte(text), &list) // one that cannot be read tells of none
-	return list
+// Breakers lists the circuit breakers that are not closed, of workers in processes that have not
+// ended. Owners are those of [Health]. A process of the same name as one that ended has none of it.
+func Breakers(ctx context.Context, docs Documents, owners []Owner) (list []Breaker, err error) {
+	if docs == nil {
+		return nil, nil
+	}
+	began := map[string]time.Time{}
+	for _, o := range owners {
+		if o.Alive {
+			began[o.Name] = o.StartedAt
+		}
+	}
+	found, _, err := docs.Find(ctx, DocumentQuery{Space: spaceOfBreakers}, Page{Limit: maxBreakers})
+	for i := range found {
+		var b Breaker
+		if json.Unmarshal(found[i].Value, &b) != nil {
+			continue // one that cannot be read tells nothing
+		}
+		if start, alive := began[b.Owner]; alive && !found[i].At.Before(start) {
+			list = append(list, b)
+		}
+	}
+	slices.SortFunc(list, func(x, y Breaker) int {
+		return cmp.Or(cmp.Compare(x.Owner, y.Owner), cmp.Compare(x.Queue, y.Queue), cmp.Compare(x.Type, y.Type),
+			cmp.Compare(x.Reason, y.Reason))
+	})
+	return list, err
 }

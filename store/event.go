@@ -34,6 +34,7 @@ const (
 	OnPurge     Event = "purge"     // a letter was removed with its message; of a queue: its queued messages were canceled
 	OnPrune     Event = "prune"     // retention removed the oldest entries of an audit
 	OnTry       Event = "try"       // an operator tried a command on copies of letters; in the audit only
+	OnWrite     Event = "write"     // an operator wrote documents; in the audit only
 	OnRegroup   Event = "regroup"   // an operator moved letters of earlier builds to today's groups; in the audit only
 )
 
@@ -42,7 +43,7 @@ func Events() []Event {
 	return []Event{
 		OnEnqueue, OnClaim, OnComplete, OnRetry, OnRelease, OnDiscard, OnBury, OnAbandon, OnCancel, OnRedrive, OnHold, OnUnhold,
 		OnSuccess, OnDieAgain, OnExceed, OnConfirm, OnRequalify, OnRestore, OnConfigure, OnAmend, OnUnblock, OnPurge, OnGone, OnAdopt,
-		OnNote, OnPrune, OnTry, OnRegroup,
+		OnNote, OnPrune, OnTry, OnWrite, OnRegroup,
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 // Features has the optional abilities of a store; nil means that it lacks one. The functions are
 // safe for concurrent use.
 type Features struct {
-	Streams Streams // of stores whose queues can have an order
+	Streams   Streams // of stores whose queues can have an order
+	Documents Documents
 
 	// Check reads everything and reports broken invariants.
 	Check func(ctx context.Context) (Report, error)
@@ -35,19 +36,10 @@ type Features struct {
 	// changed have an audit entry of [OnRegroup] each.
 	Regroup func(ctx context.Context, r Regrouping) []error
 
-	// Watcher returns what a watcher of that name keeps, "" for nothing. KeepWatcher replaces it. A
-	// watcher is a program that looks at letters, and goes on where it ended.
-	Watcher     func(ctx context.Context, name string) (state string, err error)
-	KeepWatcher func(ctx context.Context, name, state string) error
-
 	// Patience returns how long a worker tries again while calls fail with err; 0 leaves it to the
 	// worker. A store may be away for a while, such as a server that restarts or a disk that is
 	// full.
 	Patience func(err error) time.Duration
-
-	// Breaker tells that a circuit breaker of this process changed, for Owners of Inspect. Only a
-	// process that has claimed is among these, and it is forgotten with its breakers when it ends.
-	Breaker func(ctx context.Context, change nixie.BreakerChange) error
 
 	// Stopping keeps whether this process was told to stop, as [lease.Stopper] says.
 	Stopping func(ctx context.Context, told bool) error

@@ -32,5 +32,4 @@ type Owner struct {
 	StartedAt time.Time
 	Alive     bool // false: it ended and left its leases
 	Leases    int64
-	Breakers  []Breaker // of its workers that are not closed
 }

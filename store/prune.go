@@ -31,11 +31,12 @@ const DefaultPrune = 1_000
 
 // Pruned counts what Prune removed.
 type Pruned struct {
-	Messages int64  // without a letter
-	Letters  int64  // with their messages
-	Entries  int64  // of audits
-	Keys     int64  // of inboxes
-	Next     string // cursor of the next step, empty at the end
+	Messages  int64  // without a letter
+	Letters   int64  // with their messages
+	Entries   int64  // of audits
+	Keys      int64  // of inboxes
+	Documents int64  // that have expired
+	Next      string // cursor of the next step, empty at the end
 }
 
 // PrunedLetter returns the reason of the audit entry for a letter that retention removed.

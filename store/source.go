@@ -25,6 +25,9 @@ type Source struct {
 	names []string
 	round atomic.Uint64 // counts claims: each begins with the next queue
 	empty emptyQueues
+
+	owner    atomic.Pointer[string] // of the leases of this process; nil before the first
+	breakers breakers
 }
 
 // NewSource makes a source of the named queues of a store. They need not exist yet.
@@ -37,6 +40,14 @@ func (s *Source) Name() string { return strings.Join(s.names, ",") }
 
 // Receive claims, and waits up to want.Wait for the first message.
 func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
+	got, err := s.receive(ctx, want)
+	if len(got) > 0 && s.owner.Load() == nil {
+		s.owner.Store(&got[0].Lease.Owner)
+	}
+	return got, err
+}
+
+func (s *Source) receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	if want.Wait <= 0 {
 		s.empty.forget()
 		return s.claim(ctx, want)
@@ -191,12 +202,13 @@ func alternate(lists [][]*nixie.Delivery) (all []*nixie.Delivery) {
 	return all
 }
 
-// KeepBreaker implements [lease.BreakerKeeper].
+// KeepBreaker implements [lease.BreakerKeeper]. A process that has claimed nothing has no breakers.
 func (s *Source) KeepBreaker(ctx context.Context, change nixie.BreakerChange) error {
-	if s.store.Breaker == nil {
+	owner := s.owner.Load()
+	if s.store.Documents == nil || owner == nil {
 		return nil
 	}
-	return s.store.Breaker(ctx, change)
+	return s.breakers.keep(ctx, s.store.Documents, *owner, change)
 }
 
 // Stopping implements [lease.Stopper].

@@ -28,8 +28,16 @@ type Changes struct {
 	Ends      []ItemEnd // after Decided: the same call may have decided the item
 	Regrouped []Regrouped
 	Removed   []Removal
+	Documents []DocumentWrite
 	Audit     []Entry
 	Wakes     []string // queues in which work is due
+}
+
+// DocumentWrite replaces a document that was loaded, or removes it with nil. The driver fills in
+// the new revision.
+type DocumentWrite struct {
+	store.DocumentKey
+	*store.Document
 }
 
 // Adopted is a letter from elsewhere that is taken in: with the history, the notes and what the

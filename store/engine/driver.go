@@ -29,6 +29,10 @@ type Driver interface {
 
 	// Operations lists operations with their counts, as [store.Operations] has it.
 	store.Operations
+
+	// Documents lists up to most documents that have not expired, as [store.Documents] has it:
+	// those with keys behind one, or the earliest due first.
+	Documents(ctx context.Context, query store.DocumentQuery, after string, most int) ([]store.Document, error)
 }
 
 // How tells a driver what to expect of a call.

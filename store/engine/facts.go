@@ -9,6 +9,7 @@ import (
 // Want names the facts that a call needs. The zero value wants the time alone.
 type Want struct {
 	Adjust string // this queue, locked so that its settings can change, and made if it does not exist
+	Open   string // this queue, made if it does not exist
 	Queue  string // this queue, if it exists
 	Others string // the settings of all queues but this one, which stay so until the call ends
 
@@ -20,6 +21,8 @@ type Want struct {
 	Leases []*nixie.Delivery // the messages of deliveries, as far as they may be under those leases; nil ones are left out
 
 	Given []*nixie.Letter // what is here of these letters from elsewhere; their queues, which are made if they do not exist
+
+	Documents []store.DocumentKey // also those that have expired
 
 	Letters    []nixie.ID // with their messages, the queues of those, and the holders of their dedupe keys
 	Operations []nixie.ID // with their items about the letters
@@ -52,6 +55,7 @@ type Facts struct {
 	Letters    map[nixie.ID]*Letter
 	Keys       map[Key]Holder
 	Operations map[nixie.ID]store.Event
+	Documents  map[store.DocumentKey]*store.Document
 	Items      map[ItemKey]*Item
 
 	// Of Want.Given. Letters has those that have given IDs.

@@ -44,11 +44,12 @@ type shared struct {
 	letters    map[nixie.ID]*letter
 	born       []*letter // all letters, in the order in which they were made
 	operations map[nixie.ID]*operation
-	planned    []*operation      // all operations, in the order of their plans
-	position   int64             // of the newest message
-	births     int               // of letters
-	watchers   map[string]string // their state by name
-	pruneAt    string            // cursor after the last step of Prune with Resume
+	planned    []*operation // all operations, in the order of their plans
+	position   int64        // of the newest message
+	births     int          // of letters
+	documents  map[store.DocumentKey]*store.Document
+	revision   int64  // of the newest document
+	pruneAt    string // cursor after the last step of Prune with Resume
 }
 
 // New makes an empty store and the first handle on it.
@@ -65,7 +66,7 @@ func New(o Options) *Store {
 		messages:   map[nixie.ID]*message{},
 		letters:    map[nixie.ID]*letter{},
 		operations: map[nixie.ID]*operation{},
-		watchers:   map[string]string{},
+		documents:  map[store.DocumentKey]*store.Document{},
 	}
 	return all.handle(o.Owner)
 }
@@ -96,7 +97,7 @@ func (s *Store) Close() error {
 // Features returns streams, Check, and Wake for messages that this handle adds.
 func (s *Store) Features() store.Features {
 	return store.Features{
-		Streams: s, Check: s.Check, Tried: s.tried, Watcher: s.watcher, KeepWatcher: s.keepWatcher, Wake: s.wakes.Next,
+		Streams: s, Documents: documents{s}, Check: s.Check, Tried: s.tried, Wake: s.wakes.Next,
 		Stopping: s.stopping, Regroup: s.regroup,
 	}
 }

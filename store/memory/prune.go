@@ -37,6 +37,7 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, 
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
 		pr.queue(s.queues[name])
 	}
+	pr.documents()
 	if pr.more && p.DryRun {
 		pr.done.Next = strconv.Itoa(next)
 	} else if pr.more {
@@ -86,6 +87,18 @@ func (p *pruner) queue(q *queue) {
 		}
 	}
 	p.audit(q, entries, audit)
+}
+
+// documents removes those that have expired.
+func (p *pruner) documents() {
+	for key, d := range p.Store.documents {
+		if p.takes(d.Expires, 0) {
+			p.done.Documents++
+			if !p.dry {
+				delete(p.Store.documents, key)
+			}
+		}
+	}
 }
 
 func (p *pruner) message(q *queue, m *message) {

@@ -53,15 +53,16 @@ func TestOpenBadStores(t *testing.T) {
 	opts := postgres.Options{Schema: schema}
 	list, err := store.ReadMigrations(postgres.Migrations())
 	must(t, err)
-	noHashes := list[3].Down + list[2].Down + "delete from @.migration where version > 1; alter table @.migration drop column hash; "
+	noHashes := list[4].Down + list[3].Down + list[2].Down +
+		"delete from @.migration where version > 1; alter table @.migration drop column hash; "
 	for _, c := range []struct {
 		name, happens string
 		code          nixie.Code // empty: it opens
 		text          string
 	}{
 		{"empty", "drop schema @ cascade; create schema @", "", ""},
-		{"future build", "insert into @.migration (version, name) values (5, 'later')", nixie.CodeInvalid,
-			"was made by another build (it has schema version 5, ours is 4)"},
+		{"future build", "insert into @.migration (version, name) values (6, 'later')", nixie.CodeInvalid,
+			"was made by another build (it has schema version 6, ours is 5)"},
 		{"other hash", "update @.migration set hash = 'f00d' where version = 2", nixie.CodeInvalid,
 			"was made by another build (its migration 2 is f00d, ours "},
 		{"hash gone", "update @.migration set hash = null where version = 1", nixie.CodeInvalid,
@@ -71,7 +72,7 @@ func TestOpenBadStores(t *testing.T) {
 			"was made by another build (its schema differs: column-missing queue.lease)"},
 		{"no hashes, and an index more", noHashes +
 			"create index own_ids on @.message (id)", nixie.CodeConflict,
-			"has schema version 1, this program needs 4: run nixie migrate up"},
+			"has schema version 1, this program needs 5: run nixie migrate up"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run(t, server.URL, "drop schema if exists "+schema+" cascade")
@@ -103,5 +104,30 @@ func TestFrozenMigrations(t *testing.T) {
 		"7ce37c066da29563d57062186f867ee892f8bc320eb11aa2c0926ca687961495",
 		"83246c02aee84334a34841695d9b92cf379db3187e517b05d7fcc41ab3b3895d",
 		"c61d6e83182cf5e838134ec5204f0135eb70a9632963708c8b34abed8f580c23",
+		"2f57b167cb8d1bb09cdbe1433e9bd2f3cc935669d403fc1ba7c46f9b5094208e",
 	)
+}
+
+// A watch goes on where it was before its table became a space of documents, and back.
+func TestWatchesGoOnAfterAMigration(t *testing.T) {
+	opts := postgres.Options{Schema: freshSchema(t)}
+	schema, err := postgres.NewSchema(server.URL, opts)
+	must(t, err)
+	_, err = schema.Up(t.Context(), 4, "")
+	must(t, err)
+	run(t, server.URL, "insert into "+opts.Schema+`.watcher (name, state) values ('chat', '{"Cursor":"1"}')`)
+	for range 2 {
+		_, err = schema.Up(t.Context(), 0, "")
+		must(t, err)
+		s, err := postgres.Open(t.Context(), server.URL, opts)
+		must(t, err)
+		found, _, err := s.Features().Documents.Find(t.Context(), store.DocumentQuery{Space: "watch"}, store.Page{})
+		must(t, err)
+		if len(found) != 1 || found[0].Key != "chat" || string(found[0].Value) != `{"Cursor":"1"}` {
+			t.Errorf("documents %+v", found)
+		}
+		must(t, s.Close())
+		_, err = schema.Down(t.Context(), 4, true)
+		must(t, err)
+	}
 }

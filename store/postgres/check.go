@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -44,6 +45,7 @@ func (s *Store) Check(ctx context.Context) (store.Report, error) {
 			}, "select * from ("+texts()["check_"+strings.ReplaceAll(rule, "-", "_")]+") v limit $1", maxViolations)
 		}
 		t.checkBodies(&report)
+		t.checkDocuments(&report)
 		t.checkChains(&report)
 		return t.send()
 	})
@@ -58,6 +60,23 @@ func (t *tx) checkBodies(report *store.Report) {
 		report.Violations = append(report.Violations, v)
 		return err
 	}, "damaged_bodies.sql", maxViolations)
+}
+
+// checkDocuments looks for values that are no JSON, and for leases without an end.
+func (t *tx) checkDocuments(report *store.Report) {
+	t.readDocuments(func(d *store.Document) {
+		report.Checked++
+		v := store.Violation{Rule: "document-value", Subject: d.String()}
+		switch {
+		case !json.Valid(d.Value):
+			v.Text = "has a value that is no JSON"
+		case (d.Owner == "") != d.Until.IsZero():
+			v.Text = "has a lease without an owner or without an end"
+		default:
+			return
+		}
+		report.Violations = append(report.Violations, v)
+	}, "true")
 }
 
 // checkChains computes every link of the audits again.

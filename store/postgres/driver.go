@@ -62,6 +62,8 @@ func (v *verb) load(w *engine.Want) error {
 		return v.loadLeases(w)
 	case len(w.Given) > 0:
 		return v.loadGiven(w)
+	case w.Documents != nil:
+		return v.loadDocuments(w)
 	}
 	return v.loadQueues(w)
 }

@@ -43,9 +43,8 @@ func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 		t.read(func(r row) error {
 			var o store.Owner
 			var started time.Time
-			var breakers string
-			err := r.Scan(&o.Name, &started, &o.Alive, &o.Leases, &breakers)
-			o.StartedAt, o.Breakers = started.UTC(), store.BreakersIn(breakers)
+			err := r.Scan(&o.Name, &started, &o.Alive, &o.Leases)
+			o.StartedAt = started.UTC()
 			h.Owners = append(h.Owners, o)
 			return err
 		}, "list_owners.sql")

@@ -5,9 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store"
 )
 
 const (
@@ -26,9 +23,8 @@ type ownership struct {
 	stop context.CancelFunc
 	done chan struct{} // closed when heartbeats have ended
 
-	claims   atomic.Int64 // numbers of batches that were used
-	breakers store.Breakers
-	rest     rest
+	claims atomic.Int64 // numbers of batches that were used
+	rest   rest
 }
 
 // registered returns the number of this process. It enters the list with its first claim, and again
@@ -41,8 +37,7 @@ func (o *ownership) registered(ctx context.Context, s *Store, known int64) (int6
 	}
 	asked, answered := context.WithTimeout(ctx, s.opts.AnswerWait)
 	defer answered()
-	if err := s.pool.QueryRow(asked, s.named("insert into @.owner (name, stopping) values ($1, $2) returning n"),
-		o.name, o.told).Scan(&o.n); err != nil {
+	if err := s.pool.QueryRow(asked, s.named("add_owner.sql"), o.name, o.told, s.clockArg()).Scan(&o.n); err != nil {
 		return 0, err
 	}
 	if o.stop == nil {
@@ -58,17 +53,6 @@ func (o *ownership) self() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.n
-}
-
-// keepBreaker implements Breaker of store.Features.
-func (s *Store) keepBreaker(ctx context.Context, change nixie.BreakerChange) error {
-	return s.owner.breakers.Tell(change, func(text string) error {
-		return s.write(ctx, func(t *tx) error {
-			t.quiet = true
-			t.run("update @.owner set breakers = $2 where n = $1", s.owner.self(), text)
-			return nil
-		})
-	})
 }
 
 // stopping implements Stopping of store.Features.

@@ -135,7 +135,7 @@ func millis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds(
 func (s *Store) Features() store.Features {
 	return store.Features{
 		Streams: s, Check: s.Check, Inspect: s.Inspect, Ping: s.Ping, Tried: s.Tried, Patience: patienceFor,
-		Breaker: s.keepBreaker, Watcher: s.watcher, KeepWatcher: s.keepWatcher, Stopping: s.stopping, Regroup: s.Regroup,
+		Documents: s.Documents(), Stopping: s.stopping, Regroup: s.Regroup,
 		Canceled: s.canceled, Wake: s.wake, Watch: s.watchFor,
 	}
 }

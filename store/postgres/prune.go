@@ -12,7 +12,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// The phases of pruning in each queue. The inbox comes last, as a phase of queue 0.
+// The phases of pruning in each queue. The inbox and documents come last, as the first two phases
+// of queue 0.
 const (
 	phaseMessages = iota
 	phaseRanges
@@ -72,7 +73,7 @@ type pruneCursor struct{ queue, phase, after int64 }
 
 func parsePruneCursor(cursor string) (pruneCursor, error) {
 	if cursor == "" {
-		return pruneCursor{}, nil
+		return pruneCursor{queue: 1}, nil
 	}
 	n, err := cursorNumbers(cursor, 3)
 	if err != nil {
@@ -131,7 +132,7 @@ func (p *pruner) from(at pruneCursor) error {
 	numbers := append(slices.Sorted(maps.Keys(p.queues)), 0)
 	start := slices.IndexFunc(numbers, func(n int64) bool { return n >= at.queue && at.queue != 0 })
 	if start < 0 {
-		start = 0
+		start = len(numbers) - 1
 	}
 	for _, n := range numbers[start:] {
 		for phase := range int64(phases) {
@@ -161,10 +162,13 @@ func (p *pruner) from(at pruneCursor) error {
 // phase prunes one phase of one queue and returns how many rows it met.
 func (p *pruner) phase(queue, phase, after int64) (int64, error) {
 	if queue == 0 {
-		if phase > 0 {
-			return 0, nil
+		switch phase {
+		case 0:
+			return p.inbox(after)
+		case 1:
+			return p.documents(after)
 		}
-		return p.inbox(after)
+		return 0, nil
 	}
 	messages, letters, audit := p.queues[queue].settings.Kept()
 	switch phase {

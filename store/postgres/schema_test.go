@@ -306,7 +306,7 @@ func TestOtherVersions(t *testing.T) {
 	must(t, s.Close())
 	_, err = postgres.OpenOf(t.Context(), server.URL, opts, growing(t))
 	if nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(),
-		"has schema version 4, this program needs 6: run nixie migrate up --store '") {
+		"has schema version 5, this program needs 7: run nixie migrate up --store '") {
 		t.Errorf("an older schema: %v", err)
 	}
 	m, err := postgres.SchemaOf(server.URL, opts, growing(t))
@@ -318,7 +318,7 @@ func TestOtherVersions(t *testing.T) {
 	}
 	_, err = postgres.Open(t.Context(), server.URL, opts)
 	if nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(),
-		"was made by another build (it has schema version 5, ours is 4): export it with that one (nixie dlq export) and import it") {
+		"was made by another build (it has schema version 6, ours is 5): export it with that one (nixie dlq export) and import it") {
 		t.Errorf("a newer schema: %v", err)
 	}
 	s, err = postgres.OpenOf(t.Context(), server.URL, opts, growing(t))

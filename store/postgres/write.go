@@ -41,7 +41,7 @@ func (v *verb) Write(c *engine.Changes) error {
 		v.wake(queue)
 	}
 	v.dropUnused()
-	return nil
+	return v.writeDocuments(c)
 }
 
 // writeFailures appends failures to histories. The failure by which a message died is part of its

@@ -37,7 +37,7 @@ func TestOpenBadStores(t *testing.T) {
 			cut(0)(t, path)
 		}, false, nixie.CodeInternal, "is damaged: it was cut to 0 bytes, and its log of writes is there: restore a copy of the store"},
 		{"future build", sql("pragma user_version = 99"), true, nixie.CodeInvalid,
-			"was made by another build (it has schema 99, ours is 4)"},
+			"was made by another build (it has schema 99, ours is 5)"},
 		{"other hash", sql("update nixie_migration set hash = 'f00d' where version = 2"), true, nixie.CodeInvalid,
 			"was made by another build (its migration 2 is f00d, ours "},
 		{"hash gone", sql("delete from nixie_migration where version = 1"), true, nixie.CodeInvalid,

@@ -63,5 +63,35 @@ func TestFrozenMigrations(t *testing.T) {
 		"ecd8c7d544392ae8905f13e6427bfc71405189923715d712a07d1906fea28ddb",
 		"d6f69b349f5d17aef9e8abd5db584fdd904465e7cee117fd83f7ec406e8d9745",
 		"51ad5542b5726e8df6ac345a0c749af1285b6799a41aeea0ea1a13730c28e3e2",
+		"7b07a4d6165f5d453bd07231eb9b36236c0f3047ea793f22b05ebc8bc78f09cb",
 	)
+}
+
+// A watch goes on where it was before its table became a space of documents, and back.
+func TestWatchesGoOnAfterAMigration(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	must(t, open(t, path, sqlite.Options{}).Close())
+	schema, err := sqlite.NewSchema(path)
+	must(t, err)
+	_, err = schema.Down(t.Context(), 4, true)
+	must(t, err)
+	script(t, path, `insert into watcher (name, state) values ('chat', '{"Cursor":"1"}')`)
+	for range 2 {
+		_, err = schema.Up(t.Context(), 0, "")
+		must(t, err)
+		s := open(t, path, sqlite.Options{})
+		found, _, err := s.Features().Documents.Find(t.Context(), store.DocumentQuery{Space: "watch"}, store.Page{})
+		must(t, err)
+		if len(found) != 1 || found[0].Key != "chat" || string(found[0].Value) != `{"Cursor":"1"}` {
+			t.Errorf("documents %+v", found)
+		}
+		report, err := s.Check(t.Context())
+		must(t, err)
+		if len(report.Violations) > 0 {
+			t.Errorf("found %+v", report.Violations)
+		}
+		must(t, s.Close())
+		_, err = schema.Down(t.Context(), 4, true)
+		must(t, err)
+	}
 }

@@ -23,6 +23,7 @@ var rules = [...]string{
 	"stream-stuck", "stream-order", "counters", "key-orphan", "key-missing", "letter-no-message",
 	"letter-missing", "letter-status", "letter-facet", "letter-count", "letter-text", "letter-history",
 	"note-orphan", "original-orphan", "attachment-orphan", "operation-item", "operation-outcome",
+	"document-value",
 }
 
 // Check implements store.Keeper. In one snapshot it checks every invariant between the tables,

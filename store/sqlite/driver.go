@@ -75,6 +75,9 @@ func (v *verb) Load(w *engine.Want) (*engine.Facts, error) {
 	if err := v.loadLeases(w, facts); err != nil {
 		return nil, err
 	}
+	if err := v.loadDocuments(w, facts); err != nil {
+		return nil, err
+	}
 	if err := v.loadGiven(w, facts); err != nil {
 		return nil, err
 	}
@@ -87,7 +90,7 @@ func (v *verb) loadQueues(w *engine.Want, facts *engine.Facts) (err error) {
 		facts.Others, err = v.otherSettings(w.Others)
 		return err
 	}
-	name := cmp.Or(w.Adjust, w.Into, w.Queue)
+	name := cmp.Or(w.Adjust, w.Into, w.Open, w.Queue)
 	q, err := v.queue(name)
 	made := q == nil && name != w.Queue
 	if made && err == nil {

@@ -66,6 +66,13 @@ func told(t *testing.T, path string) {
 		}
 		must(t, s.Resolve(ctx, []store.Resolution{r})[0])
 	}
+	key := store.DocumentKey{Space: "space", Key: "key"}
+	_, err = s.Features().Documents.Write(ctx, store.Writing{Queue: "q", Actor: "writer", Reason: "why", Changes: []store.DocumentChange{
+		{DocumentKey: key, Verb: store.PutDocument, Value: []byte(`{"value":1}`), Label: "label", Due: now, Expires: now.Add(time.Hour)}}})
+	must(t, err)
+	_, err = s.Features().Documents.Write(ctx, store.Writing{Queue: "q", Actor: "writer", Reason: "why", Changes: []store.DocumentChange{
+		{DocumentKey: key, Verb: store.TakeDocument, If: store.AnyRevision, Owner: "owner", Lease: time.Minute}}})
+	must(t, err)
 	// The redrive has dissolved the first batch.
 	claim(t, s, 2, func(*nixie.Delivery) nixie.Settlement { return nixie.Settlement{} })
 	s.Crash()
@@ -85,8 +92,9 @@ var read = map[string][]string{
 	"letter": {"id", "status", "cause", "class", "reason", "signature", "fingerprint", "redrivable", "needs_review", "rule", "text",
 		"first_failed", "last_failed",
 		"died", "note", "revision"},
-	"audit": {"at", "actor", "event", "subject", "reason", "hash"},
-	"queue": {"name", "last", "succeeded", "discarded", "dead", "settings"},
+	"document": {"revision", "space", "key", "value", "label", "due", "expires", "owner", "until", "at", "by"},
+	"audit":    {"at", "actor", "event", "subject", "reason", "hash"},
+	"queue":    {"name", "last", "succeeded", "discarded", "dead", "settings"},
 }
 
 // keys name one row of a table without numbers of rows.

@@ -102,7 +102,7 @@ func (s *Store) inspectOwners(c conn, h *store.Health) error {
 	return c.each(sqlText("owners"), func(row rows) error {
 		h.Owners = append(h.Owners, store.Owner{
 			Name: row.ColumnText(1), StartedAt: lifecycle.Moment(row.ColumnInt64(2)), Alive: !gone[row.ColumnInt64(0)],
-			Leases: row.ColumnInt64(3), Breakers: store.BreakersIn(row.ColumnText(4)),
+			Leases: row.ColumnInt64(3),
 		})
 		return nil
 	})

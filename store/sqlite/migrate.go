@@ -19,7 +19,7 @@ import (
 var migrations embed.FS
 
 // schemaVersion is the schema that this program reads and writes.
-const schemaVersion = 4
+const schemaVersion = 5
 
 // applicationID marks a SQLite file as a Nixie store ("Nixi").
 const applicationID = 0x4e697869

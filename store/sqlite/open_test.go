@@ -35,7 +35,7 @@ func TestOpenRefuses(t *testing.T) {
 			must(t, err)
 			must(t, s.Close())
 			script(t, p, "pragma user_version = 99")
-		}, sqlite.Options{}, nixie.CodeInvalid, "made by another build (it has schema 99, ours is 4): export it with that one"},
+		}, sqlite.Options{}, nixie.CodeInvalid, "made by another build (it has schema 99, ours is 5): export it with that one"},
 		{"no folder", func(*testing.T, string) {}, sqlite.Options{}, nixie.CodeUnavailable, "cannot be created"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

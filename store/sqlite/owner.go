@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store"
 )
 
 // ownership holds the identity of this process as a holder of leases. The first claim registers it:
@@ -24,7 +23,6 @@ type ownership struct {
 	told bool // to stop
 
 	progress progressFile // logged in the file
-	breakers store.Breakers
 
 	marked atomic.Int64
 	probed atomic.Uint32
@@ -83,15 +81,6 @@ func (s *Store) register(t *tx) error {
 		o.mu.Unlock()
 	})
 	return nil
-}
-
-// keepBreaker implements Breaker of store.Features.
-func (s *Store) keepBreaker(ctx context.Context, change nixie.BreakerChange) error {
-	return s.owner.breakers.Tell(change, func(text string) error {
-		return s.write(ctx, 0, func(t *tx) error {
-			return t.run("update owner set breakers = ? where n = ?", text, s.owner.registered().n)
-		})
-	})
 }
 
 // stopping implements Stopping of store.Features. The lock file outlives the process at once, also

@@ -45,8 +45,8 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (store.Pruned, error
 	return done, err
 }
 
-// pruneStep is a part of pruning a queue; the parts follow in this order. Inboxes come before the
-// first queue, as the queue with the number 0.
+// pruneStep is a part of pruning a queue; the parts follow in this order. Inboxes and documents
+// come before the first queue, as the queue with the number 0.
 type pruneStep int64
 
 const (
@@ -54,6 +54,8 @@ const (
 	pruneLetters
 	pruneAudit
 	pruneSteps // number of steps
+
+	pruneDocuments = pruneLetters // of the queue with the number 0
 )
 
 // pruneCursor says where a call goes on: behind the position or number after, in one step of one
@@ -111,10 +113,8 @@ type pruner struct {
 func (p *pruner) run() (store.Pruned, error) {
 	for p.left > 0 {
 		if p.at.queue == 0 {
-			if over, err := p.inbox(); err != nil {
+			if err := p.ofNoQueue(); err != nil {
 				return p.done, err
-			} else if over {
-				p.at = pruneCursor{queue: 1}
 			}
 			continue
 		}
@@ -143,6 +143,19 @@ func (p *pruner) run() (store.Pruned, error) {
 	}
 	p.done.Next = p.at.String()
 	return p.done, nil
+}
+
+// ofNoQueue prunes what belongs to no queue: the inboxes, then documents.
+func (p *pruner) ofNoQueue() error {
+	prune, next := p.inbox, pruneCursor{step: pruneDocuments}
+	if p.at.step == pruneDocuments {
+		prune, next = p.documents, pruneCursor{queue: 1}
+	}
+	over, err := prune()
+	if over {
+		p.at = next
+	}
+	return err
 }
 
 // scan prunes rows of the current step and reports whether the step is over.

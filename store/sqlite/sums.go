@@ -46,6 +46,7 @@ var summed = [...]struct{ subject, table, sum, texts string }{
 	{"lower(hex(id))", "letter", "rule_sum", "rule"},
 	{"lower(hex(id))", "letter", "note_sum", "note"},
 	{"name", "queue", "texts", "settings"},
+	{"printf('document %s of space %s', key, space)", "document", "texts", "space, key, value, label, owner, by"},
 }
 
 // counted lists the tables whose rows have a sum of numbers. The column sums computes the value
@@ -61,6 +62,7 @@ var counted = [...]struct{ subject, table string }{
 	{"printf('note on letter %d', letter)", "note"},
 	{"printf('original of position %d', pos)", "original"},
 	{"lower(hex(id))", "letter"},
+	{"printf('document %s of space %s', key, space)", "document"},
 }
 
 // checkSums finds rows that differ from what was written.
@@ -80,7 +82,8 @@ func checkSums(c conn, r *store.Report) error {
 	for _, of := range summed {
 		n := strings.Count(of.texts, ",") + 1
 		texts, found := make([]string, n), 0
-		if err := c.each(fmt.Sprintf("select %s, %s, %s from %s", of.subject, of.sum, of.texts, of.table), func(row rows) error {
+		query := fmt.Sprintf("select %s, %s, %s from %s where %[2]s is not null", of.subject, of.sum, of.texts, of.table)
+		if err := c.each(query, func(row rows) error {
 			for i := range texts {
 				texts[i] = row.ColumnText(2 + i)
 			}

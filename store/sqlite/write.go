@@ -16,7 +16,7 @@ func (v *verb) Write(c *engine.Changes) error {
 	}
 	for _, write := range [...]func(*engine.Changes) error{
 		v.writeAdopted, v.writeFailures, v.writeMessages, v.writeExtended, v.writeEdits, v.writeLetters, v.writeKeys, v.writeNotes,
-		v.writeItems, v.removeLetters, v.writeAudit, v.dropUnused,
+		v.writeItems, v.removeLetters, v.writeDocuments, v.writeAudit, v.dropUnused,
 	} {
 		if err := write(c); err != nil {
 			return err

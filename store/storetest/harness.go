@@ -117,6 +117,7 @@ func Run(t *testing.T, h Harness) {
 		{"Outcomes", outcomeClauses()},
 		{"Regroup", regroupClauses()},
 		{"Notes", noteClauses()},
+		{"Documents", documentClauses()},
 		{"Purge", purgeClauses()},
 		{"Prune", pruneClauses()},
 		{"Streams", streamClauses()},

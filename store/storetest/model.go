@@ -87,8 +87,8 @@ func model(t *testing.T, h Harness, faults bool, every int) {
 			"settleMany": m.settleMany, "extend": m.extend, "amend": m.amend,
 			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder,
 			"unblock": m.unblock, "query": m.query, "adopt": m.adopt, "purge": m.purge, "adjust": m.adjust, "tally": m.retrying,
-			"regroup": m.regroup,
-			"search":  m.search, "repeat": m.repeat, "": m.compareNow,
+			"regroup": m.regroup, "document": m.document,
+			"search": m.search, "repeat": m.repeat, "": m.compareNow,
 		}
 		if h.Begin != nil {
 			actions["transact"] = m.transact
@@ -132,6 +132,7 @@ type machine struct {
 	names     [2]map[nixie.ID]int            // numbers of messages in sut and ref, in the order in which they were made
 	ids       [][2]nixie.ID                  // by number
 	plans     []plan
+	revisions map[string][2]int64 // of documents, by key
 
 	every, steps int // what readers see is compared after every n-th step
 }

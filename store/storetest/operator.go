@@ -303,16 +303,18 @@ func dueBands(b *fixture) {
 // breakersTold lets two processes tell of circuit breakers, if the store keeps them.
 func breakersTold(b *fixture) {
 	other := b.join()
-	tell, inspect := b.st.Features().Breaker, b.st.Features().Inspect
-	if tell == nil {
+	inspect := b.st.Features().Inspect
+	if inspect == nil {
 		return
 	}
 	b.put("a")
 	b.put("b")
-	b.take("a")
-	if _, err := other.Claim(b.ctx, work, nixie.Want{Max: 1, Lease: time.Minute}); err != nil {
-		b.Fatal(err)
+	sources := [...]*store.Source{store.NewSource(b.st, work), store.NewSource(other, work)}
+	for _, source := range sources {
+		_, err := source.Receive(b.ctx, nixie.Want{Max: 1, Lease: time.Minute})
+		b.ok(err)
 	}
+	tell := sources[0].KeepBreaker
 	until := b.clock.Now().Add(30 * time.Second)
 	change := func(kind, state string) nixie.BreakerChange {
 		return nixie.BreakerChange{Queue: work, Type: kind, Reason: nixie.ReasonDependency, State: state, Until: until, At: b.clock.Now()}
@@ -322,19 +324,19 @@ func breakersTold(b *fixture) {
 		b.Helper()
 		h, err := inspect(b.ctx)
 		b.ok(err)
+		list, err := store.Breakers(b.ctx, b.st.Features().Documents, h.Owners)
+		b.ok(err)
 		var got []string
-		for _, o := range h.Owners {
-			for _, w := range o.Breakers {
-				got = append(got, fmt.Sprint(o.Name, " ", w.Queue, " ", w.Type, " ", w.Reason, " ", w.State, " ",
-					w.Until.Equal(until), w.Since.Equal(since)))
-			}
+		for _, w := range list {
+			got = append(got, fmt.Sprint(w.Owner, " ", w.Queue, " ", w.Type, " ", w.Reason, " ", w.State, " ",
+				w.Until.Equal(until), w.Since.Equal(since)))
 		}
 		same(b, "breakers", fmt.Sprintf("%q", got), want)
 	}
 	told("[]")
 	b.ok(tell(b.ctx, change("mail", "open")))
 	b.ok(tell(b.ctx, change("card", "open")))
-	b.ok(other.Features().Breaker(b.ctx, change("mail", "open")))
+	b.ok(sources[1].KeepBreaker(b.ctx, change("mail", "open")))
 	b.clock.Advance(time.Second) // no breaker was closed since
 	b.ok(tell(b.ctx, change("mail", "half-open")))
 	told(`["owner-1 work card dependency open true true" "owner-1 work mail dependency half-open true true" ` +

@@ -31,7 +31,8 @@ func (b *fixture) prune(limit int, dry bool) (done store.Pruned) {
 		done.Messages += step.Messages
 		done.Letters += step.Letters
 		done.Entries += step.Entries
-		if limit > 0 && step.Messages+step.Letters+step.Entries > int64(limit) {
+		done.Documents += step.Documents
+		if limit > 0 && step.Messages+step.Letters+step.Entries+step.Documents > int64(limit) {
 			b.Fatalf("a step of %d rows removed %+v", limit, step)
 		}
 		if cursor = step.Next; cursor == "" {

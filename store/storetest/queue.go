@@ -144,7 +144,6 @@ func queueClauses() []clause {
 		{"TheLastHour", lastHour},
 		{"ByName", queuesByName},
 		{"AClaimIsNotedNowAndThen", claimIsNoted},
-		{"WatchersKeepTheirState", watchersKeep},
 		{"ConfigureMakesAQueue", configureMakes},
 		{"ConfigureRefusesNonsense", configureNonsense},
 	}
@@ -266,21 +265,6 @@ func claimIsNoted(b *fixture) {
 	b.clock.Advance(store.AskedEvery)
 	b.claimBy(b.join(), 1)
 	asked("a claim of another process, still later", b.clock.Now(), false)
-}
-
-func watchersKeep(b *fixture) {
-	kept := func(name, want string) {
-		b.Helper()
-		got, err := b.join().Features().Watcher(b.ctx, name)
-		b.ok(err)
-		same(b, "state of watcher "+name, got, want)
-	}
-	kept("chat", "")
-	for _, state := range []string{`{"a":"'; drop table watcher"}`, `{}`} {
-		b.ok(b.st.Features().KeepWatcher(b.ctx, "chat", state))
-		kept("chat", state)
-		kept("mail", "")
-	}
 }
 
 func configureMakes(b *fixture) {

@@ -41,6 +41,7 @@ var decided = []struct{ verb, function string }{
 	{"Adopt", "CameBack"},
 	{"Adopt", "Adopted"},
 	{"Adopt", "AdoptedLetter"},
+	{"Documents", "Document"},
 }
 
 // moved lists the methods of lifecycle of the same kind. In a driver they are called on the verbs

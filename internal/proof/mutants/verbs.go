@@ -42,4 +42,10 @@ var ofVerbs = []mutant{
 	{number: 194, name: "a letter from elsewhere takes a key that is held", breaks: "two messages of a queue have the same dedupe key",
 		tests: finder{"store/sqlite", "^TestStore$/^Adopt$"},
 		edits: []edit{{"store/engine/adopt.go", "m.Queue); taken {", "m.Queue); taken && false {"}}},
+	{number: 192, name: "any revision will do", breaks: "of two writers of a document one overwrites what the other wrote",
+		tests: finder{"store/sqlite", "^TestStore$/^Documents$"},
+		edits: []edit{{"store/lifecycle/document.go", "c.If != store.AnyRevision && c.If != next.Revision", "false"}}},
+	{number: 193, name: "a lease of a document has two holders", breaks: "two programs do the same work",
+		tests: finder{"store/sqlite", "^TestStore$/^Documents$"},
+		edits: []edit{{"store/lifecycle/document.go", `next.Owner != "" && next.Owner != c.Owner`, `c.Owner == ""`}}},
 }
