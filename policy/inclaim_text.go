@@ -10,7 +10,7 @@ import (
 )
 
 // inClaimForm describes the values that parseInClaim reads.
-const inClaimForm = "'attempts=5 max-delay=30s max-time=2m' (base=1s is the first wait), or none"
+const inClaimForm = "none, or settings such as 'attempts=5 base=1s max-delay=30s max-time=2m'"
 
 // parseInClaim reads the limits of retries within one claim: settings, each a name, "=" and a
 // value.

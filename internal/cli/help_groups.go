@@ -19,8 +19,9 @@ var flagGroups = []struct {
 		"no-output", "results"}},
 	{"Which items", []string{"format", "json-path", "where", "distinct", "sort-by", "offset", "max-items", "skip-bad", "mix",
 		"max-redrives"}},
-	{"When to try again, and when to give up", []string{"min-age", "max-age", "max-crashes", "max-deliveries", "retry-budget", "profile",
-		"case", "breaker", "host", "halt-after", "permanent-exit", "never-dead", "review-on", "on-exhausted", "on-item-failure"}},
+	{"When to try again, and when to give up", []string{"min-age", "max-age", "max-crashes", "max-deliveries", "retry-budget",
+		"in-claim", "profile", "case", "breaker", "host", "halt-after", "permanent-exit", "never-dead", "review-on", "on-exhausted",
+		"on-item-failure"}},
 	{"How commands run", []string{"step", "lease", "grace", "watchdog"}},
 	{"What is shown and kept", []string{"tag", "mask", "no-mask", "log-format", "log-level", "metrics"}},
 }
