@@ -128,14 +128,19 @@ func (o *Office) groups(ctx context.Context, f nixie.Filter, scan store.Scan) ([
 	}
 	groups := make([]GroupView, 0, len(described[0]))
 	for _, g := range described[0] {
-		groups = append(groups, GroupView{
-			Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason,
-			FirstAt: Timestamp{g.FirstAt}, LastAt: Timestamp{g.LastAt}, Examples: orEmpty(g.Examples),
-			Advice: o.wording.advice(g.Reason), NeedsForce: NeedsForce(g.Reason),
-			Filter: filter.Text(nixie.Filter{Fingerprints: []string{g.Key}}),
-		})
+		groups = append(groups, o.wording.group(&g))
 	}
 	return groups, partialCoverage(coverage), nil
+}
+
+// group makes the view of a group, without the facts that [Office.AddExamples] adds.
+func (w Wording) group(g *store.Group) GroupView {
+	return GroupView{
+		Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason,
+		FirstAt: Timestamp{g.FirstAt}, LastAt: Timestamp{g.LastAt}, Examples: orEmpty(g.Examples),
+		Advice: w.advice(g.Reason), NeedsForce: NeedsForce(g.Reason),
+		Filter: filter.Text(nixie.Filter{Fingerprints: []string{g.Key}}),
+	}
 }
 
 // CountBy counts the letters that match by each property, largest count first, as far as

@@ -104,21 +104,25 @@ func labels(counts []store.Group) []counted {
 			groups = append(groups, g)
 			continue
 		}
-		has := &groups[was]
-		has.count += g.count
-		has.label = max(has.label, g.label)
-		if has.reason != g.reason {
-			has.reason = ""
-		}
-		if has.kind != g.kind {
-			has.kind = ""
-		}
+		groups[was].join(&g)
 	}
 	order := func(a, b counted) int { return byCount(a.count, a.fingerprint, b.count, b.fingerprint) }
 	if !slices.IsSortedFunc(groups, order) {
 		slices.SortFunc(groups, order)
 	}
 	return groups
+}
+
+// join adds letters of the same fingerprint. What they do not have in common becomes "".
+func (c *counted) join(other *counted) {
+	c.count += other.count
+	c.label = max(c.label, other.label)
+	if c.reason != other.reason {
+		c.reason = ""
+	}
+	if c.kind != other.kind {
+		c.kind = ""
+	}
 }
 
 // found are the families of all groups.
@@ -152,6 +156,11 @@ func (o *Office) recentFamilies(ctx context.Context) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.looked.at, o.looked.found = o.clock(), newFound(list)
+	return o.looked.found, nil
+}
+
+func newFound(list []family) *found {
 	f := &found{list: list}
 	n := 0
 	for i := range list {
@@ -163,8 +172,7 @@ func (o *Office) recentFamilies(ctx context.Context) (*found, error) {
 			f.of[g.fingerprint] = member{int32(i), int32(j)}
 		}
 	}
-	o.looked.at, o.looked.found = o.clock(), f
-	return f, nil
+	return f
 }
 
 // families finds the families of all groups of the store. What a question asks for changes none, so
@@ -194,6 +202,12 @@ func (o *Office) Fold(ctx context.Context, f nixie.Filter, groups []GroupView) (
 	if err != nil {
 		return nil, err
 	}
+	return known.fold(groups, o.wording), nil
+}
+
+// fold notes families in groups and lists those that have enough groups there.
+func (known *found) fold(groups []GroupView, words Wording) []FamilyView {
+	views := []FamilyView{}
 	here := make([][]*GroupView, len(known.list)) // for each family, and each of its groups
 	for i := range groups {
 		m, is := known.of[groups[i].Fingerprint]
@@ -210,7 +224,7 @@ func (o *Office) Fold(ctx context.Context, f nixie.Filter, groups []GroupView) (
 		if len(f.groups) < familyLeast {
 			continue
 		}
-		v := o.viewFamily(f)
+		v := words.family(f)
 		for _, g := range groups {
 			if g != nil {
 				v.Count += g.Count
@@ -220,7 +234,7 @@ func (o *Office) Fold(ctx context.Context, f nixie.Filter, groups []GroupView) (
 		views = append(views, v)
 	}
 	slices.SortFunc(views, func(a, b FamilyView) int { return byCount(a.Count, a.ID, b.Count, b.ID) })
-	return views, nil
+	return views
 }
 
 // of returns the family with some of its groups.
@@ -239,11 +253,12 @@ func (f *family) of(is func(group int) bool) *family {
 	return some
 }
 
-func (o *Office) viewFamily(f *family) FamilyView {
+// family makes the view of a family.
+func (w Wording) family(f *family) FamilyView {
 	first := f.groups[0]
 	v := FamilyView{
 		ID: f.id, Label: first.without(f.open), Reason: first.reason, Type: first.kind, Groups: len(f.groups),
-		Advice: o.wording.advice(first.reason), NeedsForce: NeedsForce(first.reason), Filter: "family:" + f.id,
+		Advice: w.advice(first.reason), NeedsForce: NeedsForce(first.reason), Filter: "family:" + f.id,
 	}
 	for i := range f.open {
 		v.Differs = append(v.Differs, f.differing(i))
@@ -349,7 +364,7 @@ func (o *Office) choose(ctx context.Context, f nixie.Filter, chosen []family) (n
 		if len(c.groups) == 0 {
 			continue
 		}
-		v := o.viewFamily(c)
+		v := o.wording.family(c)
 		for _, g := range c.groups {
 			f.Fingerprints = append(f.Fingerprints, g.fingerprint)
 			v.Count += letters[g.fingerprint]

@@ -39,6 +39,60 @@ func Read(ctx context.Context, at Address) (*Reader, error) {
 	return &Reader{d, s.Visible}, nil
 }
 
+// Looker reads the visible records of a mailbox and leases none. [Look] makes one.
+type Looker struct {
+	p       *Publisher
+	mailbox string
+	at      int
+	end     int64
+}
+
+var _ broker.Reader = (*Looker)(nil)
+
+// Look opens a reader that changes nothing in the mailbox of an address, which has to be there. It
+// ends after as many records as are visible now. A record that another receives meanwhile may hide
+// one from it.
+func Look(ctx context.Context, at Address) (*Looker, error) {
+	p, err := Connect(at)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.Look(ctx, at.Mailbox)
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return &Looker{p, at.Mailbox, 0, s.Visible}, nil
+}
+
+// lookAtOnce limits the records of one look: each may have [MaxRecord].
+const lookAtOnce = 50
+
+// Next returns the next records. Their MessageID is that of [Reader].
+func (l *Looker) Next(ctx context.Context, most int) ([]broker.Record, error) {
+	most = int(min(int64(most), l.Left(), lookAtOnce))
+	if most <= 0 {
+		return nil, nil
+	}
+	records, err := l.p.Browse(ctx, l.mailbox, l.at, most)
+	if l.at += most; err == nil && len(records) == 0 {
+		l.at = int(l.end)
+	}
+	for n := range records {
+		records[n].MessageID = nixie.ID(records[n].ID).String()
+	}
+	return records, err
+}
+
+// Done implements [broker.Reader]: there is nothing to remember.
+func (l *Looker) Done(context.Context, ...[]*broker.Record) error { return nil }
+
+// Left returns how many records are still to come.
+func (l *Looker) Left() int64 { return max(l.end-int64(l.at), 0) }
+
+// Close ends the connection.
+func (l *Looker) Close() { l.p.Close() }
+
 // taken is the receipt of a record of a reader.
 type taken struct {
 	id      string

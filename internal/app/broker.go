@@ -19,6 +19,7 @@ type Channel struct {
 	Group  bool   // a consumer group remembers what was read
 
 	read    func(ctx context.Context, name string) (broker.Reader, error)
+	look    func(ctx context.Context) (broker.Reader, error)
 	adopt   func(ctx context.Context, name string) (broker.Reader, error) // nil: as read
 	connect func() (Publisher, error)
 	suits   func(*Consumption) error
@@ -48,6 +49,9 @@ func ParseChannel(rawURL, user, password string) (Channel, error) {
 func (c *Channel) Read(ctx context.Context, name string) (broker.Reader, error) {
 	return c.read(ctx, name)
 }
+
+// Look opens a reader that takes nothing, and changes and remembers nothing there.
+func (c *Channel) Look(ctx context.Context) (broker.Reader, error) { return c.look(ctx) }
 
 // Adopt opens a reader whose records an office takes in. It may leave a mark there, such as the key
 // nixie:server that names a database of a job queue.

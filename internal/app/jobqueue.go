@@ -72,6 +72,7 @@ func parseJobQueue(rawURL string) (Channel, error) {
 	adopting.Adopts = true
 	return Channel{
 		System: c.Format, Kind: JobQueue, Shown: a.String() + "?" + shown.Encode(), read: open(c), adopt: open(adopting),
+		look: func(ctx context.Context) (broker.Reader, error) { return open(c)(ctx, "") },
 		connect: func() (Publisher, error) {
 			client, err := a.Client()
 			if err != nil {

@@ -18,6 +18,7 @@ func parseKafka(rawURL, user, password string) (Channel, error) {
 	return Channel{
 		System: "kafka", Kind: "topic", Name: a.Topic, Shown: a.String(), Group: true,
 		read:    func(ctx context.Context, name string) (broker.Reader, error) { return kafka.Read(ctx, a, name) },
+		look:    func(ctx context.Context) (broker.Reader, error) { return kafka.Read(ctx, a, "") },
 		connect: func() (Publisher, error) { return kafka.Connect(a) },
 		suits: func(c *Consumption) error {
 			if c.Group == "" {

@@ -24,6 +24,7 @@ func parseMailbox(rawURL, user, password string) (Channel, error) {
 	return Channel{
 		System: "redis", Kind: "mailbox", Name: a.Mailbox, Shown: a.String(),
 		read:    func(ctx context.Context, _ string) (broker.Reader, error) { return redis.Read(ctx, a) },
+		look:    func(ctx context.Context) (broker.Reader, error) { return redis.Look(ctx, a) },
 		connect: func() (Publisher, error) { return redis.Connect(a) },
 		suits:   func(c *Consumption) error { return suitsMailbox(a.Mailbox, c) },
 		consume: func(ctx context.Context, c *Consumption) (broker.Driver, error) { return openMailbox(ctx, a, c) },

@@ -94,10 +94,8 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 		}
 		for i := range records {
 			r := &records[i]
-			if source, waits := broker.IsRetry(r); waits {
-				return usagef("%s is a topic of retries of %s, whose consumers try these records again: adopt the topic of its letters, "+
-					"such as %s-dlt; or send them back by nixie dlq redrive --from URL",
-					r.Channel, orDash(source), orDash(source))
+			if err := refuseRetry(r); err != nil {
+				return err
 			}
 			err = errors.Join(err, a.add(ctx, letterfile.Record{
 				Letter:   broker.Adopted(a.channel.System, r, a.queue),
@@ -119,6 +117,17 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 			return err
 		}
 	}
+}
+
+// refuseRetry refuses a record that waits for its next attempt.
+func refuseRetry(r *broker.Record) error {
+	source, waits := broker.IsRetry(r)
+	if !waits {
+		return nil
+	}
+	return usagef("%s is a topic of retries of %s, whose consumers try these records again: adopt the topic of its letters, "+
+		"such as %s-dlt; or send them back by nixie dlq redrive --from URL",
+		r.Channel, orDash(source), orDash(source))
 }
 
 // position names a record in an error.

@@ -289,7 +289,7 @@ func tail(text string, most, bytes int) string {
 
 // printNext prints the commands that make sense now.
 func (g *globals) printNext(w io.Writer, l *nixie.Letter) {
-	if take := g.takeIn(); take != "" {
+	if take := g.importOf(); take != "" {
 		printSteps(w, []step{{take, "take these items into a store, to redrive them there"}})
 		return
 	}
@@ -317,9 +317,9 @@ func (g *globals) printNext(w io.Writer, l *nixie.Letter) {
 	printSteps(w, next)
 }
 
-// takeIn returns the command that takes the present folder of items into a store; empty when
+// importOf returns the command that takes the present folder of items into a store; empty when
 // letters are in a store already.
-func (g *globals) takeIn() string {
+func (g *globals) importOf() string {
 	url, err := config.StoreURL(g.store, g.Env)
 	folder, is := app.ItemFolder(url)
 	if err != nil || !is {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -20,7 +21,8 @@ func newMapDLQ(g *globals) *cobra.Command {
 	cmd := g.family("map dlq", newDLQList(g, of()), inspect, newDLQAnalyze(g, of()), newDLQExport(g, of()), newDLQPurge(g, of()),
 		newDLQStats(g, of()))
 	for _, c := range cmd.Commands() { // with examples about jobs
-		c.Example = g.described("map dlq " + c.Name()).Example
+		own := g.described("map dlq " + c.Name())
+		c.Example, c.Long = own.Example, cmp.Or(own.Long, c.Long)
 	}
 	cmd.AddCommand(newMapRetry(g), newMapClear(g))
 	return cmd

@@ -60,11 +60,7 @@ var table = []mutant{
 	{
 		number: 3, name: "drop lease number from extend",
 		breaks: "a holder whose lease is over is told that it was extended, and extends the lease of the next one",
-		edits: []edit{{"store/sqlite/extend.go",
-			"h, err := t.hold(d)", `if row, err := t.pending(d.Lease.Handle.Pos); err == nil && row != nil {
-			d.Lease.Number = row.Number
-		}
-		h, err := t.hold(d)`}},
+		edits: []edit{{"store/engine/extend.go", "m.Number != d.Lease.Number || ", ""}},
 		tests: leases,
 	},
 	{

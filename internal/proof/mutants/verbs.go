@@ -7,7 +7,7 @@ var ofVerbs = []mutant{
 		edits: []edit{{"store/engine/changes.go", "held && by.Pos != m.Pos", "held && by.Pos < 0"}}},
 	{number: 181, name: "a discard keeps the key", breaks: "a letter that was given up refuses new messages with its key",
 		tests: finder{"store/sqlite", "^TestStore$/^(Resolve|Dedupe)$"},
-		edits: []edit{{"store/engine/resolve.go", "case store.OnDiscard:\n\t\tr.release(m)", "case store.OnDiscard:"}}},
+		edits: []edit{{"store/engine/resolve.go", "case store.OnDiscard:\n\t\tr.release(m, true)", "case store.OnDiscard:"}}},
 	{number: 182, name: "a refused item is done", breaks: "an operation counts letters as moved that it left as they were",
 		tests: finder{"store/sqlite", "^TestStore$/^(Resolve|Operations|Outcomes)$"},
 		edits: []edit{{"store/engine/resolve.go", "lifecycle.ItemOf(by, err)", "lifecycle.ItemOf(by, nil)"}}},
