@@ -59,6 +59,10 @@ var written = []struct {
 		"t/-1/-1 unknown  because 3 0"},
 	{"job-queue", [][2]string{{"job-system", "rq"}, {"x-original-topic", "t"}, {"x-original-offset", "1700000000000"},
 		{"x-exception", "E"}, {"x-exception-message", "m"}, {"x-attempts", "3"}}, "t/-1/1700000000000 handler E m 3 0"},
+	{"spring-amqp", [][2]string{{"x-original-exchange", ""}, {"x-original-routingKey", "t"}, {"x-exception-message", "no"},
+		{"x-exception-stacktrace", "s"}}, "t/-1/-1 unknown  no 0 0"},
+	{"rabbitmq", [][2]string{{"x-death-origin", "t"}, {"x-death-cause", "handler"}, {"x-death-why", "rejected by a consumer of t"},
+		{"x-death-at", "1700000000000"}, {"x-death-entries", "[]"}}, "t/-1/-1 handler  rejected by a consumer of t 0 0"},
 	{"", [][2]string{{"a", "b"}}, "orders/-1/-1 unknown   0 0"},
 }
 

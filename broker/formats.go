@@ -17,6 +17,8 @@ const jobQueue = "job-queue"
 //   - watermill: middleware.PoisonQueue;
 //   - masstransit: the error transport of MassTransit;
 //   - wolverine: DeadLetterQueueConstants of Wolverine;
+//   - spring-amqp: RepublishMessageRecoverer of Spring AMQP;
+//   - rabbitmq: x-death of its server, as package broker/rabbitmq reads it;
 //   - ad-hoc: headers that many programs write by hand.
 var formats = []format{
 	{name: jobQueue, markers: []string{"job-system"}, parts: ourParts},
@@ -91,6 +93,20 @@ var formats = []format{
 		parts: map[string]part{
 			"original-destination": address, "original-partition": partition, "original-offset": offset, "exception-type": exception,
 			"exception-message": text, "exception-stack": stack, "failed-at": lastFailed, "attempts": attempts,
+		},
+	},
+	{
+		name: "spring-amqp", markers: []string{"x-original-routingkey"},
+		parts: map[string]part{
+			"x-original-routingkey": channel, "x-original-exchange": ignored,
+			HeaderExceptionText: text, HeaderStack: stack, HeaderException: exception,
+		},
+	},
+	{
+		name: "rabbitmq", markers: []string{"x-death-why"}, prefixes: []string{"x-death-"},
+		parts: map[string]part{
+			"x-death-origin": channel, "x-death-cause": reason, "x-death-why": text,
+			"x-death-at": lastFailed, "x-death-first-at": firstFailed,
 		},
 	},
 	{

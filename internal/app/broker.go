@@ -14,9 +14,11 @@ import (
 type Channel struct {
 	System string // as in an [nixie.Origin]
 	Kind   string // what the broker calls a channel, such as topic
-	Name   string // of the topic or mailbox; empty when the URL names none
+	Name   string // of the topic, mailbox or queue; empty when the URL names none
 	Shown  string // the URL without user, password and what concerns the connection
 	Group  bool   // a consumer group remembers what was read
+	Takes  bool   // what a reader has done is removed
+	Spends string // why a record may not be read and given back; empty: it may
 
 	read    func(ctx context.Context, name string) (broker.Reader, error)
 	look    func(ctx context.Context) (broker.Reader, error)
@@ -28,7 +30,7 @@ type Channel struct {
 
 // ParseChannel reads the URL of a broker: kafka://host:9092/topic, see [kafka.ParseURL], or
 // redis://host:6379/mailbox, see [redis.ParseURL], and with format= the job queue of another
-// program. It uses user and password when the URL has none.
+// program, or rabbitmq://host:5672/queue, see [rabbitmq.ParseURL]. It uses user and password when the URL has none.
 func ParseChannel(rawURL, user, password string) (Channel, error) {
 	switch scheme, _, _ := strings.Cut(rawURL, "://"); scheme {
 	case "kafka":
@@ -39,8 +41,11 @@ func ParseChannel(rawURL, user, password string) (Channel, error) {
 			return parseJobQueue(rawURL)
 		}
 		return parseMailbox(rawURL, user, password)
+	case "rabbitmq", "rabbitmqs", "amqp", "amqps":
+		return parseRabbitMQ(rawURL, user, password)
 	}
-	return Channel{}, nixie.Errorf(nixie.CodeInvalid, "broker %q: give a URL like kafka://host:9092/topic or redis://host:6379/mailbox",
+	return Channel{}, nixie.Errorf(nixie.CodeInvalid, "broker %q: give a URL like kafka://host:9092/topic, "+
+		"redis://host:6379/mailbox or rabbitmq://host:5672/queue",
 		Shown(rawURL))
 }
 
@@ -51,7 +56,14 @@ func (c *Channel) Read(ctx context.Context, name string) (broker.Reader, error) 
 }
 
 // Look opens a reader that takes nothing, and changes and remembers nothing there.
-func (c *Channel) Look(ctx context.Context) (broker.Reader, error) { return c.look(ctx) }
+// Errors are of [nixie.CodeInvalid] where the broker cannot do that.
+func (c *Channel) Look(ctx context.Context) (broker.Reader, error) {
+	if c.Spends != "" {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "%s: take the letters in and look at them there: nixie dlq adopt '%s'",
+			c.Spends, c.Shown)
+	}
+	return c.look(ctx)
+}
 
 // Adopt opens a reader whose records an office takes in. It may leave a mark there, such as the key
 // nixie:server that names a database of a job queue.

@@ -89,8 +89,8 @@ func WayBack(system string) string {
 	switch {
 	case system == "kafka":
 		return "kafka://HOST"
-	case system == "redis":
-		return "redis://HOST"
+	case system == "redis", system == "rabbitmq":
+		return system + "://HOST"
 	case slices.Contains(foreign.Formats(), system):
 		return "'redis://HOST/DB?format=" + system + "'"
 	}

@@ -22,7 +22,7 @@ func parseMailbox(rawURL, user, password string) (Channel, error) {
 	}
 	a.Login(user, password)
 	return Channel{
-		System: "redis", Kind: "mailbox", Name: a.Mailbox, Shown: a.String(),
+		System: "redis", Kind: "mailbox", Name: a.Mailbox, Shown: a.String(), Takes: true,
 		read:    func(ctx context.Context, _ string) (broker.Reader, error) { return redis.Read(ctx, a) },
 		look:    func(ctx context.Context) (broker.Reader, error) { return redis.Look(ctx, a) },
 		connect: func() (Publisher, error) { return redis.Connect(a) },

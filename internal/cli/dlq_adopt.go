@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/letterfile"
@@ -45,6 +46,9 @@ func (a *adopting) run(ctx context.Context, url string) (err error) {
 	if !a.channel.Group && (a.group != "" || a.again) {
 		return usagef("a %s has no groups, which remember what was taken in: leave --group and --again out", a.channel.Kind)
 	}
+	if a.dry && a.channel.Spends != "" {
+		return usagef("%s: leave --dry-run out", a.channel.Spends)
+	}
 	a.report = importReport{DryRun: a.dry, Errors: []string{}}
 	if a.group == "" {
 		a.group = "nixie-adopt." + a.channel.Name
@@ -81,27 +85,31 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 		if err != nil || len(records) == 0 {
 			return err
 		}
-		asked, in := 0, make([]*broker.Record, 0, len(records))
+		var given []*broker.Record // to the office, in this order
+		in := make([]*broker.Record, 0, len(records))
 		a.answered = func(ok bool) {
+			r := given[0]
+			given = given[1:]
 			if ok {
-				r := &records[asked]
 				in = append(in, r)
 				if r.Damage != "" || a.deaths && r.Offset < 0 { // it does not tell when it died
 					a.report.Damaged++
 				}
 			}
-			asked++
 		}
 		for i := range records {
 			r := &records[i]
 			if err := refuseRetry(r); err != nil {
 				return err
 			}
-			err = errors.Join(err, a.add(ctx, letterfile.Record{
-				Letter:   broker.Adopted(a.channel.System, r, a.queue),
-				Position: position(r),
-			}))
-			if err != nil {
+			one := letterfile.Record{Letter: broker.Adopted(a.channel.System, r, a.queue), Position: a.position(r)}
+			if a.channel.Takes && broker.FromLetter(&one.Letter).Cut {
+				one.Err = nixie.Errorf(nixie.CodeLimit, "%s: it is too large for an office, which takes 16 MiB of a body and "+
+					"64 KiB of headers: it stays there", one.Position)
+			} else {
+				given = append(given, r)
+			}
+			if err = a.add(ctx, one); err != nil {
 				break
 			}
 		}
@@ -131,12 +139,12 @@ func refuseRetry(r *broker.Record) error {
 }
 
 // position names a record in an error.
-func position(r *broker.Record) string {
+func (a *adopting) position(r *broker.Record) string {
 	switch {
 	case r.Partition < 0:
 		return fmt.Sprintf("job %s in %s", r.MessageID, r.Channel)
 	case r.Offset < 0:
-		return fmt.Sprintf("mailbox %s, record %s", r.Channel, r.MessageID)
+		return fmt.Sprintf("%s %s, record %s", a.channel.Kind, r.Channel, r.MessageID)
 	}
 	return fmt.Sprintf("topic %s, partition %d, offset %d", r.Channel, r.Partition, r.Offset)
 }

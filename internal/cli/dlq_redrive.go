@@ -92,6 +92,10 @@ func (r *topicRedrive) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return usagef("--from: %w", err)
 	}
+	if from.Spends != "" && (!r.all || r.dry || r.max > 0) {
+		return usagef("%s: give --all, without --dry-run and --max; or take the letters in with nixie dlq adopt, and choose there",
+			from.Spends)
+	}
 	back := r.target.to == "" || r.target.to == r.from
 	r.target.to = cmp.Or(r.target.to, r.from)
 	if err := r.target.resolve(r.globals); err != nil {

@@ -71,6 +71,7 @@ func scriptsOn(t *testing.T, names string, urlOf func(*testscript.Env) (string, 
 			"nixie": runNixie, "fixture": makeFixture, "streams": makeStreams, "damage": damageFixture, "unchanged": unchanged,
 			"waiting": makeWaiting, "stopped": makeStopped, "exhausted": makeExhausted, "holder": holdOne,
 			"secrets": makeSecrets, "sql": runSQL, "cluster": startCluster, "produce": produce, "records": records, "redis": runRedis,
+			"rabbit": useRabbitMQ,
 		},
 	})
 }

@@ -103,11 +103,14 @@ func Actor(env Environment) string {
 	return name + "@" + host
 }
 
-// BrokerLogin returns user and password for a broker, kafka or redis, whose URL has none. The
-// environment hides them better than arguments, which all users of a machine can see.
+// BrokerLogin returns user and password for a broker, kafka, redis or rabbitmq, whose URL has none.
+// The environment hides them better than arguments, which all users of a machine can see.
 func BrokerLogin(env Environment, url string) (user, password string) {
-	if strings.HasPrefix(url, "redis") {
+	switch {
+	case strings.HasPrefix(url, "redis"):
 		return env("NIXIE_REDIS_USER"), env("NIXIE_REDIS_PASSWORD")
+	case strings.HasPrefix(url, "rabbitmq"), strings.HasPrefix(url, "amqp"):
+		return env("NIXIE_RABBITMQ_USER"), env("NIXIE_RABBITMQ_PASSWORD")
 	}
 	return env("NIXIE_KAFKA_USER"), env("NIXIE_KAFKA_PASSWORD")
 }

@@ -53,6 +53,8 @@ var settings = []setting{
 	{key: "kafka.password", variable: "NIXIE_KAFKA_PASSWORD", secret: true, file: true},
 	{key: "redis.user", variable: "NIXIE_REDIS_USER", file: true},
 	{key: "redis.password", variable: "NIXIE_REDIS_PASSWORD", secret: true, file: true},
+	{key: "rabbitmq.user", variable: "NIXIE_RABBITMQ_USER", file: true},
+	{key: "rabbitmq.password", variable: "NIXIE_RABBITMQ_PASSWORD", secret: true, file: true},
 }
 
 // CheckAddress refuses what is no loopback address with a port: nixie has no logins yet.

@@ -54,6 +54,7 @@ func List() []Proof {
 		{"console-hostile", "console", "TestHostileRun", "pages", 100, 400, 4000},
 		{"console-live", "console", "TestWatchedPageStaysStill", "seconds", 4, 30, 30},
 		{"redis-kills", "broker/redis", "TestKills", "kills", 30, 60, 3000},
+		{"rabbitmq-kills", "broker/rabbitmq", "TestLimitOfEqualLetters", "kills", 2, 6, 200},
 		{"kafka-broker-kills", "broker/kafka", "TestBrokerKilled", "kills of the broker", 1, 1, 30},
 		{"kafka-show", "broker/kafka", "TestShow1_ConsumersAreKilled", "records", 3000, 3000, 100_000},
 		{"power-loss", "internal/proof/powerloss", "TestRandomPowerLoss", "crash points", 200, 500, 20_000},

@@ -23,6 +23,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
 // library is a job queue itself, with what a letter must tell of its job that died.
@@ -75,7 +76,7 @@ func TestRealJobQueues(t *testing.T) {
 	}
 	rabbit := ""
 	if len(columns) > 1 {
-		rabbit = rabbitMQ(t)
+		rabbit = "amqp://guest:guest@" + testservers.OwnRabbitMQ(t).Addr + "//"
 	}
 	t.Run("each", func(t *testing.T) {
 		for _, l := range libraries {

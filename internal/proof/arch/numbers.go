@@ -17,6 +17,7 @@ var floats = []struct{ file, function, reason string }{
 	{"broker/redis/foreign/rq.go", "numeral", "a time in seconds, kept in milliseconds"},
 	{"broker/redis/foreign/bullmq.go", "bullmqJob", "a number of attempts"},
 	{"broker/redis/foreign/values.go", "parseScore", "Redis itself keeps a score as a float64"},
+	{"broker/rabbitmq/typed.go", "read", "each caller names an integer type, a text or bytes"},
 	{"internal/items/value.go", "nearest", "it asks what others make of a number"},
 	{"internal/command/retry_after.go", "secondsOf", "a delay in seconds"},
 	{"internal/cli/letter_bulk.go", "parseRate", "a rate of our own"},

@@ -59,6 +59,7 @@ var plan = []room{
 	{path: "store/itemdir", floor: 3, kind: hidden, job: "leaf: one file per dead item"},
 	{path: "broker/kafka", floor: 3, kind: hidden, job: "leaf"},
 	{path: "broker/redis", floor: 3, kind: hidden, job: "leaf: mailboxes"},
+	{path: "broker/rabbitmq", floor: 3, kind: hidden, job: "leaf: queues of RabbitMQ"},
 	{path: "broker/redis/foreign", floor: 3, kind: hidden, job: "leaf: dead jobs of job queues"},
 
 	{path: "office", floor: 4, kind: open, job: "everything an operator can do"},

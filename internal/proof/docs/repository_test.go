@@ -3,6 +3,7 @@ package docs
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -89,6 +91,8 @@ func TestTranscripts(t *testing.T) {
 				session.Set("KAFKA", startTopics(t))
 			case onRedis:
 				session.Set("REDIS", startRedis(t))
+			case onRabbitMQ:
+				session.Set("RABBITMQ", startRabbitMQ(t))
 			case onJobs:
 				session.Set("REDIS", startJobs(t))
 			case onGo:
@@ -103,6 +107,51 @@ func TestTranscripts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onRabbitMQ is the document whose commands talk to a server of RabbitMQ.
+const onRabbitMQ = "docs/rabbitmq.md"
+
+// startRabbitMQ starts a server whose consumer of orders rejected three messages.
+func startRabbitMQ(t *testing.T) string {
+	t.Helper()
+	server := testservers.OwnRabbitMQ(t)
+	conn, err := amqp.Dial("amqp://guest:guest@" + server.Addr + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, dead := ch.QueueDeclare("orders.dlq", true, false, false, false, amqp.Table{"x-queue-type": "quorum"})
+	_, made := ch.QueueDeclare("orders", true, false, false, false, amqp.Table{"x-queue-type": "quorum",
+		"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.dlq"})
+	if err := errors.Join(dead, made); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		if err := ch.Publish("", "orders", true, false, amqp.Publishing{Body: fmt.Appendf(nil, `{"order":%d}`, n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rejected, err := ch.Consume("orders", "", false, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		d := <-rejected
+		if err := d.Reject(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for q := (amqp.Queue{}); q.Messages < 3; { // the server moves them in its own time
+		if q, err = ch.QueueDeclarePassive("orders.dlq", true, false, false, false, nil); err != nil || t.Context().Err() != nil {
+			t.Fatal(err, t.Context().Err())
+		}
+	}
+	return server.Addr
 }
 
 // onJobs is the document about the dead jobs of other job queues.

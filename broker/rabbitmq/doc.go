@@ -1,0 +1,6 @@
+// Package rabbitmq takes dead letters out of queues of RabbitMQ, and sends records to queues.
+//
+// A [Reader] takes messages, and removes each when it is done. It never looks at a message and puts
+// it back: a quorum queue counts that as a delivery, and drops a message that has reached its
+// limit. A [Publisher] sends with confirms. docs/rabbitmq.md says what is promised.
+package rabbitmq

@@ -1,0 +1,233 @@
+package testservers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// RabbitMQ is a server for the tests of one process: one node, private, on free ports and in a
+// folder of its own, and gone when the process is.
+type RabbitMQ struct {
+	Addr   string // host and port
+	Reason string // why there is none; empty: there is one
+
+	folder   string
+	program  string
+	settings []string // lines of its configuration
+	env      []string
+	server   *exec.Cmd
+	leash    io.Closer // while it is open the server runs
+	asked    bool
+}
+
+// rabbitPatience bounds the start of a server, and a command to it.
+const rabbitPatience = 2 * time.Minute
+
+// TooLargeForRabbitMQ is more bytes than a message on a server of ours may have.
+const TooLargeForRabbitMQ = 1 << 20
+
+// WithRabbitMQ runs the tests of a package, m.Run, with a server of their own and returns their
+// exit code. Without one the tests say so and are skipped.
+func WithRabbitMQ(run func() int, into *RabbitMQ) int {
+	if into.Reason = needless(); into.Reason != "" {
+		return run()
+	}
+	ctx, stop := context.WithTimeout(context.Background(), rabbitPatience)
+	defer stop()
+	if err := into.start(ctx, This()); err != nil {
+		into.Reason = err.Error()
+	}
+	code := run()
+	if err := into.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "RabbitMQ:", err)
+		return cmp.Or(code, 1)
+	}
+	return code
+}
+
+// Need skips the test where there is no server; with NIXIE_TEST_REQUIRE set it fails.
+func (r *RabbitMQ) Need(t testing.TB) { need(t, r.Reason) }
+
+// OwnRabbitMQ starts one more server, for a test that is rough with it, with lines of configuration
+// in addition to the usual ones. The test is skipped, or fails, where there is none.
+func OwnRabbitMQ(t testing.TB, settings ...string) *RabbitMQ {
+	t.Helper()
+	if testing.Short() {
+		t.Skip(short)
+	}
+	r := &RabbitMQ{settings: settings}
+	ctx, stop := context.WithTimeout(t.Context(), rabbitPatience)
+	defer stop()
+	if err := r.start(ctx, This()); err != nil {
+		r.Reason = err.Error()
+	} else if r.server == nil {
+		r.Reason = "the server is given, and a test that is rough with it needs one of its own"
+	}
+	r.Need(t)
+	t.Cleanup(func() {
+		if err := r.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func (r *RabbitMQ) start(ctx context.Context, m Machine) error {
+	for _, s := range Find(ctx, m) {
+		switch {
+		case s.Name != "RabbitMQ":
+		case s.Given:
+			r.Addr = m.Env(s.Env)
+			return nil
+		case s.File == "":
+			return errors.New(s.String())
+		default:
+			r.program = s.File
+		}
+	}
+	const real = "/usr/lib/rabbitmq/bin/rabbitmq-server" // the one on the path becomes another user
+	if _, err := os.Stat(real); err == nil {
+		r.program = real
+	}
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	const script = `cd "$1"; ` + runRabbitMQ + `cat >/dev/null; kill -9 -$(cat pid); epmd -kill >/dev/null; cd / && rm -rf "$1"`
+	r.server = r.script(script)
+	var err error
+	if r.leash, err = r.server.StdinPipe(); err != nil {
+		return err
+	}
+	if err := r.server.Start(); err != nil {
+		return err
+	}
+	if err := r.listens(ctx); err != nil {
+		return errors.Join(err, r.Stop())
+	}
+	return nil
+}
+
+// prepare makes the folder of a server, and says where it finds what.
+func (r *RabbitMQ) prepare() error {
+	amqp, dist, err := freePorts()
+	if err != nil {
+		return err
+	}
+	names, _, err := freePorts()
+	if err != nil {
+		return err
+	}
+	if r.folder, err = os.MkdirTemp(fastFolder(), "nixie-rabbitmq-"); err != nil {
+		return err
+	}
+	r.Addr = amqp
+	config := filepath.Join(r.folder, "rabbitmq.conf")
+	lines := slices.Concat([]string{fmt.Sprint("max_message_size = ", TooLargeForRabbitMQ), "disk_free_limit.absolute = 50MB",
+		"vm_memory_high_watermark.absolute = 1GB", "loopback_users = none"}, r.settings)
+	if err := os.WriteFile(config, []byte(strings.Join(append(lines, ""), "\n")), 0o600); err != nil {
+		return err
+	}
+	port := func(address string) string {
+		_, port, _ := net.SplitHostPort(address)
+		return port
+	}
+	r.env = append(os.Environ(), "HOME="+r.folder, "RABBITMQ_NODENAME=nixie@localhost", "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
+		"RABBITMQ_NODE_PORT="+port(amqp), "RABBITMQ_DIST_PORT="+port(dist), "ERL_EPMD_PORT="+port(names), "ERL_EPMD_ADDRESS=127.0.0.1",
+		"RABBITMQ_CONF_ENV_FILE="+os.DevNull, "RABBITMQ_LOGS=-", "RABBITMQ_CONFIG_FILE="+config,
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +sbwt none")
+	for _, name := range []string{"MNESIA_BASE", "LOG_BASE", "PLUGINS_EXPAND_DIR", "ENABLED_PLUGINS_FILE", "PID_FILE"} {
+		r.env = append(r.env, "RABBITMQ_"+name+"="+filepath.Join(r.folder, name))
+	}
+	return nil
+}
+
+// runRabbitMQ starts a server in a process group of its own, as a part of scripts whose arguments
+// are its folder and its program.
+const runRabbitMQ = `setsid "$2" >>"$1/server.log" 2>&1 </dev/null & echo $! >pid; `
+
+func (r *RabbitMQ) script(text string) *exec.Cmd {
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", text, "sh", r.folder, r.program) // it ends by its leash
+	cmd.Dir, cmd.Env = r.folder, r.env
+	detach(cmd, nil)
+	return cmd
+}
+
+// listens waits until the server greets a client.
+func (r *RabbitMQ) listens(ctx context.Context) error {
+	try := time.NewTicker(50 * time.Millisecond)
+	defer try.Stop()
+	for !r.answers(ctx) {
+		select {
+		case <-try.C:
+		case <-ctx.Done():
+			said, _ := os.ReadFile(filepath.Join(r.folder, "server.log")) // the error before counts
+			return fmt.Errorf("RabbitMQ did not start in time: %w: %s", ctx.Err(), said)
+		}
+	}
+	return nil
+}
+
+func (r *RabbitMQ) answers(ctx context.Context) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Addr)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.Close() }() // it was only asked
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	if _, err := io.WriteString(conn, "AMQP\x00\x00\x09\x01"); err != nil {
+		return false
+	}
+	_, err = conn.Read(make([]byte, 1))
+	return err == nil
+}
+
+// Do runs a command of the server's own tool: rabbitmqctl. It takes seconds.
+func (r *RabbitMQ) Do(ctx context.Context, args ...string) error {
+	ctx, stop := context.WithTimeout(ctx, rabbitPatience)
+	defer stop()
+	cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(r.program), "rabbitmqctl"), args...)
+	cmd.Dir, cmd.Env = r.folder, r.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("rabbitmqctl %q: %w: %s", args, err, out)
+	}
+	return nil
+}
+
+// Kill ends the server without a goodbye, and starts it again.
+func (r *RabbitMQ) Kill(ctx context.Context) error {
+	if out, err := r.script(`kill -9 -$(cat pid)`).CombinedOutput(); err != nil {
+		return fmt.Errorf("RabbitMQ was not killed: %w: %s", err, out)
+	}
+	if err := leaves(ctx, r.Addr); err != nil {
+		return fmt.Errorf("RabbitMQ did not end in time: %w", err)
+	}
+	if out, err := r.script(`cd "$1"; ` + runRabbitMQ).CombinedOutput(); err != nil {
+		return fmt.Errorf("RabbitMQ did not start again: %w: %s", err, out)
+	}
+	return r.listens(ctx)
+}
+
+// Stop ends the server and removes what it wrote.
+func (r *RabbitMQ) Stop() error {
+	if r.server == nil || r.asked {
+		return nil
+	}
+	r.asked = true
+	err := r.leash.Close()
+	_ = r.server.Wait() // what it says does not matter any more
+	ctx, stop := context.WithTimeout(context.Background(), rabbitPatience)
+	defer stop()
+	_ = leaves(ctx, r.Addr) // another program may have the port by now
+	return errors.Join(err, os.RemoveAll(r.folder))
+}
