@@ -188,7 +188,7 @@ type Features struct {
 	Nack     bool          // the driver can give records back one by one
 	MaxDelay time.Duration // longest delay of Nack; 0: the broker cannot delay a record
 	Ordered  bool          // records of one key keep the order in which they were published
-	Stages   []Stage       // channels where retries wait, the shortest first; the driver receives from them too
+	Stages   []Stage       // channels where retries wait, the shortest first; their records come by Receive when due
 
 	// CountsAll tells that the broker counts every delivery, and not how it ended. Each one before
 	// this one may then have been a crash; the driver leaves Crashes of a [Record] at 0.

@@ -41,9 +41,10 @@ var queues atomic.Int64
 
 // raw is a connection of the plain client to a server, for what other programs do.
 type raw struct {
-	t  testing.TB
-	at rabbitmq.Address
-	ch *amqp.Channel
+	t       testing.TB
+	at      rabbitmq.Address
+	ch      *amqp.Channel
+	version string
 }
 
 func connect(t testing.TB, addr string) *raw {
@@ -60,7 +61,8 @@ func connect(t testing.TB, addr string) *raw {
 	if err := ch.Confirm(false); err != nil {
 		t.Fatal(err)
 	}
-	return &raw{t, rabbitmq.Address{Hosts: []string{addr}, VHost: "/"}, ch}
+	version, _ := conn.Properties["version"].(string)
+	return &raw{t, rabbitmq.Address{Hosts: []string{addr}, VHost: "/"}, ch, version}
 }
 
 func actual(t testing.TB) *raw {

@@ -22,7 +22,8 @@ type Consumption struct {
 // Suits refuses a consumption that the channel's broker cannot do. It asks no server.
 func (c *Channel) Suits(want *Consumption) error {
 	if c.suits == nil {
-		return nixie.Errorf(nixie.CodeInvalid, "the URL names a %s: give a topic of Kafka or a mailbox of Redis", c.Kind)
+		return nixie.Errorf(nixie.CodeInvalid, "the URL names a %s: give a topic of Kafka, a mailbox of Redis or a queue of RabbitMQ",
+			c.Kind)
 	}
 	if c.Name == "" {
 		return nixie.Errorf(nixie.CodeInvalid, "the URL of the broker has no %s: give it after the host, as in %s/orders", c.Kind, c.Shown)

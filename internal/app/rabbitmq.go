@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/rabbitmq"
 )
@@ -19,5 +20,25 @@ func parseRabbitMQ(rawURL, user, password string) (Channel, error) {
 			"it drops a message that has reached its limit",
 		read:    func(ctx context.Context, _ string) (broker.Reader, error) { return rabbitmq.Read(ctx, a) },
 		connect: func() (Publisher, error) { return rabbitmq.Connect(a) },
+		suits: func(c *Consumption) error {
+			if c.Group != "" {
+				return nixie.Errorf(nixie.CodeInvalid, "a queue has no groups: leave --group out; all consumers share its messages")
+			}
+			return nil
+		},
+		consume: func(ctx context.Context, c *Consumption) (broker.Driver, error) { return openQueue(ctx, a, c) },
 	}, nil
+}
+
+// openQueue makes the queues of a consumption if that is asked for, and opens the driver.
+func openQueue(ctx context.Context, at rabbitmq.Address, c *Consumption) (broker.Driver, error) {
+	d, err := rabbitmq.Open(ctx, rabbitmq.Config{Address: at, Stages: c.Stages, Create: c.Create})
+	if err != nil || !c.Create || c.Letters == "" {
+		return d, err
+	}
+	if err := d.Create(ctx, broker.ChannelName(c.Letters, at.Queue)); err != nil {
+		_ = d.Close(context.WithoutCancel(ctx)) // it has no delivery in hand
+		return nil, err
+	}
+	return d, nil
 }

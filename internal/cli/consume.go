@@ -36,11 +36,11 @@ func newConsume(g *globals) *cobra.Command {
 	f.registerReply(fs)
 	fs.StringVarP(&f.group, "group", "g", "", "consumer group; a topic needs one")
 	fs.StringVar(&f.letters, "dlq", broker.DefaultLetters,
-		"topic or mailbox that takes letters, {source} standing for the one of the records, or "+noLetters)
+		"topic, mailbox or queue that takes letters, {source} standing for the one of the records, or "+noLetters)
 	fs.BoolVar(&f.office, "office", false, "take letters into the dead letter office of the store as well")
 	fs.StringVar(&f.retry, "retry", "", "stages on which retries wait, such as 5s,1m,10m or {source}-again=30s (default in the consumer)")
 	fs.StringVar(&f.order, "order", string(broker.ProcessByKey), "what does not pass what: none, key, partition or strict")
-	fs.BoolVar(&f.create, "create", false, "make what is missing: topics of letters and retries, or the mailbox and that of letters")
+	fs.BoolVar(&f.create, "create", false, "make what is missing: topics or queues of letters and retries, or the mailbox and that of letters")
 	durationVar(fs, &f.idle, "idle", 0, "end when there was nothing to do for so long, and nothing is left; 0 is never")
 	return cmd
 }
@@ -48,7 +48,8 @@ func newConsume(g *globals) *cobra.Command {
 func (f *consumeFlags) run(ctx context.Context, args []string, dash int) error {
 	switch {
 	case dash == 0 || len(args) == 0:
-		return usagef("no topic: nixie consume kafka://HOST/TOPIC --group GROUP -- COMMAND [ARG…]; or redis://HOST/MAILBOX for a mailbox")
+		return usagef("no topic: nixie consume kafka://HOST/TOPIC --group GROUP -- COMMAND [ARG…]; " +
+			"or redis://HOST/MAILBOX, or rabbitmq://HOST/QUEUE")
 	case dash < 0 || dash == len(args):
 		return usagef("no command: give it after --, as in nixie consume kafka://HOST/TOPIC --group GROUP -- ./handle")
 	case dash > 1:

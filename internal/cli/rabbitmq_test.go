@@ -22,6 +22,7 @@ func TestRabbitMQStories(t *testing.T) {
 // useRabbitMQ makes queues, fills them and prints what is in them:
 //
 //	rabbit make QUEUE          with its dead letter queue, QUEUE.dlq
+//	rabbit put QUEUE VALUE…    makes the queue and publishes messages
 //	rabbit reject QUEUE VALUE  publishes a message, and rejects it
 //	rabbit large QUEUE KIB     puts a message with that much in a header into QUEUE.dlq
 //	rabbit show QUEUE          takes what is there, and counts it
@@ -51,6 +52,12 @@ func useRabbitMQ(ts *testscript.TestScript, _ bool, args []string) {
 			more["x-queue-type"] = "quorum"
 			_, err := ch.QueueDeclare(name, true, false, false, false, more)
 			ts.Check(err)
+		}
+	case "put":
+		_, err := ch.QueueDeclare(queue, true, false, false, false, amqp.Table{"x-queue-type": "quorum"})
+		ts.Check(err)
+		for _, value := range args[2:] {
+			put(queue, amqp.Publishing{Body: []byte(value)})
 		}
 	case "reject":
 		before := count(dead)
