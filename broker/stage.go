@@ -12,8 +12,8 @@ import (
 )
 
 // Stage is a channel where records wait for a retry. All of them wait for the same time, so they
-// become due in their order. A driver with stages hands out their records too, and none before it is
-// due: it receives from them, or its broker moves each to the channel that it came from first.
+// become due in their order. A driver with stages hands out their records too, and none before it
+// is due: it receives from them, or its broker moves each to the channel that it came from first.
 type Stage struct {
 	Channel string // {source} stands for the channel that the record came from first
 	Delay   time.Duration

@@ -40,8 +40,8 @@ func received(t *testing.T, d *rabbitmq.Driver) *broker.Record {
 	return nil
 }
 
-// A connection that breaks loses its records and says so. An acknowledgement of one of them does not
-// reach the server, where its number is that of another delivery by now.
+// A connection that breaks loses its records and says so. An acknowledgement of one of them does
+// not reach the server, where its number is that of another delivery by now.
 func TestLateAckAfterAReconnect(t *testing.T) {
 	r := actual(t)
 	queue := r.declare(nil)

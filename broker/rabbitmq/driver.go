@@ -243,8 +243,8 @@ func (d *Driver) Nack(_ context.Context, list []broker.Return) []error {
 	return errs
 }
 
-// Remaining counts what waits in the queue and on its stages, and what this driver holds. The server
-// does not tell what other consumers hold.
+// Remaining counts what waits in the queue and on its stages, and what this driver holds. The
+// server does not tell what other consumers hold.
 func (d *Driver) Remaining(ctx context.Context) (broker.Remaining, error) {
 	d.asking.Lock()
 	defer d.asking.Unlock()

@@ -55,8 +55,8 @@ func explain(what string, err error) error {
 			}
 		}
 	case errors.As(err, &said) && said.Code == amqp.SyntaxError:
-		return nixie.Errorf(nixie.CodeInvalid, "%s: the server sent a message whose headers cannot be read, such as one nested more deeply "+
-			"than 32 levels: take it out with a tool of the server: %w", what, err)
+		return nixie.Errorf(nixie.CodeInvalid, "%s: the server sent a message whose headers cannot be read, such as one nested "+
+			"more deeply than 32 levels: take it out with a tool of the server: %w", what, err)
 	}
 	return nixie.Errorf(nixie.CodeUnavailable, "%s: %w", what, err)
 }

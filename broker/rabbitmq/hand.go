@@ -68,9 +68,9 @@ func (h *hand) isGone() bool {
 // take hands out up to most deliveries, and waits for the first.
 //
 // The crash of one record costs each that was delivered with it. So as long as records come that
-// were delivered before, they are asked for one by one, and no consumer is there. A fresh one begins
-// a consumer. One more comes when the prefetch of all is in use. None is exchanged for another: what
-// is just on its way to a consumer that is cancelled has cost a delivery.
+// were delivered before, they are asked for one by one, and no consumer is there. A fresh one
+// begins a consumer. One more comes when the prefetch of all is in use. None is exchanged for
+// another: what is just on its way to a consumer that is cancelled has cost a delivery.
 func (h *hand) take(ctx context.Context, queue string, most int, wait time.Duration) (got []amqp.Delivery, err error) {
 	if h.careful {
 		err = h.cancel()

@@ -55,8 +55,8 @@ func (d *Driver) prepareQueue(conn *amqp.Connection, name string, args amqp.Tabl
 	case source && isCode(err, amqp.PreconditionFailed):
 		return notQuorum(name)
 	case isCode(err, amqp.PreconditionFailed):
-		return nixie.Errorf(nixie.CodeInvalid, "queue %s for retries is made in another way than it has to be: delete it when it is empty, "+
-			"and make it by --create: %w", name, err)
+		return nixie.Errorf(nixie.CodeInvalid, "queue %s for retries is made in another way than it has to be: delete it when it is "+
+			"empty, and make it by --create: %w", name, err)
 	}
 	return explain("look at queue "+name, err)
 }

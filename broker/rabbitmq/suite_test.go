@@ -37,7 +37,8 @@ func (d tapped) Publish(ctx context.Context, list []broker.Publication) func() [
 		defer d.f.mu.Unlock()
 		for n, err := range errs {
 			if p := list[n]; err == nil {
-				d.f.staged = append(d.f.staged, broker.Record{Channel: p.Channel, Offset: -1, Key: p.Key, Value: p.Value, Headers: p.Headers})
+				d.f.staged = append(d.f.staged, broker.Record{Channel: p.Channel, Offset: -1, Key: p.Key, Value: p.Value,
+					Headers: p.Headers})
 			}
 		}
 		return errs

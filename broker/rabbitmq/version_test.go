@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// How an earlier delivery ended, and whether the server counts it: before 4.3 each, and from then on
-// what its holder did not give back by basic.nack. The driver gives none back by basic.reject.
+// ends tell how an earlier delivery ended, and whether the server counts it: before 4.3 each, and
+// from then on what its holder did not give back by basic.nack.
 var ends = []struct {
 	how         string
 	old, recent int64

@@ -40,7 +40,8 @@ func newConsume(g *globals) *cobra.Command {
 	fs.BoolVar(&f.office, "office", false, "take letters into the dead letter office of the store as well")
 	fs.StringVar(&f.retry, "retry", "", "stages on which retries wait, such as 5s,1m,10m or {source}-again=30s (default in the consumer)")
 	fs.StringVar(&f.order, "order", string(broker.ProcessByKey), "what does not pass what: none, key, partition or strict")
-	fs.BoolVar(&f.create, "create", false, "make what is missing: topics or queues of letters and retries, or the mailbox and that of letters")
+	fs.BoolVar(&f.create, "create", false,
+		"make what is missing: topics or queues of letters and retries, or the mailbox and that of letters")
 	durationVar(fs, &f.idle, "idle", 0, "end when there was nothing to do for so long, and nothing is left; 0 is never")
 	return cmd
 }

@@ -49,6 +49,7 @@ var specials = []special{
 		why: "the suites in the browser ask the same pages, and wait long for a console that is watched"},
 	{path: "mapreduce/worktree", slow: "starts git some thousand times"},
 	{path: "broker/redis", slow: "needs a server"},
+	{path: "broker/rabbitmq", slow: "needs a server"},
 	{path: "broker/redis/foreign", slow: "needs a server", without: "^Test(Bombs)$", why: "one goroutine inflates texts of many megabytes"},
 	{path: "loop", race: "R48|R49|R50|Main|Consumer|Eval|Group|Health|Extensions|Wait|Purge", why: "the model has one goroutine"},
 	{path: "worker", without: "^Test(Outage|R10_OtherTypesGoOn)$", why: "hours of outages; the other tests of breakers race what they run"},
