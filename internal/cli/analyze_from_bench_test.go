@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/nixie-go/nixie/broker"
@@ -26,7 +27,7 @@ func BenchmarkAnalyzeFrom(b *testing.B) {
 	}
 	defer func() { _ = server.Stop() }()
 	topic := fmt.Sprintf("analyze-%d.dlq", os.Getpid())
-	client, err := kgo.NewClient(kgo.SeedBrokers(server.Seed), kgo.AllowAutoTopicCreation())
+	client, err := kgo.NewClient(kgo.SeedBrokers(server.Seed))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -42,6 +43,9 @@ func BenchmarkAnalyzeFrom(b *testing.B) {
 	}
 	ctx, cancel := context.WithTimeout(b.Context(), 2*time.Minute)
 	defer cancel()
+	if _, err := kadm.NewClient(client).CreateTopic(ctx, 4, 1, nil, topic); err != nil {
+		b.Fatal(err)
+	}
 	if err := client.ProduceSync(ctx, list...).FirstErr(); err != nil {
 		b.Fatal(err)
 	}
