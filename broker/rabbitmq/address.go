@@ -181,6 +181,11 @@ func (a Address) String() string {
 	return text
 }
 
+func noQueue(at Address) error {
+	at.Queue = "orders"
+	return nixie.Errorf(nixie.CodeInvalid, "no queue: name it after the host, as in %s", at)
+}
+
 func (a *Address) tls() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if a.CA != "" {

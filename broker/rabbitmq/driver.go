@@ -44,7 +44,7 @@ var (
 // a stage is of another kind than it has to be.
 func Open(ctx context.Context, c Config) (*Driver, error) {
 	if c.Queue == "" {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "no queue: name it after the host, as in %s/orders", c.Address)
+		return nil, noQueue(c.Address)
 	}
 	if err := broker.CheckStages(c.Stages, 1); err != nil {
 		return nil, err

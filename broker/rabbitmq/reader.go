@@ -39,7 +39,7 @@ const (
 // Read opens a reader of the queue of an address, which has to be there.
 func Read(ctx context.Context, at Address) (*Reader, error) {
 	if at.Queue == "" {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "no queue: name it after the host, as in %s/orders", at)
+		return nil, noQueue(at)
 	}
 	conn, err := at.dial(ctx)
 	if err != nil {

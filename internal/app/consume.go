@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"strings"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
@@ -26,7 +27,12 @@ func (c *Channel) Suits(want *Consumption) error {
 			c.Kind)
 	}
 	if c.Name == "" {
-		return nixie.Errorf(nixie.CodeInvalid, "the URL of the broker has no %s: give it after the host, as in %s/orders", c.Kind, c.Shown)
+		host, more, _ := strings.Cut(c.Shown, "?")
+		if more != "" {
+			more = "?" + more
+		}
+		return nixie.Errorf(nixie.CodeInvalid, "the URL of the broker has no %s: give it after the host, as in %s/orders%s",
+			c.Kind, host, more)
 	}
 	return c.suits(want)
 }
