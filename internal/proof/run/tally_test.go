@@ -116,8 +116,8 @@ func TestLongestFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields("store/postgres broker/kafka store/sqlite broker/redis broker/rabbitmq broker/redis/foreign store/memory broker " +
-		"broker/brokertest store store/engine store/itemdir store/lifecycle store/storetest")
+	want := strings.Fields("store/postgres broker/kafka store/sqlite broker/redis broker/rabbitmq broker/redis/foreign store/memory " +
+		"broker broker/brokertest store store/engine store/itemdir store/lifecycle store/storetest")
 	for i, name := range want {
 		want[i] = modulePrefix + name
 	}
