@@ -144,6 +144,7 @@ func (r *RabbitMQ) prepare() error {
 	}
 	r.env = append(os.Environ(), "HOME="+r.folder, "RABBITMQ_NODENAME=nixie@localhost", "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
 		"RABBITMQ_NODE_PORT="+port(amqp), "RABBITMQ_DIST_PORT="+port(dist), "ERL_EPMD_PORT="+port(names), "ERL_EPMD_ADDRESS=127.0.0.1",
+		"ERL_EPMD_RELAXED_COMMAND_CHECK=1", // it may be ended while it still knows a node that was killed
 		"RABBITMQ_CONF_ENV_FILE="+os.DevNull, "RABBITMQ_LOGS=-", "RABBITMQ_CONFIG_FILE="+config,
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +sbwt none")
 	for _, name := range []string{"MNESIA_BASE", "LOG_BASE", "PLUGINS_EXPAND_DIR", "ENABLED_PLUGINS_FILE", "PID_FILE"} {
