@@ -60,8 +60,8 @@ var table = []mutant{
 	{
 		number: 3, name: "drop lease number from extend",
 		breaks: "a holder whose lease is over is told that it was extended, and extends the lease of the next one",
-		edits: []edit{{"store/engine/extend.go", "m.Number != d.Lease.Number || ", ""}},
-		tests: leases,
+		edits:  []edit{{"store/engine/extend.go", "m.Number != d.Lease.Number || ", ""}},
+		tests:  leases,
 	},
 	{
 		number: 4, name: "ignore zero rows affected",
