@@ -50,7 +50,8 @@ func newHand(conn *amqp.Connection, epoch int64) (*hand, error) {
 		careful: true, out: map[uint64]bool{}}
 	closes := ch.NotifyClose(make(chan *amqp.Error, 1))
 	go func() {
-		<-closes
+		for range closes { // what it says is of no use: the calls that fail say why
+		}
 		close(h.gone)
 	}()
 	return h, nil
