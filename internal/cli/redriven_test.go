@@ -20,6 +20,7 @@ const knows = `printf '%s,%s,%s,%s,%s\n' "$NIXIE_GENERATION" "$NIXIE_REDRIVES" "
 func TestCommandsKnowTheRedrive(t *testing.T) {
 	t.Parallel()
 	const item = `[{"name":"item-line","value":"1"}]`
+	const mapped = `[{"name":"item-line","value":"1"},{"name":"repository","value":"REPOSITORY"}]`
 	for name, way := range map[string]struct {
 		headers string
 		begin   func(d *workspace) []string
@@ -36,7 +37,7 @@ func TestCommandsKnowTheRedrive(t *testing.T) {
 			d.write("items.txt", "one\n")
 			return []string{"run", "items.txt", "--job", "j", "--max-attempts", "1", "--no-output", "--", "sh", "-c", knows}
 		}},
-		"map": {item, func(d *workspace) []string {
+		"map": {mapped, func(d *workspace) []string {
 			d.repository(1)
 			return mapRun([]string{"--max-attempts", "1"}, knows)
 		}},
@@ -64,8 +65,8 @@ func TestCommandsKnowTheRedrive(t *testing.T) {
 				got = slices.Delete(got, 1, 2)
 			}
 			failed, err := time.Parse(time.RFC3339Nano, strings.Split(got[len(got)-1], ",")[3])
-			want := []string{"1,0,none,none," + way.headers,
-				"2,1," + moved.Operation + "," + failed.Format(time.RFC3339Nano) + "," + way.headers}
+			headers := strings.ReplaceAll(way.headers, "REPOSITORY", d.path("repo/.git"))
+			want := []string{"1,0,none,none," + headers, "2,1," + moved.Operation + "," + failed.Format(time.RFC3339Nano) + "," + headers}
 			if strings.Join(got, "\n") != strings.Join(want, "\n") || err != nil || time.Since(failed) > time.Hour {
 				t.Errorf("%q, want %q: %v", got, want, err)
 			}

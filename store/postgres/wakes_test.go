@@ -143,7 +143,10 @@ func TestWokenByACallersTransaction(t *testing.T) {
 // once in a while, and all of it.
 func TestB052_CommitsDoNotNotify(t *testing.T) {
 	const clients, each = 64, 10
-	schema := lend(t)
+	schemas.Lock()
+	schema := unusedSchema() // a server may not know yet that the listener of another test is gone
+	schemas.Unlock()
+	t.Cleanup(func() { dropSchema(t, schema) })
 	s := open(t, with(server.URL, "pool_max_conns=16"), postgres.Options{Schema: schema})
 	c, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
