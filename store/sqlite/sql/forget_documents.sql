@@ -1,5 +1,5 @@
 -- Removes documents that have expired.
--- in: now
+-- in: now — the time
 -- in: limit — how many at most
 delete from document
 where revision in (
