@@ -56,7 +56,7 @@ func TestRedriveIsPlain(t *testing.T) {
 	m, err := encode(&broker.Publication{Value: []byte("v"), Origin: &nixie.Origin{}, Headers: []broker.RecordHeader{
 		{Name: "a", Value: []byte("1")}, {Name: headerExpiry, Value: []byte("5000")}, {Name: "amqp-user-id", Value: []byte("bob")},
 		{Name: broker.HeaderRedriveCount, Value: []byte("1")}, {Name: deathWhy, Value: []byte("x")},
-		{Name: "x-first-death-queue", Value: []byte("q")},
+		{Name: "x-first-death-queue", Value: []byte("q")}, {Name: "CC", Value: []byte(`["other"]`)}, {Name: "BCC", Value: []byte("other")},
 	}}, "ann", "a nonce", time.Now())
 	want := amqp.Table{"a": "1", broker.HeaderRedriveCount: "1"}
 	if err != nil || !reflect.DeepEqual(m.Headers, want) || m.Expiration != "5000" || m.UserId != "" {

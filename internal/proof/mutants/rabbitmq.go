@@ -6,12 +6,12 @@ var ofRabbitMQ = []mutant{
 		tests: finder{"broker/rabbitmq", "^TestLimitOfEqualLetters$"},
 		edits: []edit{{"broker/rabbitmq/reader.go", `	if name == "" {
 		_, _ = rand.Read(id[:]) // it never fails`, `	if name == "-" {
-		_, _ = rand.Read(id[:]) // it never fails`}}},
+		_, _ = rand.Read(id[:]) // it never fails`}, {"broker/rabbitmq/reader.go", "uint64(max(at.UnixMilli(), 1))", "uint64(1)"}}},
 	{number: 205, name: "the end of a wait is the cause", breaks: "letters of a cycle of retries do not tell their failure",
 		tests: finder{"broker/rabbitmq", "^TestCycle$"},
 		edits: []edit{{"broker/rabbitmq/death.go", "if d.Reason == rejected || d.Reason == deliveryLimit {", "if d.Reason != \"\" {"}}},
 	{number: 206, name: "copies go along", breaks: "a redrive brings a second copy to another queue",
-		tests: finder{"broker/rabbitmq", "^TestNothingOfTheServerGoesBack$"},
+		tests: finder{"broker/rabbitmq", "^TestRedriveIsPlain$"},
 		edits: []edit{{"broker/rabbitmq/codec.go", `case "CC", "BCC", `, `case `}}},
 	{number: 207, name: "what is returned was stored", breaks: "a redrive to a queue that is not there is done, and the letter is gone",
 		tests: finder{"broker/rabbitmq", "^TestPublishAnswersEach$"},
