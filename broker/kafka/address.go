@@ -1,12 +1,9 @@
 package kafka
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/filter"
 )
 
@@ -177,7 +175,7 @@ func (a Address) Options() ([]kgo.Opt, error) {
 	if !a.TLS {
 		return opts, nil
 	}
-	c, err := a.tls()
+	c, err := broker.ReadTLS("the broker", a.CA, a.Cert, a.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -195,31 +193,6 @@ func (a *Address) mechanism() (sasl.Mechanism, error) {
 		return scram.Auth{User: a.User, Pass: a.Password}.AsSha512Mechanism(), nil
 	}
 	return plain.Auth{User: a.User, Pass: a.Password}.AsMechanism(), nil
-}
-
-func (a *Address) tls() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if a.CA != "" {
-		pem, err := os.ReadFile(a.CA)
-		if err != nil {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "ca of the broker: %w: name a file with certificates in PEM", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "ca of the broker: %s has no certificate in PEM", a.CA)
-		}
-	}
-	if (a.Cert == "") != (a.Key == "") {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "cert and key of the broker belong together: give both")
-	}
-	if a.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
-		if err != nil {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "cert and key of the broker: %w: name files in PEM that belong together", err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	return c, nil
 }
 
 // Login adds a user and a password if the address has none.

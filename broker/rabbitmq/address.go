@@ -2,11 +2,8 @@ package rabbitmq
 
 import (
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 
@@ -184,26 +181,4 @@ func (a Address) String() string {
 func noQueue(at Address) error {
 	at.Queue = "orders"
 	return nixie.Errorf(nixie.CodeInvalid, "no queue: name it after the host, as in %s", at)
-}
-
-func (a *Address) tls() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if a.CA != "" {
-		pem, err := os.ReadFile(a.CA)
-		if err != nil {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "ca of rabbitmq: %w: name a file with certificates in PEM", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "ca of rabbitmq: %s has no certificate in PEM", a.CA)
-		}
-	}
-	if a.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
-		if err != nil {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "cert and cert_key of rabbitmq: %w: name files in PEM that belong together", err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	return c, nil
 }

@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 )
 
 // Limits of a connection.
@@ -32,7 +33,7 @@ func (a *Address) dial(ctx context.Context) (*amqp.Connection, error) {
 	if a.TLS {
 		scheme = "amqps"
 		var err error
-		if config.TLSClientConfig, err = a.tls(); err != nil {
+		if config.TLSClientConfig, err = broker.ReadTLS("rabbitmq", a.CA, a.Cert, a.Key); err != nil {
 			return nil, err
 		}
 	}

@@ -45,7 +45,7 @@ type sending struct {
 // it.
 func Connect(at Address) (*Publisher, error) {
 	if at.TLS {
-		if _, err := at.tls(); err != nil {
+		if _, err := broker.ReadTLS("rabbitmq", at.CA, at.Cert, at.Key); err != nil {
 			return nil, err
 		}
 	}

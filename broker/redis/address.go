@@ -2,11 +2,8 @@ package redis
 
 import (
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 )
 
 // Address names a server, or the servers of a cluster, and optionally a mailbox there.
@@ -145,7 +143,7 @@ func (a Address) Client() (redis.UniversalClient, error) {
 		ContextTimeoutEnabled: true, ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
 	}
 	if a.TLS {
-		c, err := a.tls()
+		c, err := broker.ReadTLS("redis", a.CA, a.Cert, a.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -159,28 +157,3 @@ const bufferSize = 64 << 10
 // Quiet keeps the client library of this process from writing what fails to standard error. All
 // failures are returned as errors in any case.
 func Quiet() { logging.Disable() }
-
-func (a *Address) tls() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if a.CA != "" {
-		pem, err := os.ReadFile(a.CA)
-		if err != nil {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "ca of redis: %w: name a file with certificates in PEM", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "ca of redis: %s has no certificate in PEM", a.CA)
-		}
-	}
-	if (a.Cert == "") != (a.Key == "") {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "cert and key of redis belong together: give both")
-	}
-	if a.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
-		if err != nil {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "cert and key of redis: %w: name files in PEM that belong together", err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	return c, nil
-}
