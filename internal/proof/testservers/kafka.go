@@ -1,12 +1,10 @@
 package testservers
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -19,16 +17,12 @@ import (
 // Kafka is a broker for the tests of one process: one node, private, on free ports
 // and in a folder of its own, and gone when the process is.
 type Kafka struct {
-	Seed   string // host and port
-	Reason string // why there is none; empty: there is one
+	Seed string // host and port
 
-	version  string // another one than the usual; empty: that
-	folder   string
+	version string // another one than the usual; empty: that
+	keeper
 	class    string   // path of its archives
 	settings []string // in addition to the usual ones
-	server   *exec.Cmd
-	leash    io.Closer // while it is open the broker runs
-	asked    bool
 }
 
 // kafkaPatience bounds the making and the starting of a broker.
@@ -41,44 +35,15 @@ var kafkaArchives []byte
 
 // WithKafka runs the tests of a package, m.Run, with a broker of their own and
 // returns their exit code. Without one the tests say so and are skipped.
-func WithKafka(run func() int, into *Kafka) int {
-	if into.Reason = needless(); into.Reason != "" {
-		return run()
-	}
-	ctx, stop := context.WithTimeout(context.Background(), kafkaPatience)
-	defer stop()
-	if err := into.start(ctx, This()); err != nil {
-		into.Reason = err.Error()
-	}
-	code := run()
-	if err := into.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "Kafka:", err)
-		return cmp.Or(code, 1)
-	}
-	return code
-}
-
-// Need skips the test where there is no broker; with NIXIE_TEST_REQUIRE set it
-// fails.
-func (k *Kafka) Need(t testing.TB) { need(t, k.Reason) }
+func WithKafka(run func() int, into *Kafka) int { return with(run, "Kafka", kafkaPatience, into) }
 
 // OwnKafka starts one more broker, for a test that is rough with it, with settings
 // in addition to the usual ones: CLIENT, OTHER and FOLDER stand for what those are in them. The
 // test is skipped, or fails, where there is none.
 func OwnKafka(t testing.TB, settings ...string) *Kafka {
 	t.Helper()
-	if testing.Short() {
-		t.Skip(short)
-	}
 	k := &Kafka{settings: settings}
-	ctx, stop := context.WithTimeout(t.Context(), kafkaPatience)
-	defer stop()
-	if err := k.start(ctx, This()); err != nil {
-		k.Reason = err.Error()
-	} else if k.server == nil {
-		k.Reason = "the broker is given, and a test that kills it needs one of its own"
-	}
-	k.until(t)
+	own(t, kafkaPatience, k, k.start)
 	return k
 }
 
@@ -87,29 +52,11 @@ func OwnKafka(t testing.TB, settings ...string) *Kafka {
 // fails, where there is none.
 func NewestKafka(t testing.TB, settings ...string) *Kafka {
 	t.Helper()
-	if testing.Short() {
-		t.Skip(short)
-	}
 	_, rest, _ := strings.Cut(string(kafkaArchives), "<kafka.newest>")
 	k := &Kafka{settings: settings}
 	k.version, _, _ = strings.Cut(rest, "<")
-	ctx, stop := context.WithTimeout(t.Context(), kafkaPatience)
-	defer stop()
-	if err := k.begin(ctx, This()); err != nil {
-		k.Reason = err.Error()
-	}
-	k.until(t)
+	own(t, kafkaPatience, k, k.begin)
 	return k
-}
-
-// until ends a broker of its own with its test.
-func (k *Kafka) until(t testing.TB) {
-	k.Need(t)
-	t.Cleanup(func() {
-		if err := k.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // MakeKafka starts a broker, or uses the one that is given. It runs until Stop, or
@@ -217,13 +164,7 @@ java -Xmx128m -XX:TieredStopAtLevel=1 -cp "$2" kafka.tools.StorageTool \
 ` + runKafka + `
 cat >/dev/null
 kill -9 $(cat pid); cd / && rm -rf "$1"`
-	k.server = k.script(script)
-	leash, err := k.server.StdinPipe()
-	if err != nil {
-		return err
-	}
-	k.leash = leash
-	if err := k.server.Start(); err != nil {
+	if err := k.run(k.script(script)); err != nil {
 		return err
 	}
 	if err := k.listens(ctx); err != nil {
@@ -241,20 +182,10 @@ func (k *Kafka) script(text string) *exec.Cmd {
 
 // listens waits until the broker does.
 func (k *Kafka) listens(ctx context.Context) error {
-	try := time.NewTicker(50 * time.Millisecond)
-	defer try.Stop()
-	for {
+	return k.until(ctx, "Kafka", func(ctx context.Context) bool {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", k.Seed)
-		if err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-try.C:
-		case <-ctx.Done():
-			said, _ := os.ReadFile(filepath.Join(k.folder, "server.log")) // the error before counts
-			return fmt.Errorf("Kafka did not start in time: %w: %s", err, said)
-		}
-	}
+		return err == nil && conn.Close() == nil
+	})
 }
 
 // Kill ends the broker without a goodbye, and starts it again.
@@ -269,15 +200,4 @@ func (k *Kafka) Kill(ctx context.Context) error {
 		return fmt.Errorf("Kafka did not start again: %w: %s", err, out)
 	}
 	return k.listens(ctx)
-}
-
-// Stop ends the broker and removes what it wrote.
-func (k *Kafka) Stop() error {
-	if k.server == nil || k.asked {
-		return nil
-	}
-	k.asked = true
-	err := k.leash.Close()
-	_ = k.server.Wait() // what it says does not matter any more
-	return errors.Join(err, os.RemoveAll(k.folder))
 }

@@ -21,16 +21,12 @@ import (
 // Postgres is a PostgreSQL for the tests of one process: private, on a socket in
 // a folder of its own, and gone when the process is.
 type Postgres struct {
-	URL    string // of a role that may do everything
-	Reason string // why there is none; empty: there is one
+	URL string // of a role that may do everything
 
-	folder   string
+	keeper
 	settings string // options of the server, for a shell
 	programs string
 	who      *account
-	server   *exec.Cmd
-	leash    io.Closer // while it is open the server runs
-	asked    bool
 }
 
 // postgresPatience bounds the making and the starting of a server.
@@ -39,20 +35,7 @@ const postgresPatience = time.Minute
 // WithPostgres runs the tests of a package, m.Run, with a server of their own and
 // returns their exit code. Without one the tests say so and are skipped.
 func WithPostgres(run func() int, into *Postgres) int {
-	if into.Reason = needless(); into.Reason != "" {
-		return run()
-	}
-	ctx, stop := context.WithTimeout(context.Background(), postgresPatience)
-	defer stop()
-	if err := into.start(ctx, This()); err != nil {
-		into.Reason = err.Error()
-	}
-	code := run()
-	if err := into.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "PostgreSQL:", err)
-		return cmp.Or(code, 1)
-	}
-	return code
+	return with(run, "PostgreSQL", postgresPatience, into)
 }
 
 // needless returns why this run starts no server. Each worker of a fuzz target is a process of
@@ -70,10 +53,6 @@ func needless() string {
 
 // short is the reason of a run that wants to be over soon.
 const short = "-short starts no servers"
-
-// Need skips the test where there is no server; with NIXIE_TEST_REQUIRE set it
-// fails, except in a short run.
-func (p *Postgres) Need(t testing.TB) { need(t, p.Reason) }
 
 func need(t testing.TB, reason string) {
 	t.Helper()
@@ -165,17 +144,12 @@ func (p *Postgres) launch(ctx context.Context) error {
 echo ready
 cat >/dev/null
 for data in data standby/data; do "$2/pg_ctl" stop -m immediate -s -D $data >/dev/null 2>&1; done; cd / && rm -rf "$1"`
-	p.server = p.script(script)
-	leash, err := p.server.StdinPipe()
+	shell := p.script(script)
+	said, err := shell.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	said, err := p.server.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	p.leash = leash
-	if err := p.server.Start(); err != nil {
+	if err := p.run(shell); err != nil {
 		return err
 	}
 	if err := waitReady(ctx, said); err != nil {
@@ -197,23 +171,8 @@ func (p *Postgres) script(text string) *exec.Cmd {
 // skipped, or fails, where there is none.
 func OwnPostgres(t testing.TB) *Postgres {
 	t.Helper()
-	if testing.Short() {
-		t.Skip(short)
-	}
 	p := &Postgres{}
-	ctx, stop := context.WithTimeout(t.Context(), postgresPatience)
-	defer stop()
-	if err := p.start(ctx, This()); err != nil {
-		p.Reason = err.Error()
-	} else if p.server == nil {
-		p.Reason = "the server is given, and a test that kills it needs one of its own"
-	}
-	p.Need(t)
-	t.Cleanup(func() {
-		if err := p.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	own(t, postgresPatience, p, p.start)
 	return p
 }
 
@@ -275,17 +234,6 @@ func waitReady(ctx context.Context, said io.Reader) error {
 	case <-ctx.Done():
 		return fmt.Errorf("PostgreSQL did not start in time: %w", ctx.Err())
 	}
-}
-
-// Stop ends the server and removes what it wrote.
-func (p *Postgres) Stop() error {
-	if p.server == nil || p.asked {
-		return nil
-	}
-	p.asked = true
-	err := p.leash.Close()
-	_ = p.server.Wait() // an interrupted server is no success for a shell
-	return errors.Join(err, os.RemoveAll(p.folder))
 }
 
 // fastFolder is a file system in memory where there is one: what tests look at

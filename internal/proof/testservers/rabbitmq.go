@@ -1,7 +1,6 @@
 package testservers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,19 +18,15 @@ import (
 // RabbitMQ is a server for the tests of one process: one node, private, on free ports and in a
 // folder of its own, and gone when the process is.
 type RabbitMQ struct {
-	Addr   string // host and port
-	Reason string // why there is none; empty: there is one
+	Addr string // host and port
 
-	folder   string
+	keeper
 	program  string
 	settings []string // lines of its configuration
 	env      []string
-	server   *exec.Cmd
-	leash    io.Closer // while it is open the server runs
-	asked    bool
 }
 
-// rabbitPatience bounds the start of a server, and a command to it.
+// rabbitPatience bounds the start of a server.
 const rabbitPatience = 2 * time.Minute
 
 // TooLargeForRabbitMQ is more bytes than a message on a server of ours may have.
@@ -40,46 +35,15 @@ const TooLargeForRabbitMQ = 1 << 20
 // WithRabbitMQ runs the tests of a package, m.Run, with a server of their own and returns their
 // exit code. Without one the tests say so and are skipped.
 func WithRabbitMQ(run func() int, into *RabbitMQ) int {
-	if into.Reason = needless(); into.Reason != "" {
-		return run()
-	}
-	ctx, stop := context.WithTimeout(context.Background(), rabbitPatience)
-	defer stop()
-	if err := into.start(ctx, This()); err != nil {
-		into.Reason = err.Error()
-	}
-	code := run()
-	if err := into.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "RabbitMQ:", err)
-		return cmp.Or(code, 1)
-	}
-	return code
+	return with(run, "RabbitMQ", rabbitPatience, into)
 }
-
-// Need skips the test where there is no server; with NIXIE_TEST_REQUIRE set it fails.
-func (r *RabbitMQ) Need(t testing.TB) { need(t, r.Reason) }
 
 // OwnRabbitMQ starts one more server, for a test that is rough with it, with lines of configuration
 // in addition to the usual ones. The test is skipped, or fails, where there is none.
 func OwnRabbitMQ(t testing.TB, settings ...string) *RabbitMQ {
 	t.Helper()
-	if testing.Short() {
-		t.Skip(short)
-	}
 	r := &RabbitMQ{settings: settings}
-	ctx, stop := context.WithTimeout(t.Context(), rabbitPatience)
-	defer stop()
-	if err := r.start(ctx, This()); err != nil {
-		r.Reason = err.Error()
-	} else if r.server == nil {
-		r.Reason = "the server is given, and a test that is rough with it needs one of its own"
-	}
-	r.Need(t)
-	t.Cleanup(func() {
-		if err := r.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	own(t, rabbitPatience, r, r.start)
 	return r
 }
 
@@ -103,13 +67,9 @@ func (r *RabbitMQ) start(ctx context.Context, m Machine) error {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	const script = `cd "$1"; ` + runRabbitMQ + `cat >/dev/null; kill -9 -$(cat pid); epmd -kill >/dev/null; cd / && rm -rf "$1"`
-	r.server = r.script(script)
-	var err error
-	if r.leash, err = r.server.StdinPipe(); err != nil {
-		return err
-	}
-	if err := r.server.Start(); err != nil {
+	const script = `cd "$1"; setsid "$2" >>"$1/server.log" 2>&1 </dev/null & echo $! >pid; ` +
+		`cat >/dev/null; kill -9 -$(cat pid); epmd -kill >/dev/null; cd / && rm -rf "$1"` // a process group of its own
+	if err := r.run(r.script(script)); err != nil {
 		return err
 	}
 	if err := r.listens(ctx); err != nil {
@@ -131,7 +91,7 @@ func (r *RabbitMQ) prepare() error {
 	if r.folder, err = os.MkdirTemp(fastFolder(), "nixie-rabbitmq-"); err != nil {
 		return err
 	}
-	r.Addr = amqp
+	r.Addr, r.port = amqp, amqp
 	config := filepath.Join(r.folder, "rabbitmq.conf")
 	lines := slices.Concat([]string{fmt.Sprint("max_message_size = ", TooLargeForRabbitMQ), "disk_free_limit.absolute = 50MB",
 		"vm_memory_high_watermark.absolute = 1GB", "loopback_users = none"}, r.settings)
@@ -153,10 +113,6 @@ func (r *RabbitMQ) prepare() error {
 	return nil
 }
 
-// runRabbitMQ starts a server in a process group of its own, as a part of scripts whose arguments
-// are its folder and its program.
-const runRabbitMQ = `setsid "$2" >>"$1/server.log" 2>&1 </dev/null & echo $! >pid; `
-
 func (r *RabbitMQ) script(text string) *exec.Cmd {
 	cmd := exec.CommandContext(context.Background(), "sh", "-c", text, "sh", r.folder, r.program) // it ends by its leash
 	cmd.Dir, cmd.Env = r.folder, r.env
@@ -166,17 +122,7 @@ func (r *RabbitMQ) script(text string) *exec.Cmd {
 
 // listens waits until the server greets a client.
 func (r *RabbitMQ) listens(ctx context.Context) error {
-	try := time.NewTicker(50 * time.Millisecond)
-	defer try.Stop()
-	for !r.answers(ctx) {
-		select {
-		case <-try.C:
-		case <-ctx.Done():
-			said, _ := os.ReadFile(filepath.Join(r.folder, "server.log")) // the error before counts
-			return fmt.Errorf("RabbitMQ did not start in time: %w: %s", ctx.Err(), said)
-		}
-	}
-	return nil
+	return r.until(ctx, "RabbitMQ", r.answers)
 }
 
 func (r *RabbitMQ) answers(ctx context.Context) bool {
@@ -191,44 +137,4 @@ func (r *RabbitMQ) answers(ctx context.Context) bool {
 	}
 	_, err = conn.Read(make([]byte, 1))
 	return err == nil
-}
-
-// Do runs a command of the server's own tool: rabbitmqctl. It takes seconds.
-func (r *RabbitMQ) Do(ctx context.Context, args ...string) error {
-	ctx, stop := context.WithTimeout(ctx, rabbitPatience)
-	defer stop()
-	cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(r.program), "rabbitmqctl"), args...)
-	cmd.Dir, cmd.Env = r.folder, r.env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("rabbitmqctl %q: %w: %s", args, err, out)
-	}
-	return nil
-}
-
-// Kill ends the server without a goodbye, and starts it again.
-func (r *RabbitMQ) Kill(ctx context.Context) error {
-	if out, err := r.script(`kill -9 -$(cat pid)`).CombinedOutput(); err != nil {
-		return fmt.Errorf("RabbitMQ was not killed: %w: %s", err, out)
-	}
-	if err := leaves(ctx, r.Addr); err != nil {
-		return fmt.Errorf("RabbitMQ did not end in time: %w", err)
-	}
-	if out, err := r.script(`cd "$1"; ` + runRabbitMQ).CombinedOutput(); err != nil {
-		return fmt.Errorf("RabbitMQ did not start again: %w: %s", err, out)
-	}
-	return r.listens(ctx)
-}
-
-// Stop ends the server and removes what it wrote.
-func (r *RabbitMQ) Stop() error {
-	if r.server == nil || r.asked {
-		return nil
-	}
-	r.asked = true
-	err := r.leash.Close()
-	_ = r.server.Wait() // what it says does not matter any more
-	ctx, stop := context.WithTimeout(context.Background(), rabbitPatience)
-	defer stop()
-	_ = leaves(ctx, r.Addr) // another program may have the port by now
-	return errors.Join(err, os.RemoveAll(r.folder))
 }

@@ -1,7 +1,6 @@
 package testservers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,15 +17,11 @@ import (
 // Redis is a server for the tests of one process: private, on a free port and in a folder of its
 // own, and gone when the process is. It writes each change to its append-only file at once.
 type Redis struct {
-	Addr   string // host and port
-	Reason string // why there is none; empty: there is one
+	Addr string // host and port
 
-	folder  string
+	keeper
 	program string
 	options []string // in addition to the usual ones
-	server  *exec.Cmd
-	leash   io.Closer // while it is open the server runs
-	asked   bool
 }
 
 // redisPatience bounds the start of a server.
@@ -35,47 +29,14 @@ const redisPatience = 30 * time.Second
 
 // WithRedis runs the tests of a package, m.Run, with a server of their own and returns their exit
 // code. Without one the tests say so and are skipped.
-func WithRedis(run func() int, into *Redis) int {
-	if into.Reason = needless(); into.Reason != "" {
-		return run()
-	}
-	ctx, stop := context.WithTimeout(context.Background(), redisPatience)
-	defer stop()
-	if err := into.start(ctx, This()); err != nil {
-		into.Reason = err.Error()
-	}
-	code := run()
-	if err := into.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "Redis:", err)
-		return cmp.Or(code, 1)
-	}
-	return code
-}
-
-// Need skips the test where there is no server; with NIXIE_TEST_REQUIRE set it fails.
-func (r *Redis) Need(t testing.TB) { need(t, r.Reason) }
+func WithRedis(run func() int, into *Redis) int { return with(run, "Redis", redisPatience, into) }
 
 // OwnRedis starts one more server, for a test that is rough with it, with options in addition to
 // the usual ones, such as --requirepass. The test is skipped, or fails, where there is none.
 func OwnRedis(t testing.TB, options ...string) *Redis {
 	t.Helper()
-	if testing.Short() {
-		t.Skip(short)
-	}
 	r := &Redis{options: options}
-	ctx, stop := context.WithTimeout(t.Context(), redisPatience)
-	defer stop()
-	if err := r.start(ctx, This()); err != nil {
-		r.Reason = err.Error()
-	} else if r.server == nil {
-		r.Reason = "the server is given, and a test that is rough with it needs one of its own"
-	}
-	r.Need(t)
-	t.Cleanup(func() {
-		if err := r.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	own(t, redisPatience, r, r.start)
 	return r
 }
 
@@ -105,15 +66,12 @@ func (r *Redis) start(ctx context.Context, m Machine) error {
 	if r.Addr, _, err = freePorts(); err != nil {
 		return err
 	}
+	r.port = r.Addr
 	if r.folder, err = os.MkdirTemp(fastFolder(), "nixie-redis-"); err != nil {
 		return err
 	}
 	const script = `cd "$1"; ` + runRedis + `cat >/dev/null; kill -9 $(cat pid); cd / && rm -rf "$1"`
-	r.server = r.script(script)
-	if r.leash, err = r.server.StdinPipe(); err != nil {
-		return err
-	}
-	if err := r.server.Start(); err != nil {
+	if err := r.run(r.script(script)); err != nil {
 		return err
 	}
 	if err := r.listens(ctx); err != nil {
@@ -138,17 +96,7 @@ func (r *Redis) script(text string) *exec.Cmd {
 
 // listens waits until the server answers, which it does only after it has read its file.
 func (r *Redis) listens(ctx context.Context) error {
-	try := time.NewTicker(10 * time.Millisecond)
-	defer try.Stop()
-	for !r.answers(ctx) {
-		select {
-		case <-try.C:
-		case <-ctx.Done():
-			said, _ := os.ReadFile(filepath.Join(r.folder, "server.log")) // the error before counts
-			return fmt.Errorf("Redis did not start in time: %w: %s", ctx.Err(), said)
-		}
-	}
-	return nil
+	return r.until(ctx, "Redis", r.answers)
 }
 
 func (r *Redis) answers(ctx context.Context) bool {
@@ -178,18 +126,4 @@ func (r *Redis) Kill(ctx context.Context) error {
 		return fmt.Errorf("Redis did not start again: %w: %s", err, out)
 	}
 	return r.listens(ctx)
-}
-
-// Stop ends the server and removes what it wrote.
-func (r *Redis) Stop() error {
-	if r.server == nil || r.asked {
-		return nil
-	}
-	r.asked = true
-	err := r.leash.Close()
-	_ = r.server.Wait() // what it says does not matter any more
-	ctx, stop := context.WithTimeout(context.Background(), redisPatience)
-	defer stop()
-	_ = leaves(ctx, r.Addr) // another program may have the port by now
-	return errors.Join(err, os.RemoveAll(r.folder))
 }
