@@ -78,11 +78,15 @@ var different = [][2]string{
 	{"invalid utf8 text", "invalid json text"},
 	{"key 'orders' was not found", "key 'users' was not found"},
 	{"child said error 5", "child said error 6"},
+	{"unit svc-httpd is not ready", "unit svc-dhcpd is not ready"},
 }
 
 // same lists texts of one cause.
 var same = [][]string{
 	{"pod api-7c9d4f82b-x2k9q is not ready", "pod api-bcd24567f-bcdfg is not ready", "pod api-222222222-kkkkk is not ready"},
+	{"pod api-7c9d4f82b-x2k9q is not ready", "pod api-xcxxqckcwg-mrgwf is not ready"},
+	{"agent fluentd-7x2kq is not ready", "agent fluentd-gtrct is not ready"},
+	{"job nightly-28391040-x2k9q failed", "job nightly-28391041-xcqnk failed"},
 	{"No such customer: cus_NffrFeUfNV2Hib", "No such customer: cus_abcdefGhijklmn", "No such customer: cus_9s6XKzkNRiz8i3"},
 	{"host a1.example.com is down", "host 10.0.0.7 is down", "host fe80::1 is down"},
 	{"could not resolve host: stock.internal", "could not resolve host: db7.internal", "could not resolve host: files.lan"},

@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Lengths from which something counts as an identifier.
 const (
@@ -199,12 +202,18 @@ func podOf(c string) (begin int, is bool) {
 		return 0, false
 	}
 	before := strings.LastIndexByte(c[:dash], '-')
-	if hash := c[before+1 : dash]; before > 0 && len(hash) >= podHashMin && len(hash) <= podHashMax && isDrawnOf(hash, podAlphabet) &&
-		strings.ContainsAny(c[before+1:], "0123456789") {
+	if hash := c[before+1 : dash]; before > 0 && len(hash) >= podHashMin && len(hash) <= podHashMax && isDrawnOf(hash, podAlphabet) {
 		return before + 1, true
 	}
 	tail := c[dash+1:]
-	return dash + 1, strings.ContainsAny(tail, "0123456789") && strings.ContainsFunc(tail, isLatinRune)
+	return dash + 1, strings.ContainsFunc(tail, isLatinRune) && !slices.Contains(programsLikePods, tail)
+}
+
+// programsLikePods lists programs and protocols that are written like the random part of a pod.
+// These have no vowel either, and "svc-httpd" and "svc-dhcpd" are two services.
+var programsLikePods = []string{
+	"cntlm", "dhcpd", "dhtml", "grpcs", "httpd", "https", "lxcfs", "mssql", "pgsql", "pptpd", "sctpd", "sftpd", "smtpd", "smtps", "snmpd",
+	"tftpd", "vsftp", "xhtml",
 }
 
 func isDrawnOf(s, alphabet string) bool {
