@@ -34,6 +34,13 @@ var tools = []tool{
 			`\s*…\[\d+ bytes cut\]…$`,
 	},
 	{
+		name: "loggers that write JSON or key=value",
+		cause: `\{.*"(?:level|severity|lvl|levelname|log\.level)": ?(?:"(?i:err|error|fatal|panic|critical|alert|emergency)"|[56]0\b)|` +
+			`(?:\S+=\S+ )*(?:level|lvl|severity)="?(?i:err|error|fatal|panic|critical)\b`,
+		noise: `\{.*"(?:level|severity|lvl|levelname|log\.level)": ?(?:"(?i:trace|debug|info|notice|warn|warning)"|[1234]0\b)|` +
+			`(?:\S+=\S+ )*(?:level|lvl|severity)="?(?i:trace|debug|info|notice|warn|warning)\b`,
+	},
+	{
 		name:  "python",
 		noise: `Traceback \(most recent|The above exception was|During handling of|\s*File "[^"]+", line \d+|Exception ignored in`,
 	},

@@ -116,9 +116,13 @@ func (o output) last() string {
 }
 
 // whole returns the line i without what stands before the error, and the lines that belong to it. A
-// line that ends with a colon is followed by what it announces.
+// line that ends with a colon is followed by what it announces. Of a line in JSON it returns what
+// that says.
 func (o output) whole(i int) string {
 	line := strings.TrimSpace(o.lines[i])
+	if said := logged(line); said != "" {
+		return said
+	}
 	after := 0
 	if strings.HasSuffix(line, ":") || strings.HasSuffix(line, "|-") {
 		after = 1

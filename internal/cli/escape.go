@@ -117,6 +117,8 @@ func flagWords(f *pflag.Flag) (words []string) {
 		value = strings.Join(list.GetSlice(), ",")
 	case f.Value.Type() == "bool":
 		return []string{name + "=" + value}
+	case f.Value.Type() == "duration" && value == "":
+		value = "0" // the help prints no default that is nothing
 	}
 	return []string{name, value}
 }

@@ -31,6 +31,11 @@ func TestDurationsTakeDays(t *testing.T) {
 			if err := f.Value.Set("1d12h"); err != nil || f.Value.String() != (36*time.Hour).String() {
 				t.Errorf("%s --%s 1d12h is %s: %v", c.CommandPath(), f.Name, f.Value, err)
 			}
+			if f.Value.Set("0") == nil { // it is typed again by who pastes a command
+				if again := flagWords(f); f.Value.Set(again[1]) != nil {
+					t.Errorf("%s: %q is printed, and refused", c.CommandPath(), again)
+				}
+			}
 			if err := f.Value.Set("5x"); err == nil || !strings.Contains(err.Error(), "90m or 1d12h") {
 				t.Errorf("%s --%s 5x: %v", c.CommandPath(), f.Name, err)
 			}
