@@ -75,7 +75,7 @@ func (a *adopting) adopt(given *nixie.Letter) (nixie.Receipt, error) {
 	if err := q.room(); err != nil {
 		return nixie.Receipt{}, err
 	}
-	if err := a.takeDead(m); err != nil {
+	if err := a.refuseKey(m); err != nil {
 		return nixie.Receipt{}, err
 	}
 	now := lifecycle.Moment(a.Now)
@@ -85,6 +85,7 @@ func (a *adopting) adopt(given *nixie.Letter) (nixie.Receipt, error) {
 	}
 	q.Taken++
 	a.tx.Append(m)
+	a.takeDead(m) // by its position, which it has now
 	l := &Letter{Letter: lifecycle.AdoptedLetter(given), Pos: m.Pos, Queue: q.Number, Message: m}
 	if l.ID.IsZero() {
 		l.ID = a.tx.NewID(m)
@@ -145,16 +146,19 @@ func cameBack(l *Letter, given *nixie.Letter) bool {
 	return m != nil && lifecycle.CameBack(l.Status, m.Public(), m.Generation, given)
 }
 
-// takeDead gives a dead message its dedupe key, if the scope says so.
-func (a *adopting) takeDead(m *Message) error {
-	if !lifecycle.KeepsDead(m.Queue.Settings.DedupeScope) {
-		return nil
-	}
-	if by, taken := a.holder(m, m.Queue); taken {
+// refuseKey returns an error if another message has the dedupe key that a dead one is to have.
+func (a *adopting) refuseKey(m *Message) error {
+	if by, taken := a.holder(m, m.Queue); taken && lifecycle.KeepsDead(m.Queue.Settings.DedupeScope) {
 		return &nixie.DuplicateError{Key: m.Dedupe, Existing: by.ID}
 	}
-	a.take(m)
 	return nil
+}
+
+// takeDead gives a dead message its dedupe key, if the scope says so.
+func (a *adopting) takeDead(m *Message) {
+	if lifecycle.KeepsDead(m.Queue.Settings.DedupeScope) {
+		a.take(m)
+	}
 }
 
 // dieAgain moves on the letter of a message that died again at a foreign broker.
@@ -163,13 +167,14 @@ func (a *adopting) dieAgain(l *Letter, given *nixie.Letter) error {
 	if l.Damage != nil {
 		return l.Damage
 	}
-	if err := a.takeDead(m); err != nil {
+	if err := a.refuseKey(m); err != nil {
 		return err
 	}
 	way, sent, lived := store.Comeback(l.Status, given.Status), l.Operation, m.Lived
 	if err := l.DieElsewhere(given, a.Now); err != nil {
 		return err
 	}
+	a.takeDead(m)
 	for i := range given.History {
 		if f := &given.History[i]; f.Generation > lived {
 			a.changes.Failures = append(a.changes.Failures, Failure{m, *f})

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -329,6 +330,16 @@ func adoptKeys(b *fixture) {
 	})
 	b.ok(b.resolve(b.idOf("letter b"), store.OnDiscard))
 	b.put("b", nixie.DedupeKey("b"))
+
+	// Of two in one call the first has the key, as in two calls.
+	first, second := b.foreign("d"), b.foreign("e")
+	second.Message.DedupeKey = "d"
+	receipts, errs := b.st.Adopt(b.ctx, []nixie.Letter{first, second}, "ann", "")
+	b.ok(errs[0])
+	var taken *nixie.DuplicateError
+	if !errors.As(errs[1], &taken) || taken.Existing != first.Message.ID {
+		b.Errorf("the second with key d: %v (%v), want that message %s has it", errs[1], receipts[1], first.Message.ID)
+	}
 }
 
 func adoptEach(b *fixture) {
