@@ -159,7 +159,7 @@ func TestRedriveThatStopsIsResumed(t *testing.T) {
 	}}, healthy()...)
 	operation := s.post("/redrive/run", url.Values{"id": {id(3).String(), id(5).String()}, "reason": {"two of them"}})
 	s.has("/", "unfinished", "2 of 2 letters to go: redrive by ann, two of them")
-	s.has(operation, "Resume: 2 letters to go")
+	s.has(operation, "This console does not run it.", "Resume: 2 letters to go")
 	stopped = false
 	s.post(operation+"/resume", url.Values{})
 	s.has(operation, `<div class="wait"><dt>under way</dt><dd>2</dd></div>`)
