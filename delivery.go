@@ -61,7 +61,7 @@ type Tracking struct {
 // Lost returns a channel that is closed when the lease is lost: the handler should stop, because
 // its outcome will be refused. The channel is nil when no worker watches over the lease.
 func (d *Delivery) Lost() <-chan struct{} {
-	if d.Tracking.Watcher == nil {
+	if d == nil || d.Tracking.Watcher == nil {
 		return nil
 	}
 	return d.Tracking.Watcher.Lost()
@@ -69,7 +69,7 @@ func (d *Delivery) Lost() <-chan struct{} {
 
 // Completed reports whether a transaction of the handler has completed the message. The handler
 // then returns nil: an error comes too late and is ignored.
-func (d *Delivery) Completed() bool { return atomic.LoadUint32(&d.Tracking.Completed) != 0 }
+func (d *Delivery) Completed() bool { return d != nil && atomic.LoadUint32(&d.Tracking.Completed) != 0 }
 
 // Then adds messages that are enqueued when this delivery completes, in the same transaction: all
 // of them and the success, or nothing. A delivery that does not complete enqueues none of them. A
@@ -81,6 +81,9 @@ func (d *Delivery) Completed() bool { return atomic.LoadUint32(&d.Tracking.Compl
 // It refuses what [CheckThen] refuses, for a broker [CheckThenOfBroker], and adds nothing then. A
 // message to a closed queue is refused later, with the settlement: then the attempt has failed.
 func (d *Delivery) Then(messages ...Message) error {
+	if d == nil {
+		return CheckThen(messages)
+	}
 	all, check := append(slices.Clip(d.Tracking.Then), messages...), CheckThen
 	if d.Tracking.OfBroker {
 		check = CheckThenOfBroker
@@ -93,7 +96,7 @@ func (d *Delivery) Then(messages ...Message) error {
 }
 
 // Done reports whether the named step is done.
-func (d *Delivery) Done(step string) bool { return slices.Contains(d.Steps, step) }
+func (d *Delivery) Done(step string) bool { return d != nil && slices.Contains(d.Steps, step) }
 
 // Step runs do unless the named step of this message is done already, in this attempt, an earlier
 // attempt or an earlier generation. The next extend or settle saves the step. After a crash before
@@ -104,6 +107,9 @@ func (d *Delivery) Step(name string, do func() error) error {
 	}
 	if err := CheckName("step", name); err != nil {
 		return err
+	}
+	if d == nil {
+		d = &Delivery{} // a Job of a test: nothing keeps its steps
 	}
 	if len(d.Steps) >= MaxSteps {
 		return Errorf(CodeLimit, "message has %d steps, the limit: use fewer, larger steps", MaxSteps)

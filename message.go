@@ -180,6 +180,12 @@ func OnConflict(c Conflict) Option { return func(m *Message) { m.OnConflict = c 
 // Delay holds the message back for d after the store accepts it.
 func Delay(d time.Duration) Option { return func(m *Message) { m.Delay = d } }
 
+// At holds the message back until t, by the store's clock. See [Message].NotBefore.
+func At(t time.Time) Option { return func(m *Message) { m.NotBefore = t } }
+
+// ExpiresAt keeps the message from handlers after t: it becomes a letter with the cause expired.
+func ExpiresAt(t time.Time) Option { return func(m *Message) { m.ExpiresAt = t } }
+
 // Priority puts the message before messages of lower priority; −4…4.
 func Priority(p int) Option { return func(m *Message) { m.Priority = p } }
 

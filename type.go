@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 )
 
 // Type joins a Go type with its name on the wire and its codec. A program declares each type once.
@@ -62,61 +61,27 @@ type Job[T any] struct {
 
 // Handle makes a route from a function over decoded bodies. A body that cannot be decoded is a
 // permanent failure with the reason serialization; its letter keeps the raw bytes.
-func (t Type[T]) Handle(do func(context.Context, *Job[T]) error) Route {
-	return Route{Type: t.name, Handler: HandlerFunc(func(ctx context.Context, d *Delivery) error {
+func (t Type[T]) Handle(do func(context.Context, *Job[T]) error, options ...RouteOption) Route {
+	r := Route{Type: t.name, Handler: HandlerFunc(func(ctx context.Context, d *Delivery) error {
 		job := Job[T]{Delivery: d}
 		if err := json.Unmarshal(d.Message.Body, &job.Body); err != nil {
 			return WithReason(Permanent(fmt.Errorf("decode %s: %w", t.name, err)), ReasonSerialization)
 		}
 		return do(ctx, &job)
 	})}
-}
-
-// Route is a message type with its handler, or an option of [Routes].
-type Route struct {
-	Type    string
-	Handler Handler
-
-	unknown *time.Duration
-}
-
-// DefaultUnknownTypes is the time of [UnknownTypes].
-const DefaultUnknownTypes = 15 * time.Minute
-
-// UnknownTypes is an option of [Routes]: how long a message of a type without a route is left to
-// other workers, from the first one that refused it in this generation. The default is
-// [DefaultUnknownTypes]; with 0 it dies at once. A time below 0 is a mistake in the program: it
-// panics.
-func UnknownTypes(within time.Duration) Route {
-	if within < 0 {
-		panic(fmt.Sprintf("nixie: unknown types within %s: give 0 for none, or a positive time", within))
+	for _, set := range options {
+		set(&r.Limits)
 	}
-	return Route{unknown: &within}
+	return r
 }
 
-// Routes makes one handler that chooses a route by Message.Type. In a rolling deploy a worker meets
-// types that only newer ones know. It releases a message of another type, which costs nothing, and
-// after 1 s up to 30 s the next worker looks at it. When [UnknownTypes] is over the message dies,
-// with the reason unknown-type. Two routes of one type are a mistake in the program: Routes panics.
-func Routes(routes ...Route) Handler {
-	byType := make(map[string]Handler, len(routes))
-	within := DefaultUnknownTypes
-	for _, r := range routes {
-		switch {
-		case r.unknown != nil:
-			within = *r.unknown
-			continue
-		case byType[r.Type] != nil:
-			panic("nixie: two routes for type " + r.Type)
-		}
-		byType[r.Type] = r.Handler
+// Job returns a job as a worker would give it, in its first attempt, for tests of a handler alone.
+// A Job without a Delivery has methods that do nothing lasting, and no fields but Body.
+func (t Type[T]) Job(body T, opts ...Option) (*Job[T], error) {
+	m, err := t.Message(body, opts...)
+	if err != nil {
+		return nil, err
 	}
-	return HandlerFunc(func(ctx context.Context, d *Delivery) error {
-		h := byType[d.Type]
-		if h == nil {
-			return &Outcome{Verb: Release, Reason: ReasonUnknownType, Within: within,
-				Err: fmt.Errorf("no route for messages of type %q", d.Type)}
-		}
-		return h.Handle(ctx, d)
-	})
+	m.Attempts, m.Deliveries, m.Generation, m.State = 1, 1, 1, Leased
+	return &Job[T]{Delivery: &Delivery{Message: m}, Body: body}, nil
 }

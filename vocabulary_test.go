@@ -193,7 +193,7 @@ func TestRoutes(t *testing.T) {
 				t.Errorf("a time below 0: %s", said)
 			}
 		}()
-		nixie.UnknownTypes(-time.Second)
+		nixie.Routes(nixie.UnknownTypes(-time.Second))
 	}()
 	defer func() {
 		if recover() == nil {

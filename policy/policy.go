@@ -20,6 +20,7 @@ var _ Decider = (*Policy)(nil)
 
 // Policy decides about deliveries. Make one with [New].
 type Policy struct {
+	given  Config // as New got it
 	config Config // complete: it has the values that follow from others
 	notice Config // for notices of deaths, without a case of their own
 	cases  map[caseKey]*Config
@@ -45,7 +46,7 @@ func New(c Config) (*Policy, error) {
 		base.InClaim = profile.InClaim
 	}
 	base.InClaim.Extensions = extensions
-	p := &Policy{groups: &groups{seed: maphash.MakeSeed()}}
+	p := &Policy{given: c.clone(), groups: &groups{seed: maphash.MakeSeed()}}
 	if p.config, err = base.complete(); err != nil {
 		return nil, err
 	}
@@ -54,6 +55,30 @@ func New(c Config) (*Policy, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// Under returns the policy with more cases, as a program knows them. What a case of the policy says
+// of the same type and reason goes before: who sets the policy of a queue has the last word. The
+// result remembers groups of its own. Without cases it is the policy itself.
+func (p *Policy) Under(cases ...Case) (*Policy, error) {
+	if len(cases) == 0 {
+		return p, nil
+	}
+	c := p.given.clone()
+	for _, more := range cases {
+		i := slices.IndexFunc(c.Cases, func(own Case) bool { return own.Type == more.Type && own.Reason == more.Reason })
+		switch {
+		case i < 0:
+			c.Cases = append(c.Cases, more)
+		case c.Cases[i].Config.Profile == "": // a profile has all values
+			own, err := c.Cases[i].Config.counted()
+			if err != nil {
+				return nil, err
+			}
+			c.Cases[i].Config = own.over(more.Config)
+		}
+	}
+	return New(c)
 }
 
 // Config returns the values that apply without a case, with all fields filled in. MaxRetries is

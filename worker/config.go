@@ -17,6 +17,10 @@ type Config struct {
 	Source  nixie.Source  // required
 	Handler nixie.Handler // required, except for a Desk
 
+	// Use wraps Handler, the first outermost: around each run of a handler it may add to the
+	// context, measure, or change the error. The limits of a handler of [nixie.Routes] stay.
+	Use []func(nixie.Handler) nixie.Handler
+
 	// Policy decides about all deliveries. Without it the policy in the settings of each queue
 	// decides, or else the profile nixie. The worker reads those settings again when it receives
 	// something and its copy is older than 5 s.
@@ -31,7 +35,7 @@ type Config struct {
 	Concurrency int           // handlers at once; default the number of processors; at most 10,000
 	Prefetch    int           // most deliveries in hand; default 1000, or twice Concurrency if that is more; at most 10,000
 	Lease       time.Duration // of each claim; default 30 s; see [nixie.MinLease]
-	Timeout     time.Duration // of one attempt; default none
+	Timeout     time.Duration // of one attempt, unless its route has one; default none
 	Drain       time.Duration // handlers may go on this long after Run's context has ended; default 30 s, −1 not at all
 
 	// Renewal changes how leases are renewed. The zero value renews each for Lease, after a third
@@ -93,6 +97,7 @@ type Config struct {
 
 	events   *eventLog
 	policies *policies
+	timeouts map[string]time.Duration // of the routes that have one
 }
 
 // Renewal says how leases are renewed.
@@ -152,8 +157,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now //nolint:forbidigo // the default
 	}
-	var err error
-	if c.policies, err = newPolicies(&c); err != nil {
+	routes, err := c.limits()
+	if err != nil {
+		return c, err
+	}
+	if c.policies, err = newPolicies(&c, routes); err != nil {
 		return c, err
 	}
 	if c.Decider == nil {

@@ -12,8 +12,8 @@ import (
 // use. It renews nothing by itself.
 type Desk struct{ c Config }
 
-// NewDesk checks a config and makes a desk of it. Handler, Concurrency,
-// Prefetch, Timeout, Drain and SettleEach are not used.
+// NewDesk checks a config and makes a desk of it. Of Handler it knows the attempts and the backoffs
+// of its routes. Concurrency, Prefetch, Timeout, Drain, Use and SettleEach are not used.
 func NewDesk(c Config) (*Desk, error) {
 	c, err := c.withDefaults()
 	if err != nil {

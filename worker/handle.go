@@ -97,8 +97,8 @@ func (w *Worker) one(s *slot, r *run) {
 		w.post(s.shard, r, &nixie.Settlement{Delivery: r.d, Verb: nixie.Release}) // a crash would look as if it had waited
 		return
 	}
-	if w.c.Timeout > 0 {
-		r.deadline = r.batch.moment(started).Add(w.c.Timeout)
+	if limit := w.c.timeoutOf(r.d.Type); limit > 0 {
+		r.deadline = r.batch.moment(started).Add(limit)
 	}
 	lease.Watch(r.d, r)
 	if w.c.SettleEach { // otherwise it would stay in memory for nothing
@@ -143,7 +143,7 @@ func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Duration
 		return
 	}
 	if err != nil && why == context.DeadlineExceeded {
-		err = &lateError{w.c.Timeout, err}
+		err = &lateError{w.c.timeoutOf(r.d.Type), err}
 		why = nil
 	}
 	st := nixie.Settlement{Delivery: r.d, Verb: nixie.Complete} // the decision of every policy about a success

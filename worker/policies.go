@@ -18,7 +18,8 @@ const policyMaxAge = 5 * time.Second
 // policies holds the policies of a worker: that of its config, or else one for each queue. It is
 // safe for concurrent use.
 type policies struct {
-	own    keptPolicy // of all queues that have none
+	own    keptPolicy    // of all queues that have none
+	routes []policy.Case // what the routes of the handler say, under every policy
 	rules  func(*policy.Policy) policy.BreakerRules
 	keeper lease.PolicyKeeper
 	clock  func() time.Time
@@ -36,16 +37,20 @@ type keptPolicy struct {
 	breaker policy.BreakerRules
 }
 
-// newPolicies uses the policy of a config, or those of the queues if it has none.
-func newPolicies(c *Config) (*policies, error) {
-	p := &policies{clock: c.Clock, rules: c.breakerRules}
+// newPolicies uses the policy of a config, or those of the queues if it has none, and under each
+// what the routes of the handler say.
+func newPolicies(c *Config, routes []policy.Case) (*policies, error) {
+	p := &policies{clock: c.Clock, rules: c.breakerRules, routes: routes}
 	own := c.Policy
+	var err error
 	if own == nil {
 		p.keeper, _ = c.Source.(lease.PolicyKeeper)
-		var err error
 		if own, err = policy.New(policy.Config{}); err != nil {
 			return nil, err
 		}
+	}
+	if own, err = own.Under(routes...); err != nil {
+		return nil, err
 	}
 	p.own = keptPolicy{"", own, p.rules(own)}
 	return p, nil
@@ -128,6 +133,9 @@ func (p *policies) read(queue, text string) (*keptPolicy, error) {
 		return before, err
 	}
 	read, err := document.Policy()
+	if err == nil {
+		read, err = read.Under(p.routes...)
+	}
 	if err != nil {
 		return before, err
 	}

@@ -184,8 +184,8 @@ func (w *Worker) lost(r *run, why error) {
 // workers that wait must cost nothing.
 func (w *Worker) watch(ctx context.Context) {
 	shortest := w.c.Lease
-	if w.c.Timeout > 0 {
-		shortest = min(shortest, w.c.Timeout)
+	if limit := w.c.shortestTimeout(); limit > 0 {
+		shortest = min(shortest, limit)
 	}
 	every := min(max(shortest/watchParts, watchLeast), watchMost)
 	tick := time.NewTicker(every)
@@ -234,8 +234,9 @@ func (w *Worker) watchOnce(now time.Time) {
 			continue
 		}
 		if !r.deadline.IsZero() && now.After(r.deadline) && r.end(context.DeadlineExceeded, w.since(now)) {
-			w.c.Observer.Late(r.claim(), w.c.Timeout)
-			w.c.events.late(r.d, w.c.Timeout)
+			limit := w.c.timeoutOf(r.d.Type)
+			w.c.Observer.Late(r.claim(), limit)
+			w.c.events.late(r.d, limit)
 		}
 		if !w.safe(r, w.since(now)) && !r.d.Completed() {
 			w.interrupt(r, w.since(now), ErrLeaseLost)

@@ -22,13 +22,13 @@ type group struct {
 // groups are printed in this order. A bound is a tenth above the size on the day that it was set.
 // Who needs more takes something out first, or says in the decision record what the room is for.
 var groups = []group{
-	{name: "root package", in: []string{"."}, lines: 1720, exports: 252},
+	{name: "root package", in: []string{"."}, lines: 1850, exports: 267},
 	{name: "check, filter, lease, policy, privacy", in: []string{"check", "filter", "lease", "policy", "privacy"},
-		lines: 10100, exports: 189},
+		lines: 10200, exports: 191},
 	{name: "telemetry, internal/serve", in: []string{"telemetry", "internal/serve"}, lines: 2849, exports: 36},
 	{name: "contracts: store, broker", in: []string{"store", "store/lifecycle", "broker"}, lines: 9200, exports: 485},
 	{name: "store/engine", in: []string{"store/engine"}, lines: 1650, exports: 43},
-	{name: "engines: worker, redrive", in: []string{"worker", "redrive"}, lines: 5700, exports: 65},
+	{name: "engines: worker, redrive", in: []string{"worker", "redrive"}, lines: 5800, exports: 65},
 	{name: "office, mapreduce", in: []string{"office", "mapreduce/..."}, lines: 9330, exports: 310},
 	{name: "loop", in: []string{"loop/..."}, lines: 3500, exports: 168},
 	{name: "console", in: []string{"console/..."}, lines: 4700, exports: 40},
@@ -38,7 +38,7 @@ var groups = []group{
 	{name: "broker/kafka", in: []string{"broker/kafka"}, lines: 3400, exports: 41},
 	{name: "broker/rabbitmq", in: []string{"broker/rabbitmq"}, lines: 2750, exports: 50},
 	{name: "broker/redis", in: []string{"broker/redis/..."}, lines: 3700, exports: 65},
-	{name: "suites", in: []string{"store/storetest", "broker/brokertest"}, lines: 16500, exports: 74},
+	{name: "suites", in: []string{"store/storetest", "broker/brokertest", "nixietest"}, lines: 16700, exports: 82},
 	{name: "command line", in: []string{"internal/cli"}, lines: 12800, exports: 13},
 	{name: "rest of internal that ships", in: []string{"cmd/...", "internal/app", "internal/config", "internal/command",
 		"internal/failurejson", "internal/itemfile", "internal/items", "internal/letterfile", "internal/runner", "internal/sqlfile",

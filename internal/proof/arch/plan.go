@@ -82,6 +82,8 @@ var plan = []room{
 	{path: "broker/brokertest", floor: 4, kind: proof, only: []string{".", "lease", "policy", "broker", "store", "store/memory", "worker"},
 		job: "what every driver passes, with a worker on top"},
 	{path: "console/browser", floor: 6, kind: proof, job: "looks at pages in a Chromium"},
+	{path: "nixietest", floor: 4, kind: proof, only: []string{".", "lease", "policy", "store", "store/memory", "worker"},
+		job: "runs a handler in virtual time, for tests of programs"},
 	{path: "loop/looptest", floor: 4, kind: proof, only: []string{".", "loop", "store", "store/memory"}, job: "doubles of mailboxes"},
 	{path: "internal/proof/...", floor: 6, kind: proof, job: "proofs and what they are made with"},
 	{path: "internal/release/...", floor: 6, kind: proof, job: "builds what is released, and checks it"},
