@@ -66,9 +66,6 @@ func (a *amending) amend(id nixie.ID) error {
 	}
 	a.touch(m)
 	a.record(from, store.AuditEntry{Actor: a.by.Actor, Event: a.by.Event(), Subject: id, Reason: a.by.Note()})
-	if m.Due <= a.Now {
-		a.changes.Wakes = append(a.changes.Wakes, m.Queue.Name)
-	}
 	return nil
 }
 
@@ -90,7 +87,7 @@ func (a *amending) change(m *Message) error {
 // hold buries a queued message for review.
 func (a *amending) hold(m *Message) error {
 	e := lifecycle.Changed(a.by, m.Letter != nil)
-	if err := m.follows(e); err != nil {
+	if err := m.mayFollow(e); err != nil {
 		return err
 	}
 	if err := m.End(store.OnHold, a.Now); err != nil {

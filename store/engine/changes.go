@@ -13,7 +13,8 @@ const LastRank = -1
 // Changes has what a call changes. The driver writes it in this order, each row once, as it is
 // after the call. Letters that left a stream or returned to one are known by their InStream.
 type Changes struct {
-	Adjusted  *Queue // has other settings
+	Adjusted  *Queue   // has other settings
+	Halted    []*Queue // are paused, with their other settings as they are when this is written
 	Adopted   []Adopted
 	Failures  []Failure
 	Messages  []*Message
@@ -30,7 +31,7 @@ type Changes struct {
 	Removed   []Removal
 	Documents []DocumentWrite
 	Audit     []Entry
-	Wakes     []string // queues in which work is due
+	Wakes     []string // what else rings: the driver tells of messages that are due
 }
 
 // DocumentWrite replaces a document that was loaded, or removes it with nil. The driver fills in

@@ -27,6 +27,10 @@ type Driver interface {
 	// failed that shared the transaction. So f resets its results first.
 	Update(ctx context.Context, how How, f func(Tx) error) error
 
+	// CompletePlain completes messages that are settled alone and about which nothing has to be
+	// read, in a transaction of its own, and reports which; nil: none.
+	CompletePlain(ctx context.Context, settlements []nixie.Settlement) (done []bool, err error)
+
 	// Operations lists operations with their counts, as [store.Operations] has it.
 	store.Operations
 
@@ -37,8 +41,9 @@ type Driver interface {
 
 // How tells a driver what to expect of a call.
 type How struct {
-	Letters int // how many letters it may move
-	Bytes   int // of bodies and values that it may add
+	Letters int  // how many letters it may move
+	Bytes   int  // of bodies and values that it may add
+	Ends    bool // it ends leases: no want of room refuses it
 }
 
 // Tx is one call inside a write transaction. A Load sees what an earlier Write of the call wrote.
@@ -51,6 +56,9 @@ type Tx interface {
 	// Write writes changes of facts that were loaded. Any error undoes the call, so refusals come
 	// before.
 	Write(*Changes) error
+
+	// Complete is [Driver.CompletePlain] inside the call.
+	Complete(settlements []nixie.Settlement) (done []bool, err error)
 
 	// Select keeps an operation and makes each letter that matches the filter a pending item, at
 	// most most of them, in the order of [store.Operations.Plan]. It returns their number. The

@@ -9,15 +9,58 @@ import (
 // ending is a call in which messages may end or die.
 type ending struct {
 	call
-	tx     Tx
-	deaths []death // of which other queues hear
+	tx      Tx
+	follows []follow
 }
 
-// death is a death of which the queue to hears by a notice.
-type death struct {
-	m  *Message
-	st *nixie.Settlement
-	to string
+// follow is what is enqueued after what was decided: the notice of a death, of which the queue to
+// hears, or the messages of a settlement.
+type follow struct {
+	dead *Message
+	st   *nixie.Settlement
+	to   string
+	then []nixie.Message
+}
+
+// apply does what a settlement asks for, if that is allowed. Steps are those of the message, with
+// those of the settlement.
+func (e *ending) apply(m *Message, st *nixie.Settlement, steps []string) error {
+	on := lifecycle.Settled(st, m.Letter != nil)
+	if on.Event != "" && m.Letter != nil { // it follows
+		if err := m.Letter.Damage; err != nil {
+			return err
+		}
+	}
+	if store.EventOf(st.Verb) == store.OnBury {
+		if err := m.mayFollow(on); err != nil {
+			return err
+		}
+	}
+	if err := m.Settle(st, m.Queue.Settings, steps, e.Now); err != nil {
+		return err
+	}
+	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
+		if f != nil {
+			e.fail(m, *f, st.Verb)
+		}
+	}
+	switch m.State {
+	case lifecycle.Queued:
+		e.again(m)
+		return nil
+	case lifecycle.Dead:
+		return e.bury(m, st, on)
+	}
+	e.end(m, on)
+	return nil
+}
+
+// again queues a message again whose lease has ended.
+func (e *ending) again(m *Message) {
+	if m.Ordered {
+		m.State = lifecycle.Behind
+	}
+	e.touch(m)
 }
 
 // cancel ends a message and voids its lease.
@@ -51,7 +94,7 @@ func (e *ending) fail(m *Message, f nixie.Failure, decision nixie.Verb) {
 	if m.First == nil {
 		m.First = m.Last
 	}
-	if l := m.Letter; l != nil {
+	if l := m.Letter; l != nil && l.Damage == nil {
 		l.Text = f.Text
 		e.touchLetter(l)
 	}
@@ -73,13 +116,17 @@ func (e *ending) bury(m *Message, st *nixie.Settlement, on lifecycle.End) error 
 	e.ends(l.Pos, lifecycle.Ending{Operation: l.Operation, On: on.Event, Fingerprint: l.Fingerprint})
 	e.recordLetter(l, on)
 	if to := m.Queue.Settings.DeadLetterTo; to != "" {
-		e.deaths = append(e.deaths, death{m, st, to})
+		e.follows = append(e.follows, follow{dead: m, st: st, to: to})
+	}
+	if st.Verb == nixie.Halt {
+		m.Queue.Settings.Paused, m.Queue.Settings.PausedNote = true, "halted by message "+m.ID.String()
+		e.changes.Halted = append(e.changes.Halted, m.Queue)
 	}
 	return nil
 }
 
-// follows returns why the letter of a message, if it has one, cannot follow its end.
-func (m *Message) follows(on lifecycle.End) error {
+// mayFollow returns why the letter of a message, if it has one, cannot follow its end.
+func (m *Message) mayFollow(on lifecycle.End) error {
 	if m.Letter == nil {
 		return nil
 	}
@@ -98,22 +145,32 @@ func (e *ending) recordLetter(l *Letter, on lifecycle.End) {
 	e.record(l.Queue, store.AuditEntry{Actor: on.Actor, Event: on.Event, Subject: l.ID, Reason: on.Reason})
 }
 
-// write writes what was decided, and then takes in the notices of deaths.
+// write writes what was decided, and then takes in what follows.
 func (e *ending) write() error {
-	if err := e.tx.Write(&e.changes); err != nil || len(e.deaths) == 0 {
+	if err := e.tx.Write(&e.changes); err != nil || len(e.follows) == 0 {
 		return err
 	}
-	dead := make([]*Message, len(e.deaths))
-	for i, d := range e.deaths {
-		dead[i] = d.m
+	var dead []*Message
+	for i := range e.follows {
+		if m := e.follows[i].dead; m != nil {
+			dead = append(dead, m)
+		}
 	}
-	sent, err := e.tx.Sent(dead)
-	if err != nil {
-		return err
+	var sent []nixie.Message
+	if len(dead) > 0 {
+		var err error
+		if sent, err = e.tx.Sent(dead); err != nil {
+			return err
+		}
 	}
-	for i, d := range e.deaths {
-		sent[i].Queue = d.m.Queue.Name
-		sent[i] = d.m.Notice(sent[i], d.st, d.m.Last, d.to, e.Now)
+	var list []nixie.Message
+	for _, f := range e.follows {
+		if m := f.dead; m != nil {
+			sent[0].Queue = m.Queue.Name
+			list = append(list, m.Notice(sent[0], f.st, m.Last, f.to, e.Now))
+			sent = sent[1:]
+		}
+		list = append(list, f.then...)
 	}
-	return e.tx.Enqueue(sent)
+	return e.tx.Enqueue(list)
 }

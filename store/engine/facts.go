@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
@@ -16,9 +17,16 @@ type Want struct {
 	Messages []nixie.ID // with their queues, and the letters that they have
 	Queued   *Queued    // the same of messages that are found
 	Into     string     // this queue, made if it does not exist: messages may go there; with the holders of their keys there
-	Failures bool       // read the first and the last failure of the messages
+	Failures bool       // the messages may get failures: with the first and the last that they have
 
-	Leases []*nixie.Delivery // the messages of deliveries, as far as they may be under those leases; nil ones are left out
+	Leases  []*nixie.Delivery // the messages of deliveries, as far as they may be under those leases; nil ones are left out
+	Settles bool              // the leases end: with the letters that the messages have
+	Dies    []bool            // which of the messages may die: only these need Failures
+	Halted  []nixie.ID        // those whose queues may be paused
+	Then    []nixie.Message   // follow: with their queues, if these exist, and locks of their keys as of those that are freed
+
+	Over bool    // the messages whose leases have ended by time, but for those that the driver judges by itself
+	Gone []int64 // the same of all leases of these owners
 
 	Given []*nixie.Letter // what is here of these letters from elsewhere; their queues, which are made if they do not exist
 
@@ -40,6 +48,14 @@ type Queued struct {
 	Most   int
 }
 
+// Vanished is a lease whose holder did not answer.
+type Vanished struct {
+	*Message
+	By       string // the holder, as failures name it
+	Told     bool   // it was told to stop
+	Progress lease.Progress
+}
+
 // Facts has what a call loaded. Its verb changes letters, messages, keys and items in memory as it
 // decides, so that a later item of the call meets what an earlier one did. It names what is to be
 // written in Changes.
@@ -52,6 +68,7 @@ type Facts struct {
 	Messages   map[nixie.ID]*Message
 	Found      []nixie.ID // the messages of Want.Queued, in their order
 	Leases     []*Message // of Want.Leases, one for each; nil: it is under no such lease
+	Over       []Vanished
 	Letters    map[nixie.ID]*Letter
 	Keys       map[Key]Holder
 	Operations map[nixie.ID]store.Event

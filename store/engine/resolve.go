@@ -179,9 +179,6 @@ func (r *resolving) redrive(m *Message, by *store.Resolution, appends bool) {
 	if appends {
 		m.Rank = LastRank
 	}
-	if !m.Ordered { // of a stream the driver tells, once its head is known
-		r.changes.Wakes = append(r.changes.Wakes, m.Queue.Name)
-	}
 	r.touch(m)
 	r.edit(m, by)
 }

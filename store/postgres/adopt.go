@@ -38,8 +38,8 @@ func (v *verb) loadGiven(w *engine.Want) error {
 		return err
 	}
 	numbers := make([]int64, 0, len(v.named))
-	for name, q := range v.named {
-		v.facts.Queues[name] = q.fact()
+	for _, q := range v.named {
+		v.queue(q)
 		numbers = append(numbers, q.n)
 	}
 	slices.Sort(numbers)
@@ -94,7 +94,7 @@ func (v *verb) knowGiven(byOrigin map[string]int64, lived map[int64]int) {
 		f.ByLetter[l.ID] = k
 		if v.locked.letters[l.pos] {
 			f.Letters[l.ID] = l.fact()
-			f.Letters[l.ID].Message = v.message(m)
+			f.Letters[l.ID].Message = v.message(m, nil)
 			f.Letters[l.ID].Message.Lived = lived[m.pos]
 		}
 	}

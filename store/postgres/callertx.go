@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
 var _ store.Tx = (*Tx)(nil)
@@ -75,20 +77,12 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 		}
 	}
 	sts := []nixie.Settlement{{Delivery: d, Verb: nixie.Complete, Then: d.Tracking.Then}}
+	if err := store.CheckSettlement(&sts[0]); err != nil {
+		return err
+	}
 	err := x.do(ctx, func(t *tx) error {
-		own := [][16]byte{d.ID}
-		t.openFollows(sts)
-		t.lockBatchesOf(own)
-		if err := t.holdNow(which().ids, own, false, false); err != nil {
-			return err
-		}
-		if err := t.openFollowKeys(sts); err != nil {
-			return err
-		}
-		if err := t.settle(&sts[0]); err != nil {
-			return err
-		}
-		return t.enqueueFollows(sts, []error{nil})
+		errs := make([]error, 1)
+		return cmp.Or(engine.Settle(t.verb(), sts, errs), errs[0])
 	})
 	if err == nil {
 		lease.MarkCompleted(d)

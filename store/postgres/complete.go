@@ -10,7 +10,7 @@ import (
 
 // Most settlements only say that a message succeeded, in its first generation and without steps,
 // keys or letters. Those of a call are few statements, which are a transaction by themselves.
-// Settlements that these do not find take the long path of settle.go.
+// Settlements that these do not find take the long path, through the engine.
 
 // isPlain reports whether a settlement is one of those. A delivery tells what was true when its
 // message was claimed; that does not change while the message is leased.
@@ -33,8 +33,9 @@ type completing struct {
 	woken       map[string]bool
 }
 
-// completePlain settles the plain settlements and reports which it settled; nil means none.
-func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlement) ([]bool, error) {
+// CompletePlain implements engine.Driver.
+func (d engineDriver) CompletePlain(ctx context.Context, settlements []nixie.Settlement) ([]bool, error) {
+	s := d.Store
 	c := &completing{s: s, settlements: settlements, at: map[int64]int{}, rows: map[int64][]int64{}, ordered: map[int64]*tokens{},
 		woken: map[string]bool{}}
 	plain, members := 0, 0
@@ -70,12 +71,17 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 	list = append(list, c.ofRanges()...)
 	list = append(list, c.ofOrdered()...)
 	list = append(list, c.ofRows()...)
-	if err := s.single(ctx, list); err != nil {
+	if err := s.single(ctx, list); isRace(err) {
+		return nil, nil
+	} else if err != nil {
 		return nil, err // the server undid also the statements before the one that failed
 	}
 	s.tell(c.woken)
 	return c.done, nil
 }
+
+// Complete implements engine.Tx: what is plain was completed before.
+func (v *verb) Complete([]nixie.Settlement) ([]bool, error) { return nil, nil }
 
 // sort takes in a settlement of the call by how its message was claimed.
 func (c *completing) sort(lease *nixie.Lease, at int) {

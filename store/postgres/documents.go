@@ -60,7 +60,7 @@ func (v *verb) loadDocuments(w *engine.Want) error {
 			return err
 		}
 		v.made = nil // it stays, for its audit has an entry
-		v.facts.Queues[w.Open] = v.named[w.Open].fact()
+		v.queue(v.named[w.Open])
 	}
 	v.facts.Documents = map[store.DocumentKey]*store.Document{}
 	v.readDocuments(func(d *store.Document) { v.facts.Documents[d.DocumentKey] = d },

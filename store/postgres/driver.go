@@ -15,12 +15,15 @@ type engineDriver struct{ *Store }
 
 // Update implements engine.Driver.
 func (d engineDriver) Update(ctx context.Context, how engine.How, f func(engine.Tx) error) error {
-	err := d.write(ctx, func(t *tx) error { return f(&verb{tx: t}) })
+	err := d.write(ctx, func(t *tx) error { return f(t.verb()) })
 	if err == nil && how.Letters > 0 {
 		d.changed(ctx, how.Letters)
 	}
 	return err
 }
+
+// verb returns the engine's view of the transaction.
+func (t *tx) verb() *verb { return &verb{tx: t} }
 
 // verbs are the methods of a store that the engine has. The others of this package decide
 // themselves.
@@ -60,6 +63,8 @@ func (v *verb) load(w *engine.Want) error {
 		return v.loadMessages(w)
 	case len(w.Leases) > 0:
 		return v.loadLeases(w)
+	case w.Over:
+		return v.loadOver(w.Gone)
 	case len(w.Given) > 0:
 		return v.loadGiven(w)
 	case w.Documents != nil:
@@ -92,7 +97,7 @@ func (v *verb) loadLetters(w *engine.Want) error {
 		fact := l.fact()
 		fact.Selected = selected[id]
 		if l.m != nil {
-			fact.Message = v.message(l.m)
+			fact.Message = v.message(l.m, v.about[l.pos])
 		}
 		v.facts.Letters[id] = fact
 	}
@@ -115,16 +120,10 @@ func (v *verb) loadMessages(w *engine.Want) error {
 		return err
 	}
 	for id, m := range v.byID {
-		fact := v.message(m)
-		fact.First, fact.Last = m.failures()
-		if m.letter != nil {
-			fact.Letter = m.letter.fact()
-			fact.Letter.Message = fact
-		}
-		v.facts.Messages[id] = fact
+		v.facts.Messages[id] = v.withLetter(m, nil)
 	}
 	if to := v.named[w.Into]; to != nil {
-		v.facts.Queues[w.Into] = to.fact()
+		v.queue(to)
 	}
 	return nil
 }
@@ -144,15 +143,20 @@ func (v *verb) loadQueues(w *engine.Want) (err error) {
 		}
 		err = v.send()
 	}
-	for name, q := range v.named {
-		v.facts.Queues[name] = q.fact()
-		v.facts.Queues[name].Made = made
+	for _, q := range v.named {
+		v.queue(q).Made = made
 	}
 	return err
 }
 
-func (q *queueRow) fact() *engine.Queue {
-	return &engine.Queue{Number: q.n, Name: q.name, Settings: &q.settings}
+// queue returns a queue as the engine knows it.
+func (v *verb) queue(q *queueRow) *engine.Queue {
+	fact := v.facts.Queues[q.name]
+	if fact == nil || fact.Settings != &q.settings { // it was read again
+		fact = &engine.Queue{Number: q.n, Name: q.name, Settings: &q.settings}
+		v.facts.Queues[q.name] = fact
+	}
+	return fact
 }
 
 // fact returns a letter as the engine changes it. It notes whether the letter was in its stream.
@@ -161,15 +165,26 @@ func (l *letterRow) fact() *engine.Letter {
 	return &engine.Letter{Letter: &l.Letter, Pos: l.pos, Queue: l.queue, Notes: l.notes}
 }
 
-// message completes what readAbout read of a message, if it did.
-func (v *verb) message(m *message) *engine.Message {
-	about := v.about[m.pos]
+// withLetter returns a message and the letter that it has.
+func (v *verb) withLetter(m *message, into *engine.Message) *engine.Message {
+	fact := v.message(m, into)
+	if m.letter != nil {
+		fact.Letter = m.letter.fact()
+		fact.Letter.Message = fact
+	}
+	return fact
+}
+
+// message returns a message as the engine changes it; about has what readAbout read of it, if it
+// did.
+func (v *verb) message(m *message, about *engine.Message) *engine.Message {
 	if about == nil {
 		about = &engine.Message{}
 	}
 	about.Message, about.Pos, about.Stream, about.Dedupe = &m.Message, m.pos, m.stream, m.dedupe
 	about.Expires, about.Hash, about.Note = m.expires, m.hash, m.note
-	about.Queue = m.q.fact()
+	about.Queue = v.queue(m.q)
+	about.First, about.Last = m.failures()
 	return about
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/sqlfile"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
 // Migrations are those of this program.
@@ -170,7 +171,7 @@ func (s *Store) SettleHeard(ctx context.Context, settlements ...nixie.Settlement
 		}
 		on := t.on
 		t.on = heard{on, &run}
-		if err := errors.Join(t.settleAll(settlements, errs), t.finish(), t.send()); err != nil {
+		if err := errors.Join(engine.Settle(t.verb(), settlements, errs), t.finish(), t.send()); err != nil {
 			return err
 		}
 		t.on = on

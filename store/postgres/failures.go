@@ -30,11 +30,6 @@ type failureKind struct {
 	decision           nixie.Verb
 }
 
-// fail appends a failure of a holder to the history of a message.
-func (t *tx) fail(m *message, f *nixie.Failure, verb nixie.Verb) {
-	t.tell(m, f, lifecycle.StepsOf(f, m.Steps), verb)
-}
-
 // tell appends a failure to the history of a message.
 func (t *tx) tell(m *message, f *nixie.Failure, steps []string, verb nixie.Verb) {
 	m.ordinal++
@@ -51,13 +46,9 @@ func (t *tx) tell(m *message, f *nixie.Failure, steps []string, verb nixie.Verb)
 
 // keepFailure notes a failure to be written, of an attempt that knew of the steps.
 func (t *tx) keepFailure(m *message, f *nixie.Failure, steps []string, ordinal, at int64, verb nixie.Verb) {
-	m.last = lifecycle.Failure{At: lifecycle.Nanos(f.FailedAt), Class: f.Class, Reason: f.Reason, Text: plain(f.Text)}
-	if m.first.At == 0 {
-		m.first = m.last
-	}
 	t.doc = appendFailure(t.doc[:0], f, steps)
 	t.work.failures = append(t.work.failures, failureRow{
-		failureKind{m.queue, ordinal, at, f.Class, f.Reason, verb}, m.pos, m.last.At, m.last.Text, string(t.doc),
+		failureKind{m.queue, ordinal, at, f.Class, f.Reason, verb}, m.pos, lifecycle.Nanos(f.FailedAt), plain(f.Text), string(t.doc),
 	})
 	for i, a := range f.Attachments {
 		t.work.attachments = append(t.work.attachments, attachmentRow{m.pos, ordinal, i, a})

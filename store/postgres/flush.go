@@ -232,23 +232,6 @@ type holder struct {
 	deliveries int
 }
 
-// release gives the dedupe key of a message back when the scope says so. ended is true when nothing
-// about the message is left to be done, and false when it died and its letter is unresolved.
-func (t *tx) release(m *message, ended bool) {
-	scope := m.q.settings.DedupeScope
-	if m.dedupe == "" || scope == nixie.DedupeEver || scope == nixie.DedupeUnresolved && !ended {
-		return
-	}
-	own := dedupeKey{m.queue, m.dedupe}
-	if has := t.keys[own]; has != nil && has.pos == m.pos {
-		delete(t.keys, own)
-	}
-	if t.work.taken[own] == m.pos {
-		delete(t.work.taken, own)
-	}
-	t.work.released = append(t.work.released, m.pos)
-}
-
 // readKeys reads which messages hold keys. wanted is a query for queues and keys.
 func (t *tx) readKeys(wanted string, args ...any) {
 	t.read(func(r row) error {

@@ -67,44 +67,6 @@ func (t *tx) touchLetter(l *letterRow) {
 	}
 }
 
-// bury ends a message as dead and makes its letter, or moves on the one that it has.
-func (t *tx) bury(m *message, st *nixie.Settlement, e lifecycle.End) error {
-	l := m.letter
-	if l == nil {
-		l = &letterRow{letterKind: letterKind{queue: m.queue}, pos: m.pos, m: m}
-		l.ID, l.numbered = t.newID(l.pos)
-		m.letter = l
-		t.letters[l.ID] = l
-	}
-	first, last := m.failures()
-	if err := l.Die(&m.Message, e, st.Burial, &m.q.settings, first, last, t.now); err != nil {
-		return err
-	}
-	m.Ordered = false
-	t.release(m, false)
-	if last != nil {
-		t.own(l)
-	}
-	if m.q.settings.DeadLetterTo != "" {
-		t.noticed = append(t.noticed, noticed{m, st, last, m.q.settings.DeadLetterTo})
-	}
-	if st.Verb == nixie.Halt {
-		t.pause(m.q, "halted by message "+m.ID.String())
-	}
-	t.touchLetter(l)
-	t.ends(l.pos, lifecycle.Ending{Operation: l.Operation, On: e.Event, Fingerprint: l.Fingerprint})
-	t.record(l.queue, e.Actor, e.Event, l.ID, e.Reason)
-	return nil
-}
-
-// follows returns why the letter of a message, if it has one, cannot follow its end.
-func (m *message) follows(e lifecycle.End) error {
-	if m.letter == nil {
-		return nil
-	}
-	return m.letter.Follows(e)
-}
-
 // tell copies into a letter what it is counted by of its message.
 func (l *letterRow) tell() {
 	if l.m == nil {

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/nixie-go/nixie/store/engine"
 )
 
 const (
@@ -139,9 +141,10 @@ func (t *tx) sweep() error {
 	if err := t.send(); err != nil {
 		return err
 	}
-	if err := t.settleNoted(dead); err != nil {
+	if err := engine.Sweep(t.verb(), dead); err != nil {
 		return err
 	}
+	t.flush()
 	mark := func(r row) error {
 		var own streamKey
 		err := r.Scan(&own.queue, &own.name)

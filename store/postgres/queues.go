@@ -89,9 +89,3 @@ func (t *tx) saveSettings(q *queueRow) {
 	t.run("save_settings.sql", q.n, toJSON(false, q.settings), q.settings.Paused,
 		q.settings.Order == nixie.OrderStrict, ageOf(&q.settings), int64(q.settings.LeaseOrDefault()))
 }
-
-// pause stops claims of a queue, also if other settings change at the same time.
-func (t *tx) pause(q *queueRow, note string) {
-	q.settings.Paused, q.settings.PausedNote = true, note
-	t.run("pause_queue.sql", q.n, note)
-}

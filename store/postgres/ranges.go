@@ -50,6 +50,11 @@ func (t *tx) keepBatch(r row) error {
 // holdLeased locks and reads the messages of deliveries. It leaves out messages that are under
 // another lease by now. It locks all batches at once, in the order in which all calls lock them.
 func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
+	if t.callers { // it has split the batch, so that it need not hold its lock
+		own := uuids(eachOf(deliveries, func(d *nixie.Delivery) nixie.ID { return d.ID }))
+		t.lockBatchesOf(own)
+		return t.holdNow(which().ids, own, told, false)
+	}
 	var members, rest []*nixie.Delivery
 	var batches []int64
 	var unfiled [][16]byte

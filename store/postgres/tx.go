@@ -38,15 +38,14 @@ type tx struct {
 	made           []string // queues that did not exist
 	drawnPositions positions
 
-	work    flush
-	noticed []noticed // deaths of which another queue hears
-	trail   []entry
-	doc     []byte // of the failure at hand
-	woken   map[string]bool
-	hinted  map[string]bool // queues in which something is due soon
-	after   []func()        // run once the transaction is durable
-	sent    bool            // something went to the server
-	ending  bool            // its commit is on the way
+	work   flush
+	trail  []entry
+	doc    []byte // of the failure at hand
+	woken  map[string]bool
+	hinted map[string]bool // queues in which something is due soon
+	after  []func()        // run once the transaction is durable
+	sent   bool            // something went to the server
+	ending bool            // its commit is on the way
 }
 
 func (s *Store) newTx(ctx context.Context, on asker) *tx {

@@ -10,6 +10,9 @@ func (v *verb) Write(c *engine.Changes) error {
 	if c.Adjusted != nil {
 		v.saveSettings(v.named[c.Adjusted.Name])
 	}
+	for _, q := range c.Halted {
+		v.run("pause_queue.sql", q.Number, q.Settings.PausedNote)
+	}
 	for _, e := range c.Audit {
 		v.record(e.Queue, e.Actor, e.Event, e.Subject, e.Reason)
 		v.trail[len(v.trail)-1].operation = e.Operation
@@ -26,6 +29,7 @@ func (v *verb) Write(c *engine.Changes) error {
 	}
 	for _, key := range c.Freed {
 		v.work.released = append(v.work.released, key.Pos)
+		delete(v.keys, dedupeKey{key.Queue, key.Key.Key})
 	}
 	for own, m := range c.Taken {
 		if v.work.taken == nil {
@@ -69,6 +73,9 @@ func (v *verb) writeMessage(m *engine.Message) {
 	}
 	if at.note = m.Note; at.Rank == engine.LastRank {
 		at.Rank = v.nextPosition()
+	}
+	if at.OnItsWay() && (!at.Ordered || at.Due > v.now) { // of a due one in a stream the recomputed head tells
+		v.comes(at.q.name, at.Due)
 	}
 	v.touch(at)
 }
@@ -140,15 +147,6 @@ func (v *verb) NewID(m *engine.Message) nixie.ID {
 	}
 	v.numbered[id] = numbered
 	return id
-}
-
-// Sent implements engine.Tx.
-func (v *verb) Sent(list []*engine.Message) ([]nixie.Message, error) {
-	given, err := v.said(eachOf(list, func(m *engine.Message) int64 { return m.Pos }))
-	if err != nil {
-		return nil, err
-	}
-	return eachOf(list, func(m *engine.Message) nixie.Message { return given[m.Pos] }), nil
 }
 
 // Enqueue implements engine.Tx.

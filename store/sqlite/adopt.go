@@ -158,9 +158,7 @@ func (t *tx) adoptHistory(pos, queue int64, l *nixie.Letter) error {
 	dropped := int64(l.HistoryDropped)
 	for i := range l.History {
 		f := &l.History[i]
-		kept := failureDoc{*f, f.Took}
-		kept.Text, kept.Attachments = "", nil
-		doc, err := kept.json()
+		doc, err := docOf(f)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
 var _ store.Tx = (*Tx)(nil)
@@ -65,7 +67,8 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 	}
 	return x.do(ctx, func(t *tx) error {
 		t.after = append(t.after, func() { lease.MarkCompleted(d) })
-		return t.settleThen(&st, "")
+		errs := make([]error, 1)
+		return cmp.Or(engine.Settle(t.verb(), []nixie.Settlement{st}, errs), errs[0])
 	})
 }
 

@@ -8,39 +8,11 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// callPlan groups the settlements of one call by position, before the transaction. Neighbouring
-// members of a batch are then checked and written by one statement.
+// callPlan groups the plain settlements of one call by position. Neighbouring members of a batch are
+// then checked and written by one statement.
 type callPlan struct {
-	ranges   []settleRange // one for each batch
 	adjacent []adjacent
-	rows     []int    // indexes of plain rows in the call, ordered by position
-	docs     []string // encoded failures; nil when there are none
-}
-
-// doc returns the encoded failure of the i-th settlement.
-func (c *callPlan) doc(i int) string {
-	if c.docs == nil {
-		return ""
-	}
-	return c.docs[i]
-}
-
-// encode encodes the failures before the transaction, because other writers wait for that.
-func (c *callPlan) encode(settlements []nixie.Settlement, refused []error) error {
-	for i := range settlements {
-		st := &settlements[i]
-		if st.Failure == nil || refused[i] != nil {
-			continue
-		}
-		if c.docs == nil {
-			c.docs = make([]string, len(settlements))
-		}
-		var err error
-		if c.docs[i], err = encodeFailure(st.Failure, st.Verb, st.Delivery.Steps); err != nil {
-			return err
-		}
-	}
-	return nil
+	rows     []int // indexes of plain rows in the call, ordered by position
 }
 
 // settleRange holds the first and the last position of the members of a batch that a call settles,
@@ -53,35 +25,22 @@ type adjacent struct {
 	at           []int // indexes of the settlements in the call
 }
 
-// planCall plans the settlements that were not refused.
-func planCall(settlements []nixie.Settlement, refused []error) (*callPlan, error) {
-	c := &callPlan{}
-	if err := c.encode(settlements, refused); err != nil {
-		return nil, err
-	}
-	c.group(settlements, refused)
-	return c, nil
-}
-
-// group fills ranges, adjacent and rows. They stay empty when a handle has no position or a message
-// is settled twice. Then the settlements are applied one by one, and of two the first counts.
-func (c *callPlan) group(settlements []nixie.Settlement, refused []error) {
+// planCall plans the settlements of a call. It reports false when a handle has no position or a
+// message is settled twice: then they are applied one by one, and of two the first counts.
+func planCall(settlements []nixie.Settlement) (c callPlan, ok bool) {
 	type one struct {
 		batch, pos int64
 		at         int
 		plain      bool
 	}
-	all := make([]one, 0, len(settlements))
+	all := make([]one, len(settlements))
 	for i := range settlements {
-		if refused[i] != nil {
-			continue
-		}
 		st := &settlements[i]
 		handle := st.Delivery.Lease.Handle
 		if handle.Pos == 0 {
-			return
+			return callPlan{}, false
 		}
-		all = append(all, one{handle.Batch, handle.Pos, i, isPlain(st) && st.Delivery.DedupeKey == ""})
+		all[i] = one{handle.Batch, handle.Pos, i, isPlain(st) && st.Delivery.DedupeKey == ""}
 	}
 	slices.SortFunc(all, func(a, b one) int { return cmp.Or(cmp.Compare(a.batch, b.batch), cmp.Compare(a.pos, b.pos)) })
 	order := make([]int, len(all))
@@ -92,14 +51,7 @@ func (c *callPlan) group(settlements []nixie.Settlement, refused []error) {
 			c.rows = append(c.rows, this.at)
 		}
 		if i > 0 && this.pos == all[i-1].pos {
-			c.ranges, c.adjacent, c.rows = nil, nil, nil
-			return
-		}
-		if n := len(c.ranges); n > 0 && c.ranges[n-1].batch == this.batch {
-			c.ranges[n-1].last = this.pos
-			c.ranges[n-1].settled++
-		} else if this.batch != 0 {
-			c.ranges = append(c.ranges, settleRange{this.batch, this.pos, this.pos, 1})
+			return callPlan{}, false
 		}
 		if next := i + 1; next < len(all) && all[lo].plain && all[next].plain && all[next].batch == this.batch &&
 			all[next].pos == this.pos+1 {
@@ -110,6 +62,7 @@ func (c *callPlan) group(settlements []nixie.Settlement, refused []error) {
 		}
 		lo = i + 1
 	}
+	return c, true
 }
 
 // checkedRange is a settleRange of which the transaction knows the members that have ended or have
@@ -123,13 +76,38 @@ type checkedRange struct {
 // settles, checking the latter one by one is cheaper.
 const maxGone = 4
 
+// checkBatches checks the ranges of the members of batches among deliveries.
+func (v *verb) checkBatches(of []*nixie.Delivery) error {
+	ranges := map[int64]*settleRange{}
+	for _, d := range of {
+		if d == nil || d.Lease.Handle.Batch == 0 || d.Lease.Handle.Pos == 0 {
+			continue
+		}
+		at := d.Lease.Handle
+		r := ranges[at.Batch]
+		if r == nil {
+			r = &settleRange{at.Batch, at.Pos, at.Pos, 0}
+			ranges[at.Batch] = r
+		}
+		r.first, r.last = min(r.first, at.Pos), max(r.last, at.Pos)
+		r.settled++
+	}
+	v.checked = make(map[int64]*checkedRange, len(ranges))
+	for _, r := range ranges {
+		if err := v.checkRange(*r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkRange reads once for a range what settling would otherwise read for each member.
-func (t *tx) checkRange(s settleRange) error {
+func (v *verb) checkRange(s settleRange) error {
 	if s.first == s.last {
 		return nil
 	}
-	b, err := t.batch(s.batch)
-	if err != nil || !b.has(s.first, t.now) || !b.has(s.last, t.now) {
+	b, err := v.batch(s.batch)
+	if err != nil || !b.has(s.first, v.now) || !b.has(s.last, v.now) {
 		return err
 	}
 	r := &checkedRange{settleRange: s, gone: map[int64]bool{}}
@@ -138,7 +116,7 @@ func (t *tx) checkRange(s settleRange) error {
 		tables = tables[:1]
 	}
 	for _, query := range tables {
-		err := t.each(query, func(row rows) error {
+		err := v.each(query, func(row rows) error {
 			if r.gone[row.ColumnInt64(0)] = true; int64(len(r.gone)) > maxGone*s.settled {
 				return errEnough
 			}
@@ -151,22 +129,19 @@ func (t *tx) checkRange(s settleRange) error {
 			return err
 		}
 	}
-	if t.checked == nil {
-		t.checked = map[int64]*checkedRange{}
-	}
-	t.checked[s.batch] = r
+	v.checked[s.batch] = r
 	return nil
 }
 
 // isMember reports whether a checked range shows a position as an unsettled member of a batch.
-func (t *tx) isMember(batch, pos int64) bool {
-	r := t.checked[batch]
+func (v *verb) isMember(batch, pos int64) bool {
+	r := v.checked[batch]
 	return r != nil && r.first <= pos && pos <= r.last && !r.gone[pos]
 }
 
 // allMembers reports isMember of n positions that follow each other.
-func (t *tx) allMembers(batch, first, n int64) bool {
-	r := t.checked[batch]
+func (v *verb) allMembers(batch, first, n int64) bool {
+	r := v.checked[batch]
 	if r == nil || first < r.first || first+n-1 > r.last {
 		return false
 	}

@@ -30,13 +30,16 @@ func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 		query = sqlText("log_member_without_row")
 	}
 	if added, err := t.logPlain(query, b, pos); added == 0 || err != nil {
-		return false, err // when nothing was added, settle finds the reason
+		return false, err // when nothing was added, the engine finds the reason
 	}
 	q, err := t.succeeded(b, 1)
 	if err != nil {
 		return false, err
 	}
-	return true, t.freeKey(q, pos, d.DedupeKey, lifecycle.Succeeded)
+	if d.DedupeKey == "" || q.settings.DedupeScope == nixie.DedupeEver {
+		return true, nil
+	}
+	return true, t.freeKey(q.n, d.DedupeKey, pos)
 }
 
 // has reports whether the lease of a batch is current and its range contains a position.
@@ -76,34 +79,56 @@ const (
 	firstPosition = 4
 )
 
-// completeMany settles plain messages many at a time and returns which settlements are done. The
-// caller settles the others one by one.
-func (t *tx) completeMany(c *callPlan, settlements []nixie.Settlement) ([]bool, error) {
-	if len(c.adjacent) == 0 && len(c.rows) < rowsOnce {
+// Complete implements engine.Tx: it settles plain messages, many at a time where it can.
+func (v *verb) Complete(settlements []nixie.Settlement) ([]bool, error) {
+	plan, ok := planCall(settlements)
+	if !ok {
 		return nil, nil
 	}
 	done := make([]bool, len(settlements))
-	for i := range c.adjacent {
-		r := &c.adjacent[i]
-		ok, err := t.completeAdjacent(r)
+	if len(plan.adjacent) > 0 {
+		var members []*nixie.Delivery
+		for i := range plan.adjacent {
+			for _, at := range plan.adjacent[i].at {
+				members = append(members, settlements[at].Delivery)
+			}
+		}
+		if err := v.checkBatches(members); err != nil {
+			return nil, err
+		}
+	}
+	for i := range plan.adjacent {
+		r := &plan.adjacent[i]
+		ok, err := v.completeAdjacent(r)
 		if err != nil {
 			return nil, err
 		}
-		for _, i := range r.at {
-			done[i] = ok
+		for _, at := range r.at {
+			done[at] = ok
 		}
 	}
-	return done, t.completeRows(settlements, c.rows, done)
+	if err := v.completeRows(settlements, plan.rows, done); err != nil {
+		return nil, err
+	}
+	for i := range settlements {
+		if st := &settlements[i]; !done[i] && isPlain(st) {
+			var err error
+			if done[i], err = v.completeMember(st); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return done, nil
 }
 
 // completeAdjacent settles adjacent if a checked range shows all of them as unsettled. A
 // conflict is an error here and undoes the transaction.
-func (t *tx) completeAdjacent(r *adjacent) (bool, error) {
+func (v *verb) completeAdjacent(r *adjacent) (bool, error) {
 	n := int64(len(r.at))
-	if !t.allMembers(r.batch, r.first, n) {
+	if !v.allMembers(r.batch, r.first, n) {
 		return false, nil
 	}
-	b, err := t.batch(r.batch)
+	b, err := v.batch(r.batch)
 	if err != nil || b == nil {
 		return false, err
 	}
@@ -112,12 +137,12 @@ func (t *tx) completeAdjacent(r *adjacent) (bool, error) {
 		if end-pos >= rowsOnce {
 			query, rows = sqlText("log_members"), rowsOnce
 		}
-		if _, err := t.logPlain(query, b, pos); err != nil {
+		if _, err := v.logPlain(query, b, pos); err != nil {
 			return false, err
 		}
 		pos += rows
 	}
-	_, err = t.succeeded(b, n)
+	_, err = v.succeeded(b, n)
 	return true, err
 }
 

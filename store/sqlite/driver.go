@@ -18,14 +18,24 @@ type engineDriver struct{ *Store }
 
 // Update implements engine.Driver.
 func (d engineDriver) Update(ctx context.Context, how engine.How, f func(engine.Tx) error) error {
-	if how.Bytes > 0 {
+	if how.Bytes > 0 && !how.Ends {
 		if err := d.space.check(d.now(), how.Bytes); err != nil {
 			return err
 		}
 	}
 	return d.write(ctx, how.Bytes, func(t *tx) error {
-		return f(&verb{tx: t, letters: map[int64]*letterFacts{}, messages: map[int64]*held{}})
+		return f(t.verb())
 	})
+}
+
+// CompletePlain implements engine.Driver: a call is one transaction, and [verb.Complete] is in it.
+func (d engineDriver) CompletePlain(context.Context, []nixie.Settlement) ([]bool, error) {
+	return nil, nil
+}
+
+// verb begins a call of the engine in the transaction.
+func (t *tx) verb() *verb {
+	return &verb{tx: t, letters: map[int64]*letterFacts{}, messages: map[int64]*held{}}
 }
 
 // verbs are the methods of a store that the engine has. The others of this package decide
@@ -35,9 +45,10 @@ type verbs = engine.Engine
 // verb is one call of the engine in a transaction.
 type verb struct {
 	*tx
-	letters  map[int64]*letterFacts // by position
-	messages map[int64]*held        // the same
-	made     []*queueRow            // for messages that may be refused
+	letters  map[int64]*letterFacts  // by position
+	messages map[int64]*held         // the same
+	made     []*queueRow             // for messages that may be refused
+	checked  map[int64]*checkedRange // by batch
 }
 
 // letterFacts has the row of a letter, as it is and as it was read.
@@ -75,6 +86,9 @@ func (v *verb) Load(w *engine.Want) (*engine.Facts, error) {
 	if err := v.loadLeases(w, facts); err != nil {
 		return nil, err
 	}
+	if err := v.loadOver(w, facts); err != nil {
+		return nil, err
+	}
 	if err := v.loadDocuments(w, facts); err != nil {
 		return nil, err
 	}
@@ -91,6 +105,9 @@ func (v *verb) loadQueues(w *engine.Want, facts *engine.Facts) (err error) {
 		return err
 	}
 	name := cmp.Or(w.Adjust, w.Into, w.Open, w.Queue)
+	if name == "" {
+		return nil
+	}
 	q, err := v.queue(name)
 	made := q == nil && name != w.Queue
 	if made && err == nil {
@@ -254,7 +271,8 @@ func (v *verb) holdRow(h *held, id nixie.ID) error {
 
 // loadMessage reads a message, and the letter that it has from an earlier generation.
 func (v *verb) loadMessage(id nixie.ID, w *engine.Want, facts *engine.Facts) (err error) {
-	h, m := &held{}, &engine.Message{}
+	h := &held{}
+	m := &h.fact
 	if err := v.each("select pos, type, stream, dedupe, enqueued from message where id = ?", func(row rows) error {
 		h.pos, h.mtype, h.name, m.Dedupe = row.ColumnInt64(0), row.ColumnText(1), row.ColumnText(2), row.ColumnText(3)
 		h.enqueued = row.ColumnInt64(4)
@@ -275,7 +293,7 @@ func (v *verb) loadMessage(id nixie.ID, w *engine.Want, facts *engine.Facts) (er
 	m.Message, m.Pos, m.Queue, m.Stream = &h.Message, h.pos, h.q.fact(), h.name
 	v.messages[h.pos], facts.Messages[id] = h, m
 	if w.Failures {
-		if m.First, m.Last, err = v.failuresOf(h); err != nil {
+		if m.First, m.Last, err = v.failuresOf(h.pos); err != nil {
 			return err
 		}
 	}
@@ -284,14 +302,22 @@ func (v *verb) loadMessage(id nixie.ID, w *engine.Want, facts *engine.Facts) (er
 			return err
 		}
 	}
-	row, err := v.letterOf(h)
+	return v.loadLetterOf(h)
+}
+
+// loadLetterOf reads the letter that a message has from an earlier generation.
+func (v *verb) loadLetterOf(h *held) error {
+	if h.Generation <= 1 {
+		return nil
+	}
+	row, err := v.letter(sqlText("letter_at"), h.pos)
 	if row == nil || err != nil {
 		return err
 	}
 	f := &letterFacts{letterRow: *row}
 	v.letters[h.pos] = f
-	m.Letter = &engine.Letter{Letter: &f.Letter, Pos: h.pos, Queue: f.queue, Message: m}
-	return v.describe(m.Letter)
+	h.fact.Letter = &engine.Letter{Letter: &f.Letter, Pos: h.pos, Queue: f.queue, Message: &h.fact}
+	return v.describe(h.fact.Letter)
 }
 
 // locate finds out where a message is: queued or leased with a row, queued as a new one, leased in

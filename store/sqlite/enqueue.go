@@ -224,21 +224,9 @@ func (t *tx) replace(q *queueRow, was, m *nixie.Message, hash nixie.Hash, origin
 	return t.changeFacet(holder, func(k *facet) { k.mtype = m.Type })
 }
 
-// freeKey releases the dedupe key of the message at pos, unless the queue's scope keeps it in the
-// given state.
-func (t *tx) freeKey(q *queueRow, pos int64, key string, state int) error {
-	if key == "" {
-		return nil
-	}
-	switch q.settings.DedupeScope {
-	case nixie.DedupeEver:
-		return nil
-	case nixie.DedupeUnresolved:
-		if state == lifecycle.Dead {
-			return nil
-		}
-	}
-	return t.run("delete from dedupe where queue = ? and key = ? and pos = ?", q.n, key, pos)
+// freeKey releases the dedupe key of the message at pos, if that holds it.
+func (t *tx) freeKey(queue int64, key string, pos int64) error {
+	return t.run("delete from dedupe where queue = ? and key = ? and pos = ?", queue, key, pos)
 }
 
 // freeClaimedKeys releases the dedupe keys of messages that were claimed, if the queue's scope says

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
 // Waiting counts the calls that wait for the next transaction.
@@ -121,10 +122,6 @@ func InTransaction(raw any) bool {
 // wrote.
 func (s *Store) SettleHeard(ctx context.Context, settlements ...nixie.Settlement) (run []string, rows int64, err error) {
 	errs := make([]error, len(settlements))
-	plan, err := planCall(settlements, errs)
-	if err != nil {
-		return nil, 0, err
-	}
 	err = s.write(ctx, 0, func(t *tx) error {
 		before, err := t.number("select total_changes()")
 		if err != nil {
@@ -132,7 +129,7 @@ func (s *Store) SettleHeard(ctx context.Context, settlements ...nixie.Settlement
 		}
 		on := t.statements
 		t.statements = heard{on, &run}
-		if err := errors.Join(t.settleAll(settlements, errs, plan), t.flush()); err != nil {
+		if err := errors.Join(engine.Settle(t.verb(), settlements, errs), t.flush()); err != nil {
 			return err
 		}
 		t.statements = on

@@ -129,24 +129,6 @@ func (t *tx) joinFacet(l *letterRow, mtype string, m *lifecycle.Message) (err er
 	return err
 }
 
-// moveFacet moves the count of a letter whose message has ended, after it was redriven, to the
-// facet for its new status, and returns the number of that. A facet has the final counters of a
-// message, so the caller writes the row of log first.
-func (t *tx) moveFacet(l *letterRow, status nixie.Status) (int64, error) {
-	f, err := t.leaveFacet(l)
-	if err != nil {
-		return 0, err
-	}
-	f.status = status
-	if err := t.each("select coalesce(attempts, 1), coalesce(crashes, 0) from log where pos = ?", func(row rows) error {
-		f.attempts, f.crashes = row.ColumnInt(0), row.ColumnInt(1)
-		return nil
-	}, l.pos); err != nil {
-		return 0, err
-	}
-	return t.addToFacet(&f, l.Died, 1)
-}
-
 // changeFacet moves the count of a letter whose message is queued or leased to a changed facet. A
 // message without such a letter changes nothing.
 func (t *tx) changeFacet(pos int64, change func(*facet)) error {

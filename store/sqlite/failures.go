@@ -16,33 +16,25 @@ type failureDoc struct {
 	Took time.Duration `json:"took_ns"`
 }
 
-// json returns what encoding/json would return, faster.
-func (d *failureDoc) json() (string, error) {
+// docOf returns what encoding/json would return of a failure, faster.
+func docOf(f *nixie.Failure) (string, error) {
+	kept := *f
+	kept.Text, kept.Attachments = "", nil
 	var room [1 << 10]byte
-	text, err := failurejson.Append(room[:0], &d.Failure)
+	text, err := failurejson.Append(room[:0], &kept)
 	if err != nil {
 		return "", nixie.Errorf(nixie.CodeInternal, "encode failure: %w", err)
 	}
 	text = append(text[:len(text)-1], `,"took_ns":`...)
-	return string(append(strconv.AppendInt(text, int64(d.Took), 10), '}')), nil
-}
-
-// encodeFailure encodes a failure of an attempt that knew the given steps.
-func encodeFailure(f *nixie.Failure, verb nixie.Verb, steps []string) (string, error) {
-	kept := failureDoc{*f, f.Took}
-	kept.Text, kept.Attachments, kept.Decision = "", nil, verb
-	kept.Steps = lifecycle.StepsOf(f, steps)
-	return kept.json()
+	return string(append(strconv.AppendInt(text, int64(f.Took), 10), '}')), nil
 }
 
 // appendFailure adds a failure to the history of a message. When there are too many it drops the
-// oldest but the first. doc is the result of encodeFailure, or empty.
-func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc string) error {
-	var err error
-	if doc == "" {
-		if doc, err = encodeFailure(f, verb, h.Steps); err != nil {
-			return err
-		}
+// oldest but the first.
+func (t *tx) appendFailure(h *held, f *nixie.Failure) error {
+	doc, err := docOf(f)
+	if err != nil {
+		return err
 	}
 	if h.ordinal == 0 && h.batch == nil { // a member of a batch has no earlier failure
 		if h.ordinal, err = t.number("select coalesce(max(ordinal), 0) from failure where pos = ?", h.pos); err != nil {
@@ -50,14 +42,10 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc strin
 		}
 	}
 	h.ordinal++
-	if err := t.insertFailure(h.pos, h.queue, h.ordinal, t.now, f, doc, verb); err != nil {
+	if err := t.insertFailure(h.pos, h.queue, h.ordinal, t.now, f, doc, f.Decision); err != nil {
 		return err
 	}
 	h.reason = string(f.Reason)
-	h.last = &lifecycle.Failure{At: lifecycle.Nanos(f.FailedAt), Class: f.Class, Reason: f.Reason, Text: f.Text}
-	if h.ordinal == 1 {
-		h.first = h.last
-	}
 	if h.Redrives > 0 { // its letter shows the newest failure even while the message is queued or leased
 		if err := t.run("update letter set text = ? where pos = ?", f.Text, h.pos); err != nil {
 			return err
@@ -92,6 +80,27 @@ func (t *tx) insertFailure(pos, queue, ordinal, at int64, f *nixie.Failure, doc 
 		}
 	}
 	return nil
+}
+
+// failuresOf reads the first and the last failure of a message, nil if it has none.
+func (t *tx) failuresOf(pos int64) (first, last *lifecycle.Failure, err error) {
+	if last, err = t.failureOf(pos, "desc"); last == nil || err != nil {
+		return nil, nil, err
+	}
+	first, err = t.failureOf(pos, "asc")
+	return first, last, err
+}
+
+// failureOf reads the first failure of a message in an order of ordinals: asc or desc.
+func (t *tx) failureOf(pos int64, order string) (f *lifecycle.Failure, err error) {
+	return f, t.each("select text, doc from failure where pos = +? order by ordinal "+order+" limit 1", func(row rows) error {
+		var doc failureDoc
+		if err := fromJSON(row.ColumnText(1), &doc); err != nil {
+			return err
+		}
+		f = &lifecycle.Failure{At: lifecycle.Nanos(doc.FailedAt), Class: doc.Class, Reason: doc.Reason, Text: row.ColumnText(0)}
+		return nil
+	}, pos)
 }
 
 // history reads the failures of a message, oldest first. A damaged failure keeps its position in

@@ -23,20 +23,16 @@ func TestFailuresAreThoseOfEncodingJSON(t *testing.T) {
 		},
 	} {
 		kept := f
-		kept.Text, kept.Attachments, kept.Decision = "", nil, nixie.Retry
-		if kept.Steps == nil {
-			kept.Steps = []string{"before"}
-		}
+		kept.Text, kept.Attachments = "", nil
 		want, err := json.Marshal(failureDoc{kept, f.Took})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := encodeFailure(&f, nixie.Retry, []string{"before"}); err != nil || got != string(want) {
+		if got, err := docOf(&f); err != nil || got != string(want) {
 			t.Errorf("got  %s, %v\nwant %s", got, err, want)
 		}
 	}
-	if _, err := encodeFailure(&nixie.Failure{FailedAt: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}, nixie.Retry,
-		nil); nixie.CodeOf(err) != nixie.CodeInternal {
+	if _, err := docOf(&nixie.Failure{FailedAt: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}); nixie.CodeOf(err) != nixie.CodeInternal {
 		t.Errorf("a time that has no form: %v", err)
 	}
 }

@@ -326,3 +326,30 @@ func (all slots) until(c conn, moment int64) (n int64, err error) {
 	}
 	return n, nil
 }
+
+func (t *tx) saveSettings(q *queueRow) error {
+	q.paused = q.settings.Paused
+	settings := textOf(jsonText(false, q.settings))
+	scope := q.settings.DedupeScope
+	frees := 0
+	if lifecycle.FreesClaimed(scope) {
+		frees = everFreed
+	}
+	return t.run("update queue set paused = ?, widest = max(widest & 3, ?) | (widest & 4) | ?, settings = ?, texts = ? where n = ?",
+		q.settings.Paused, width(scope), frees, settings, sumOf(settings), q.n)
+}
+
+// everFreed is the flag in queue.widest that the scope was one in which claims free keys. Then
+// messages on their way may be without theirs.
+const everFreed = 4
+
+// width orders dedupe scopes: a wider one holds keys longer.
+func width(scope nixie.DedupeScope) int {
+	switch scope {
+	case nixie.DedupeUnresolved:
+		return 1
+	case nixie.DedupeEver:
+		return 2
+	}
+	return 0
+}

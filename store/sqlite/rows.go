@@ -102,3 +102,45 @@ func (t *tx) letter(query string, arg any) (*letterRow, error) {
 	}, arg)
 	return l, err
 }
+
+// writeLog writes how a message ended. It leaves the counters out for a clean first generation,
+// which is the usual case.
+func (t *tx) writeLog(p *pendingRow, note string, whole target) error {
+	if p.Attempts == 1 && p.Deliveries == 1 && p.Crashes == 0 && p.Generation == 1 && p.Redrives == 0 && p.Number == 1 &&
+		len(p.Steps) == 0 && note == "" && !p.Gap {
+		row := t.added.add(toLog)
+		return t.added.end(row.num(p.pos).num(int64(p.State)).num(p.Ended).num(p.Received))
+	}
+	row := t.added.add(whole)
+	row.num(p.pos).num(int64(p.State)).num(p.Ended).num(p.Received).num(int64(p.Attempts)).num(int64(p.Deliveries)).num(int64(p.Crashes))
+	row.num(int64(p.Generation)).num(int64(p.Redrives)).num(p.Number).strOrNull(textOf(jsonText(len(p.Steps) == 0, p.Steps)))
+	return t.added.end(row.strOrNull(note).flag(p.Gap).numOrNull(p.Redriven))
+}
+
+// insertLetter adds a letter, with the name of its message's stream.
+func (t *tx) insertLetter(l *letterRow, flow string) error {
+	row := t.added.add(toLetter)
+	row.num(l.pos).bytes(l.ID[:]).num(l.facet).num(l.queue)
+	row.str(string(l.Status)).str(string(l.Cause)).str(string(l.Class)).str(string(l.Reason))
+	row.str(l.Signature).str(l.Fingerprint).flag(l.Redrivable).flag(l.NeedsReview).str(l.Rule).str(l.Text)
+	row.num(l.FirstFailed).num(l.LastFailed).num(l.Died).str(l.Note).numOrNull(l.stream).num(l.Rank).flag(l.Blocks)
+	row.strOrNull(flow).num(sumOf(l.Rule)).num(sumOf(l.Note))
+	return t.added.end(row)
+}
+
+// writeDeath writes another death of a message to its letter. appendFailure has written the text of
+// the failure already.
+func (t *tx) writeDeath(l *letterRow) error {
+	return t.run(sqlText("letter_dies_again"),
+		l.facet, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable,
+		l.NeedsReview, l.Rule, sumOf(l.Rule),
+		l.FirstFailed, l.LastFailed, l.Died, l.Resolved, idOrNull(l.Operation), l.Note, sumOf(l.Note), l.Revision, orNull(l.stream), l.Rank,
+		l.Blocks, l.pos)
+}
+
+func idOrNull(id nixie.ID) any {
+	if id.IsZero() {
+		return nil
+	}
+	return id
+}

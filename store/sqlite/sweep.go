@@ -1,105 +1,115 @@
 package sqlite
 
 import (
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
-	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/lifecycle"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
-// sweep ends the leases that are over and those of dead owners. It settles messages that their
-// owners logged as succeeded, and releases those that had waited. The others are queued again for a
-// worker to judge: a crash is an ordinary failure.
+// sweep ends the leases that are over and those of dead owners.
 func (t *tx) sweep(dead []ownerRow) error {
 	t.after = append(t.after, t.store.owner.progress.swept)
-	if err := t.voidBatches(sqlText("batches_over"), t.now); err != nil {
-		return err
-	}
-	if err := t.voidRows(sqlText("rows_over"), t.now); err != nil {
-		return err
-	}
+	var gone []int64
 	for _, o := range dead {
-		if err := t.voidBatches(sqlText("batches_of_owner"), o.n); err != nil {
-			return err
-		}
-		if err := t.voidRows(sqlText("rows_of_owner"), o.n); err != nil {
-			return err
-		}
-		if err := t.run("delete from owner where n = ?", o.n); err != nil {
+		gone = append(gone, o.n)
+	}
+	if err := engine.Sweep(t.verb(), gone); err != nil {
+		return err
+	}
+	for _, n := range gone {
+		if err := t.run("delete from owner where n = ?", n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// voidBatches gives each unsettled member of some batches a row of its own, due now.
-func (t *tx) voidBatches(query string, arg int64) error {
-	if err := t.flushBatches(); err != nil {
-		return err
-	}
-	var gone []*batchRow
-	if err := t.each(query, func(row rows) error {
-		gone = append(gone, scanBatch(row))
+// loadOver reads the messages under leases that are over.
+func (v *verb) loadOver(w *engine.Want, facts *engine.Facts) error {
+	if !w.Over {
 		return nil
-	}, arg); err != nil {
+	}
+	facts.Queues = map[string]*engine.Queue{}
+	if err := v.flushBatches(); err != nil {
 		return err
 	}
-	for _, b := range gone {
-		positions, err := t.unsettled(b)
+	over := map[int64]*batchRow{}
+	found, err := v.leasesOver(over, "batches_over", "rows_over", v.now)
+	for _, n := range w.Gone {
 		if err != nil {
 			return err
 		}
-		o, err := t.vanished(b.owner)
-		if err != nil {
-			return err
-		}
-		for _, pos := range positions {
-			if err := t.voidMember(b, pos, o); err != nil {
-				return err
-			}
-		}
-		if err := t.run("delete from batch where n = ?", b.n); err != nil {
-			return err
-		}
-		t.keepBatch(b.n, nil)
-		if err := t.wakeAt(b.first); err != nil {
-			return err
-		}
+		var more []*held
+		more, err = v.leasesOver(over, "batches_of_owner", "rows_of_owner", n)
+		found = append(found, more...)
 	}
-	return nil
-}
-
-func (t *tx) voidMember(b *batchRow, pos int64, o *vanished) error {
-	q, err := t.queueAt(pos)
 	if err != nil {
 		return err
 	}
-	h := &held{pendingRow: b.member(pos), batch: b, q: q}
-	if done, err := t.asLogged(h, o); done || err != nil {
-		return err
+	for n, b := range over {
+		v.keepBatch(n, b)
 	}
-	if err := h.Abandon(o.name, o.told, t.now); err != nil {
-		return err
+	for _, h := range found {
+		if v.messages[h.pos] != nil {
+			continue // it is over by time, too
+		}
+		if err := v.vanish(h, facts); err != nil {
+			return err
+		}
 	}
-	return t.insertPending(&h.pendingRow)
+	return nil
 }
 
-// asLogged handles a message by the progress that its vanished holder logged. It returns false if a
-// worker has to judge the message.
-func (t *tx) asLogged(h *held, o *vanished) (done bool, err error) {
-	switch o.progress[leaseID{h.pos, h.Number}] {
-	case lease.Succeeded:
-		if err := h.End(store.OnComplete, t.now); err != nil {
-			return false, err
+// leasesOver reads the unsettled members of some batches, and some rows.
+func (v *verb) leasesOver(over map[int64]*batchRow, ofBatches, ofRows string, arg int64) (found []*held, err error) {
+	var more []*batchRow
+	if err := v.each(sqlText(ofBatches), func(row rows) error {
+		if b := scanBatch(row); over[b.n] == nil {
+			over[b.n], more = b, append(more, b)
 		}
-		return true, t.follow(h, lifecycle.Success())
-	case lease.Waiting:
-		if err := h.Settle(&nixie.Settlement{Verb: nixie.Release}, &h.q.settings, h.Steps, t.now); err != nil {
-			return false, err
-		}
-		return true, t.requeue(h)
+		return nil
+	}, arg); err != nil {
+		return nil, err
 	}
-	return false, nil
+	for _, b := range more {
+		positions, err := v.unsettled(b)
+		if err != nil {
+			return nil, err
+		}
+		b.left, b.dirty = int64(len(positions)), true // it goes with its members
+		for _, pos := range positions {
+			found = append(found, &held{pendingRow: b.member(pos), batch: b})
+		}
+	}
+	return found, v.each(sqlText(ofRows), func(row rows) error {
+		p := scanPending(row)
+		found = append(found, &held{pendingRow: *p, was: *p})
+		return nil
+	}, arg)
+}
+
+// vanish completes what the engine knows of a message whose holder did not answer.
+func (v *verb) vanish(h *held, facts *engine.Facts) (err error) {
+	o, err := v.vanished(h.Owner)
+	if err != nil {
+		return err
+	}
+	if h.q, err = v.queueAt(h.pos); err != nil {
+		return err
+	}
+	over := engine.Vanished{Message: &h.fact, By: o.name, Told: o.told, Progress: o.progress[leaseID{h.pos, h.Number}]}
+	if over.Progress == lease.Succeeded {
+		if err := v.loadGivenOf(h); err != nil {
+			return err
+		}
+	}
+	v.take(h, facts)
+	if over.Progress == lease.Succeeded {
+		if err := v.loadLetterOf(h); err != nil {
+			return err
+		}
+	}
+	facts.Over = append(facts.Over, over)
+	return nil
 }
 
 // unsettled lists the unsettled members of a batch. The caller changes them afterwards, since
@@ -111,55 +121,6 @@ func (t *tx) unsettled(b *batchRow) ([]int64, error) {
 		return nil
 	}, b.first, b.last)
 	return positions, err
-}
-
-// voidRows gives leased rows back to their queues.
-func (t *tx) voidRows(query string, arg int64) error {
-	var gone []*pendingRow
-	if err := t.each(query, func(row rows) error {
-		gone = append(gone, scanPending(row))
-		return nil
-	}, arg); err != nil {
-		return err
-	}
-	for _, p := range gone {
-		o, err := t.vanished(p.Owner)
-		if err != nil {
-			return err
-		}
-		q, err := t.queueAt(p.pos)
-		if err != nil {
-			return err
-		}
-		if done, err := t.asLogged(&held{pendingRow: *p, was: *p, q: q}, o); err != nil {
-			return err
-		} else if done {
-			continue
-		}
-		was := *p
-		if err := p.Abandon(o.name, o.told, t.now); err != nil {
-			return err
-		}
-		if p.stream != 0 {
-			p.State = lifecycle.Behind
-			t.markDirty(q, p.stream)
-		}
-		t.countAgain(&was, p)
-		if err := t.run(sqlText("abandon_row"),
-			p.State, p.Due, p.Attempts, p.Crashes, p.Abandoned, text(lease.PatienceText(p.Patience)), p.pos); err != nil {
-			return err
-		}
-		t.wake(q.name)
-	}
-	return nil
-}
-
-func (t *tx) wakeAt(pos int64) error {
-	q, err := t.queueAt(pos)
-	if err == nil {
-		t.wake(q.name)
-	}
-	return err
 }
 
 // vanished is a holder whose leases ended without an answer.

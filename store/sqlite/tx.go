@@ -17,9 +17,8 @@ type tx struct {
 	queues       map[string]*queueRow
 	byNumber     map[int64]*queueRow // the same queues
 	batches      map[int64]*batchRow
-	checked      map[int64]*checkedRange // of the current call of Settle, by batch
-	gone         map[int64]*vanished     // by number of the owner
-	dirtyStreams map[int64]*queueRow     // streams whose heads are recomputed later
+	gone         map[int64]*vanished // by number of the owner
+	dirtyStreams map[int64]*queueRow // streams whose heads are recomputed later
 	woken        map[string]bool
 	chains       map[int64]*chainHead // of the audit, by queue
 	counters     map[counter]int64    // what to add to each

@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"cmp"
+
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store/engine"
@@ -10,7 +12,10 @@ import (
 // Write implements engine.Tx. Rows that change alike are written by one statement.
 func (v *verb) Write(c *engine.Changes) error {
 	if c.Adjusted != nil {
-		if err := v.saveSettings(v.queues[c.Adjusted.Name]); err != nil {
+		c.Halted = append(c.Halted, c.Adjusted)
+	}
+	for _, q := range c.Halted {
+		if err := v.saveSettings(v.queues[q.Name]); err != nil {
 			return err
 		}
 	}
@@ -36,11 +41,7 @@ func (v *verb) Reorder(q *engine.Queue, to *nixie.QueueSettings) error {
 func (v *verb) writeFailures(c *engine.Changes) error {
 	for i := range c.Failures {
 		f := &c.Failures[i]
-		doc, err := encodeFailure(&f.Failure, f.Decision, nil)
-		if err != nil {
-			return err
-		}
-		if err := v.appendFailure(v.messages[f.Message.Pos], &f.Failure, f.Decision, doc); err != nil {
+		if err := v.appendFailure(v.messages[f.Message.Pos], &f.Failure); err != nil {
 			return err
 		}
 	}
@@ -69,6 +70,9 @@ func (v *verb) writeMessages(c *engine.Changes) error {
 		if err != nil {
 			return err
 		}
+		if m.OnItsWay() && !m.Ordered && m.Due <= v.now { // of one in a stream the recomputed head tells
+			v.wake(m.Queue.Name)
+		}
 	}
 	if len(again) == 0 {
 		return nil
@@ -86,18 +90,28 @@ func (v *verb) writeEnd(h *held, note string) error {
 		return err
 	}
 	h.q.ended[h.State]++
+	if h.State == lifecycle.Discarded {
+		v.add(counter{what: ofDiscards, subject: h.queue, name: cmp.Or(h.reason, string(nixie.ReasonUnknown))}, 1)
+	}
 	return v.writeLog(&h.pendingRow, note, to)
 }
 
 // takeOut takes a message out of the queue or away from the holder of its lease.
 func (v *verb) takeOut(h *held) error {
-	if !h.fresh {
-		return v.leave(h)
+	switch {
+	case h.fresh:
+		h.fresh = false // ranges must not hand it out any more
+		h.q.fresh--
+		h.q.dirty = true
+		return v.run("update message set own = 1 where pos = ?", h.pos)
+	case h.batch != nil:
+		h.batch.left--
+		h.batch.dirty = true
+		return nil
 	}
-	h.fresh = false // ranges must not hand it out any more
-	h.q.fresh--
-	h.q.dirty = true
-	return v.run("update message set own = 1 where pos = ?", h.pos)
+	v.markDirty(h.q, h.stream)
+	v.count(&h.was, -1)
+	return v.run("delete from pending where pos = ?", h.pos)
 }
 
 // rewrite writes a message that stays in its queue. A new one gets a row of its own only when its
@@ -106,16 +120,15 @@ func (v *verb) rewrite(h *held) error {
 	if h.was.pos != 0 {
 		v.markDirty(h.q, h.stream)
 		v.countAgain(&h.was, &h.pendingRow)
-		return v.run(sqlText("amend_row"),
-			h.Due, h.Attempts, h.Deliveries, h.Crashes, h.Alone, text(h.Abandoned), h.MayPass, text(lease.PatienceText(h.Patience)), h.pos)
+		unread := h.damage != "" && len(h.Steps) == 0 // it stays as it is
+		return v.run(sqlText("rewrite_row"), h.State, h.Owner, h.Until, h.Due, h.Attempts, h.Deliveries, h.Crashes, h.Alone,
+			text(h.Abandoned), unread, jsonText(len(h.Steps) == 0, h.Steps), h.MayPass, text(h.reason),
+			text(lease.PatienceText(h.Patience)), h.pos)
 	}
 	if h.fresh && h.Due == h.enqueued {
 		return nil
 	}
-	if err := v.takeOut(h); err != nil {
-		return err
-	}
-	return v.insertPending(&h.pendingRow)
+	return v.split(h)
 }
 
 func same[T any](v T) T { return v }
@@ -184,6 +197,10 @@ func (v *verb) writeLetters(c *engine.Changes) error {
 			}
 			continue
 		}
+		same := f.letterRow
+		if same.Text = f.was.Text; same == f.was {
+			continue // appendFailure wrote its text
+		}
 		if err := v.moveInStream(f); err != nil {
 			return err
 		}
@@ -251,7 +268,9 @@ func (v *verb) recount(f *letterFacts, moved bool) error {
 	k.signature, k.fingerprint = f.Signature, f.Fingerprint
 	if moved {
 		m := v.messages[f.pos]
-		k.redrives, k.attempts, k.crashes = m.Redrives, m.Attempts, m.Crashes
+		if k.redrives, k.attempts, k.crashes = m.Redrives, m.Attempts, m.Crashes; m.OnItsWay() {
+			k.attempts, k.crashes = 0, 0
+		}
 	}
 	if f.facet, err = v.addToFacet(&k, f.Died, 1); err != nil {
 		return err
@@ -271,7 +290,7 @@ func (v *verb) recount(f *letterFacts, moved bool) error {
 // writeKeys frees dedupe keys, and gives others to messages.
 func (v *verb) writeKeys(c *engine.Changes) error {
 	for _, f := range c.Freed {
-		if err := v.run("delete from dedupe where queue = ? and key = ? and pos = ?", f.Queue, f.Key.Key, f.Pos); err != nil {
+		if err := v.freeKey(f.Queue, f.Key.Key, f.Pos); err != nil {
 			return err
 		}
 	}

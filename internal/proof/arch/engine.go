@@ -42,11 +42,15 @@ var decided = []struct{ verb, function string }{
 	{"Adopt", "Adopted"},
 	{"Adopt", "AdoptedLetter"},
 	{"Documents", "Document"},
+	{"Settle", "Settled"},
+	{"Settle", "Learn"},
+	{"Settle", "Lost"},
+	{"the sweep", "Success"},
 }
 
 // moved lists the methods of lifecycle of the same kind. In a driver they are called on the verbs
 // of the engine alone.
-var moved = []string{"Resolve", "Regroup", "Amend", "DieElsewhere"}
+var moved = []string{"Resolve", "Regroup", "Amend", "DieElsewhere", "Settle", "Abandon", "Die", "Follow", "Notice"}
 
 // checkEngine looks for second opinions that ask the first, and for drivers that decide.
 func (t *Tree) checkEngine(p *pkg, f *file) {
@@ -72,7 +76,7 @@ func (t *Tree) checkEngine(p *pkg, f *file) {
 				t.say("driver-decides", t.where(n), "%s calls lifecycle.%s: store/engine decides %s for it", p.path, name, d.verb)
 			}
 		}
-		if slices.Contains(moved, name) && !strings.HasSuffix(on, ".verbs()") {
+		if slices.Contains(moved, name) && on != "engine" && !strings.HasSuffix(on, ".verbs") {
 			t.say("driver-decides", t.where(n), "%s calls %s of %s: store/engine decides that verb for it", p.path, name, on)
 		}
 		return true

@@ -54,6 +54,7 @@ var falseTexts = []struct{ file, source, rule, text string }{
 	{"store/memory/a.go", "package memory\nimport _ \"" + Module + "/store/engine\"", "second-opinion", "store/engine"},
 	{"store/sqlite/a.go", "package sqlite\nfunc x() { lifecycle.Refuse(f, r) }", "driver-decides", "decides Resolve"},
 	{"store/postgres/a.go", "package postgres\nfunc x() { l.Regroup(to, true) }", "driver-decides", "Regroup of l"},
+	{"store/sqlite/a.go", "package sqlite\nfunc x() { h.Settle(st, set, steps, now) }", "driver-decides", "Settle of h"},
 	{"worker/a.go", "package util", "package-name", "says nothing"},
 	{"worker/a.go", "package worker\nimport \"regexp\"\nvar x = regexp.MustCompile(`x`)", "start", "x is compiled"},
 	{"worker/a.go", "package worker\n// TO" + "DO: more", "unfinished", "tracker"},

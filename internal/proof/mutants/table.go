@@ -38,23 +38,19 @@ var table = []mutant{
 	{
 		number: 1, name: "drop lease number from complete",
 		breaks: "a holder whose lease is over completes the message under the lease of the next one",
-		edits: []edit{{"store/sqlite/settle.go", "h, err := t.hold(st.Delivery)", `if st.Verb == nixie.Complete {
-		if row, err := t.pending(st.Delivery.Lease.Handle.Pos); err == nil && row != nil {
-			st.Delivery.Lease.Number = row.Number
-		}
+		edits: []edit{{"store/engine/settle.go", "	steps, err := s.held(", `	if m != nil && st.Verb == nixie.Complete {
+		st.Delivery.Lease.Number = m.Number
 	}
-	h, err := t.hold(st.Delivery)`}},
+	steps, err := s.held(`}},
 		tests: leases,
 	},
 	{
 		number: 2, name: "drop lease number from fail",
 		breaks: "a holder whose lease is over retries, releases or buries the message under the lease of the next one",
-		edits: []edit{{"store/sqlite/settle.go", "h, err := t.hold(st.Delivery)", `if st.Verb != nixie.Complete {
-		if row, err := t.pending(st.Delivery.Lease.Handle.Pos); err == nil && row != nil {
-			st.Delivery.Lease.Number = row.Number
-		}
+		edits: []edit{{"store/engine/settle.go", "	steps, err := s.held(", `	if m != nil && st.Verb != nixie.Complete {
+		st.Delivery.Lease.Number = m.Number
 	}
-	h, err := t.hold(st.Delivery)`}},
+	steps, err := s.held(`}},
 		tests: leases,
 	},
 	{
@@ -422,14 +418,14 @@ var table = []mutant{
 			{"broker/settle.go", "s.follow(ctx, stored) // the letter comes first",
 				"s.follow(ctx, stored)\n\t\ts.storeOutcomes(ctx, letters, retries, now)"}}},
 	{number: 97, name: "what follows is enqueued without its settlement", breaks: "a late worker answers once more", tests: follows,
-		edits: []edit{{"store/sqlite/settle.go", "if err := t.settle(&alone, doc); err != nil {\n\t\treturn err\n\t}",
-			"_ = t.settle(&alone, doc)"}}},
+		edits: []edit{{"store/engine/settle.go", "	if err != nil {\n\t\treturn err\n\t}\n\tif err := s.apply(",
+			"	if err != nil {\n\t\ts.follows = append(s.follows, follow{then: st.Then})\n\t\treturn err\n\t}\n\tif err := s.apply("}}},
 	{number: 98, name: "PostgreSQL enqueues what follows refused settlements", breaks: "a late worker answers once more",
 		tests: finder{"store/postgres", "^TestStore$/^Then$"},
-		edits: []edit{{"store/postgres/settle.go", "if refused == nil {\n\t\t\tfollows", "if refused == nil || true {\n\t\t\tfollows"}}},
+		edits: []edit{{"store/engine/settle.go", "	if err != nil {\n\t\treturn err\n\t}\n\tif err := s.apply(",
+			"	if err != nil {\n\t\ts.follows = append(s.follows, follow{then: st.Then})\n\t\treturn err\n\t}\n\tif err := s.apply("}}},
 	{number: 99, name: "a closed queue takes what follows", breaks: "messages lie in a queue that was closed", tests: follows,
-		edits: []edit{{"store/sqlite/settle.go", "		if q != nil {\n\t\t\tif err := lifecycle",
-			"		if false {\n\t\t\tif err := lifecycle"},
+		edits: []edit{{"store/engine/settle.go", "q != nil {", "q != nil && false {"},
 			{"store/sqlite/enqueue.go", "	if err := lifecycle.Admits(&q.settings, q.name); err != nil {\n" +
 				"\t\treturn nixie.Receipt{}, err\n\t}\n", ""}}},
 	{number: 100, name: "each generation has the same keys", breaks: "a redriven message is answered by nothing",
@@ -456,9 +452,8 @@ var table = []mutant{
 `}}},
 	{number: 105, name: "what follows is enqueued after the transaction", breaks: "a power failure loses an answer",
 		tests: finder{"loop", "^TestKillTable$/^sqlite$"},
-		edits: []edit{{"store/sqlite/settle.go", "	for i := range st.Then {\n\t\tif _, err := t.enqueue(",
-			"	for i := range st.Then[:0] {\n\t\tif _, err := t.enqueue("},
-			{"store/sqlite/settle.go", "	s.owner.progress.settled(settlements, errs)\n", `	for i := range settlements {
+		edits: []edit{{"store/engine/ending.go", "append(list, f.then...)", "append(list, f.then[:0]...)"},
+			{"store/sqlite/leases.go", "	s.owner.progress.settled(settlements, errs)\n", `	for i := range settlements {
 		if errs[i] == nil && len(settlements[i].Then) > 0 {
 			_, _ = s.Enqueue(ctx, settlements[i].Then...)
 		}

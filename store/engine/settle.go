@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
+)
+
+// Settle implements store.Queue.
+func (e *Engine) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
+	errs := make([]error, len(settlements))
+	if len(settlements) == 0 {
+		return errs
+	}
+	size, err := store.CheckSettlements(settlements)
+	if err != nil {
+		return all(errs, err)
+	}
+	done, err := e.driver.CompletePlain(ctx, settlements)
+	if err != nil {
+		return all(errs, err)
+	}
+	var at []int
+	for i := range settlements {
+		if done != nil && done[i] {
+			continue
+		}
+		st := &settlements[i]
+		if errs[i] = store.CheckSettlement(st); errs[i] != nil {
+			continue
+		}
+		if f := st.Failure; f != nil {
+			size += len(f.Text) + len(f.Stack)
+		}
+		at = append(at, i)
+	}
+	if len(at) == 0 {
+		return errs
+	}
+	rest := settlements
+	if len(at) < len(rest) {
+		rest = make([]nixie.Settlement, len(at))
+		for i, at := range at {
+			rest[i] = settlements[at]
+		}
+	}
+	left := make([]error, len(rest))
+	if err := e.driver.Update(ctx, How{Ends: true, Bytes: size}, func(tx Tx) error { return Settle(tx, rest, left) }); err != nil {
+		all(left, err)
+	}
+	for i, at := range at {
+		errs[at] = left[i]
+	}
+	return errs
+}
+
+// Settle applies settlements that [store.CheckSettlement] allows, and sets why one was refused. It
+// is a part of a transaction, for drivers that run it in one of a caller.
+func Settle(tx Tx, settlements []nixie.Settlement, errs []error) error {
+	clear(errs)
+	done, err := tx.Complete(settlements)
+	if err != nil {
+		return err
+	}
+	rest, want := make([]int, 0, len(settlements)), &Want{Settles: true}
+	for i := range settlements {
+		if done == nil || !done[i] {
+			rest = append(rest, i)
+			want.settle(&settlements[i])
+		}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	facts, err := tx.Load(want)
+	if err != nil {
+		return err
+	}
+	s := settling{ending{call: call{Facts: facts}, tx: tx}}
+	for i, at := range rest {
+		errs[at] = s.settle(facts.Leases[i], &settlements[at])
+	}
+	return s.write()
+}
+
+// settle asks for the facts about a settlement.
+func (w *Want) settle(st *nixie.Settlement) {
+	w.Leases, w.Dies = append(w.Leases, st.Delivery), append(w.Dies, st.Burial != nil)
+	w.Failures = w.Failures || st.Failure != nil || st.Second != nil || st.Burial != nil
+	if st.Verb == nixie.Halt {
+		w.Halted = append(w.Halted, st.Delivery.ID)
+	}
+	w.Then = append(w.Then, st.Then...)
+}
+
+// settling is one call of Settle.
+type settling struct{ ending }
+
+// settle applies one settlement. It answers before it changes anything.
+func (s *settling) settle(m *Message, st *nixie.Settlement) error {
+	for i := range st.Then {
+		if q := s.Queues[st.Then[i].Queue]; q != nil {
+			if err := lifecycle.Admits(q.Settings, q.Name); err != nil {
+				return err
+			}
+		}
+	}
+	steps, err := s.held(m, st.Delivery)
+	if err != nil {
+		return err
+	}
+	if err := s.apply(m, st, steps); err != nil {
+		return err
+	}
+	if len(st.Then) > 0 {
+		s.follows = append(s.follows, follow{then: st.Then})
+	}
+	return nil
+}
+
+// Sweep ends leases that are over, and those of owners that are gone. Messages that succeeded by
+// the progress that their holders logged are completed, and those that waited are released. The
+// others wait to be judged: a crash is an ordinary failure. It is a part of a claim, for drivers.
+func Sweep(tx Tx, gone []int64) error {
+	facts, err := tx.Load(&Want{Over: true, Gone: gone})
+	if err != nil {
+		return err
+	}
+	e := ending{call: call{Facts: facts}, tx: tx}
+	for i := range facts.Over {
+		if err := e.vanish(&facts.Over[i]); err != nil {
+			return err
+		}
+	}
+	return e.write()
+}
+
+// vanish ends a lease without the answer of its holder.
+func (e *ending) vanish(v *Vanished) error {
+	m := v.Message
+	switch v.Progress {
+	case lease.Succeeded:
+		return e.apply(m, &nixie.Settlement{Verb: nixie.Complete}, m.Steps)
+	case lease.Waiting:
+		return e.apply(m, &nixie.Settlement{Verb: nixie.Release}, m.Steps)
+	}
+	if err := m.Abandon(v.By, v.Told, e.Now); err != nil {
+		return err
+	}
+	e.again(m)
+	return nil
+}
