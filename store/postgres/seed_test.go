@@ -231,9 +231,9 @@ func TestPurgedAgainIsDeletedInTheLog(t *testing.T) {
 	}
 }
 
-// TestViewsAnswerWhatPeopleAsk runs the questions that users of outboxes and of
+// TestSeedSQLAnswersWhatPeopleAsk runs the questions that users of outboxes and of
 // logs of jobs are used to, with only the names of the tables changed.
-func TestViewsAnswerWhatPeopleAsk(t *testing.T) {
+func TestSeedSQLAnswersWhatPeopleAsk(t *testing.T) {
 	o := newOutbox(t)
 	o.put("m1", "m2")
 	o.fail(o.claim("m1"))

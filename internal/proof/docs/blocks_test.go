@@ -27,7 +27,7 @@ const (
 	cascade = "store/postgres.TestStreamBasedFailureCascade_ReleasesLaterMessagesInSameStream"
 	poison  = "store/postgres.TestPoisonBecomesALetter"
 	steps   = "store/postgres.TestStepsResumeWhereTheyStopped"
-	views   = "store/postgres.TestViewsAnswerWhatPeopleAsk"
+	views   = "store/postgres.TestSeedSQLAnswersWhatPeopleAsk"
 	items   = "internal/letterfile.TestR20_ItemsComeOutAsTheyCameIn"
 )
 
