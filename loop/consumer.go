@@ -110,7 +110,7 @@ func (k *DeadLetterConsumer[T]) deathOf(d *nixie.Delivery) *death {
 		}
 	}
 	c, _ := claimOf(d)
-	return &death{generation: c.generation}
+	return &death{generation: c.Generation}
 }
 
 func (k *DeadLetterConsumer[T]) settled(source string, sts []nixie.Settlement, errs []error) {

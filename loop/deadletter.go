@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -30,13 +29,11 @@ type DeadLetter[T any] struct {
 	ReplyTo         string    `json:"reply_to,omitempty"`
 	TraceID         string    `json:"trace_id,omitempty"`
 
+	// Generation of the message that died; 0: the letter is not in the store of the notice.
+	Generation int `json:"generation,omitempty"`
+
 	death *death // of the letter in a store; nil: it was made by hand
 }
-
-// headerGeneration of a notice names the death that it is about, by the generation of the message
-// that died. With 0 its letter is not in the store of the notice. Notices that a store makes have
-// none: the moment of the death names theirs.
-const headerGeneration = "dead-generation"
 
 // death tells handler and consumer which death a notice is about, and what has become of its
 // letter.
@@ -50,13 +47,10 @@ type death struct {
 func notice(d *nixie.Delivery, f *nixie.Failure, to string, stored bool, now time.Time) nixie.Message {
 	n := store.NewNotice(&d.Message, f, now)
 	n.MessageID, n.RequestID = IDOf(d), cmp.Or(requestIDIn(JSON{}, d), requestIDOf(d))
-	generation := 0
-	if stored {
-		generation = d.Generation
+	if !stored {
+		n.Generation = 0
 	}
-	m := n.Message(to)
-	m.Headers = append(m.Headers, nixie.Header{Name: headerGeneration, Value: strconv.Itoa(generation)})
-	return m
+	return n.Message(to)
 }
 
 // Replay redrives the letter of this death, so that the message itself runs again in its next

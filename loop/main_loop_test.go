@@ -310,7 +310,8 @@ func TestGoldenDeadLetter(t *testing.T) {
   "first_received_at": "2000-01-01T00:00:00Z",
   "enqueued_at": "2000-01-01T00:00:00Z",
   "request_id": "r-1",
-  "reply_to": "answers"
+  "reply_to": "answers",
+  "generation": 1
 }`, "throttled": `"last_error": "rate limit"`} {
 			box := must(loop.In[json.RawMessage, struct{}](o.st, name, loop.Config{}))(t)
 			m := one(t, box)

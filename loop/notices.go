@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -90,8 +89,8 @@ func (s *notices) take(d *nixie.Delivery) *death {
 // claim has what a notice says of its letter.
 type claim struct {
 	MessageID      nixie.ID  `json:"message_id"`
+	Generation     int       `json:"generation"` // 0: the moment tells which death it is
 	DeadLetteredAt time.Time `json:"dead_lettered_at"`
-	generation     int       // 0: the moment tells which death it is
 	stored         bool      // the letter is in the store of the notice, or it is gone
 }
 
@@ -101,23 +100,21 @@ func claimOf(d *nixie.Delivery) (c claim, is bool) {
 	if (JSON{}).Decode(d.Body, &c) != nil || c.MessageID.IsZero() {
 		return c, false
 	}
-	text := d.Header(headerGeneration)
-	c.generation, _ = strconv.Atoi(text)
-	c.stored = d.Type == nixie.TypeDeadLetter && (text == "" || c.generation > 0)
+	c.stored = d.Type == nixie.TypeDeadLetter && c.Generation > 0
 	return c, true
 }
 
 // compare compares a notice with the letter of its message; nil is none.
 func (c *claim) compare(l *nixie.Letter) *death {
 	if l == nil {
-		return &death{generation: c.generation, over: c.stored}
+		return &death{generation: c.Generation, over: c.stored}
 	}
 	later := l.DiedAt.After(c.DeadLetteredAt)
-	if c.generation > 0 {
-		later = l.Message.Generation > c.generation
+	if c.Generation > 0 {
+		later = l.Message.Generation > c.Generation
 	}
 	if later {
-		return &death{generation: c.generation, over: true}
+		return &death{generation: c.Generation, over: true}
 	}
 	return &death{generation: l.Message.Generation, over: l.Status != nixie.StatusOpen && l.Status != nixie.StatusReview}
 }

@@ -28,13 +28,16 @@ type Notice struct {
 	RequestID       string          `json:"request_id,omitempty"`
 	ReplyTo         string          `json:"reply_to,omitempty"`
 	TraceID         string          `json:"trace_id,omitempty"`
+
+	// Generation of the message that died; 0: the letter is not in the store of the notice.
+	Generation int `json:"generation,omitempty"`
 }
 
 // NewNotice describes a message that dies. last is the failure that it died of, nil if none is
 // known.
 func NewNotice(m *nixie.Message, last *nixie.Failure, now time.Time) Notice {
 	n := Notice{
-		MessageID: m.ID, SourceMailbox: m.Queue, DeliveryCount: m.Attempts + m.Crashes, LastError: m.LastFailure,
+		MessageID: m.ID, Generation: m.Generation, SourceMailbox: m.Queue, DeliveryCount: m.Attempts + m.Crashes, LastError: m.LastFailure,
 		DeadLetteredAt: now.UTC(), FirstReceivedAt: m.FirstReceivedAt.UTC(), EnqueuedAt: m.EnqueuedAt.UTC(),
 		RequestID: m.Header(nixie.HeaderRequestID), ReplyTo: m.Header(HeaderReplyTo),
 		TraceID: TraceOf(m.Header(nixie.HeaderTraceParent)),

@@ -92,6 +92,7 @@ func noticed(b *fixture) {
 	list := b.noticesIn(next, 3)
 	for i, n := range list {
 		same(b, "message", n.MessageID, ds[i].ID)
+		same(b, "generation", n.Generation, 1)
 		same(b, "source", n.SourceMailbox, work)
 		same(b, "body", string(n.Raw), string(ds[i].Body))
 		same(b, "attempts", n.DeliveryCount, 1)
@@ -106,7 +107,9 @@ func noticed(b *fixture) {
 	b.notices() // and not paused
 	b.ok(b.resolve(b.letterOf(ds[0].ID).ID, store.OnRedrive))
 	b.ok(b.settle(b.dying(b.take("bury"), nixie.StatusOpen)))
-	same(b, "another death of", b.noticesIn(next, 1)[0].MessageID, ds[0].ID)
+	later := b.noticesIn(next, 1)[0]
+	same(b, "another death of", later.MessageID, ds[0].ID)
+	same(b, "generation", later.Generation, 2)
 	adopted := b.adopted(b.foreign("foreign"))
 	b.status(adopted.ID, nixie.StatusOpen)
 	b.noticesIn(next, 0)
