@@ -22,8 +22,9 @@ type Filter struct {
 	Classes      []Class
 	Causes       []Cause
 	Fingerprints []string
-	Signature    string // part of it, in any case
-	Text         string // part of the last failure's text, in any case
+	Signature    string   // part of it, in any case
+	Text         string   // part of the last failure's text, in any case
+	ErrorTypes   []string // parts of the last failure's type, in any case: one of them is in it
 	Redrivable   *bool
 	NeedsReview  *bool
 

@@ -12,32 +12,32 @@ import (
 // [nixie.Filter] means: stores that cannot ask their engine call it, and tests compare the
 // others with it.
 func MatchLetter(f *nixie.Filter, l *nixie.Letter, now time.Time) bool {
-	text := ""
+	var newest nixie.Failure
 	if n := len(l.History); n > 0 {
-		text = l.History[n-1].Text
+		newest = l.History[n-1]
 	}
 	attempts, crashes := l.Spent()
 	return matchCommon(f, &l.Message, l.DiedAt, now) && f.Attempts.Holds(int64(attempts)) && f.Crashes.Holds(int64(crashes)) &&
 		named(f, l.ID, l.Message.ID) && !anyOfNot(f, func(n *nixie.Filter) bool { return MatchLetter(n, l, now) }) &&
 		anyOf(f.Statuses, l.Status) && anyOf(f.Reasons, l.Reason) &&
 		anyOf(f.Classes, l.Class) && anyOf(f.Causes, l.Cause) &&
-		containsFold(l.Signature, f.Signature) && containsFold(text, f.Text) &&
+		containsFold(l.Signature, f.Signature) && containsFold(newest.Text, f.Text) && containsOne(newest.Type, f.ErrorTypes) &&
 		anyOf(f.Fingerprints, l.Fingerprint) && is(f.Redrivable, l.Redrivable) && is(f.NeedsReview, l.NeedsReview) &&
 		f.FirstFailed.Holds(l.FirstFailedAt) && f.LastFailed.Holds(l.LastFailedAt) &&
 		(f.Operation.IsZero() || f.Operation == l.Operation)
 }
 
-// MatchMessage reports whether the filter matches a message as of now. A filter on a property
-// that only letters have matches no message.
-func MatchMessage(f *nixie.Filter, m *nixie.Message, now time.Time) bool {
+// MatchMessage reports whether the filter matches a message as of now, whose newest failure has a
+// type. A filter on a property that only letters have matches no message.
+func MatchMessage(f *nixie.Filter, m *nixie.Message, newest string, now time.Time) bool {
 	if len(f.Statuses)+len(f.Classes)+len(f.Causes)+len(f.Fingerprints) > 0 || f.Signature != "" ||
 		f.Redrivable != nil || f.NeedsReview != nil || !f.Operation.IsZero() ||
 		f.FirstFailed != (nixie.Times{}) || f.LastFailed != (nixie.Times{}) {
 		return false
 	}
 	return matchCommon(f, m, m.EnqueuedAt, now) && f.Attempts.Holds(int64(m.Attempts)) && f.Crashes.Holds(int64(m.Crashes)) &&
-		named(f, m.ID, m.ID) && !anyOfNot(f, func(n *nixie.Filter) bool { return MatchMessage(n, m, now) }) &&
-		containsFold(m.LastFailure, f.Text) &&
+		named(f, m.ID, m.ID) && !anyOfNot(f, func(n *nixie.Filter) bool { return MatchMessage(n, m, newest, now) }) &&
+		containsFold(m.LastFailure, f.Text) && containsOne(newest, f.ErrorTypes) &&
 		anyOf(f.Reasons, m.LastReason)
 }
 
@@ -71,6 +71,10 @@ func anyOf[T comparable](want []T, have T) bool {
 
 func containsFold(have, want string) bool {
 	return want == "" || strings.Contains(strings.ToLower(have), strings.ToLower(want))
+}
+
+func containsOne(have string, parts []string) bool {
+	return len(parts) == 0 || slices.ContainsFunc(parts, func(part string) bool { return containsFold(have, part) })
 }
 
 func is(want *bool, have bool) bool { return want == nil || *want == have }

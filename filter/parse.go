@@ -14,6 +14,7 @@
 //	family                                IDs of families, for the fingerprints of their groups; never after -
 //	status state reason class cause       values of a closed list
 //	signature text                        one value
+//	error-type                            parts of the type of the newest failure
 //	operation                             one whole ID, or its last 6 to 19 digits, which an office replaces
 //	header                                NAME=VALUE of the message, both exactly
 //	redrivable needs_review               yes, no, true or false
@@ -270,7 +271,7 @@ func (p *parser) quoted() (value, error) {
 func Keys() []string {
 	return []string{
 		"id", "queue", "type", "key", "stream", "status", "state", "reason", "class", "cause",
-		"fingerprint", "family", "signature", "text", "redrivable", "needs_review",
+		"fingerprint", "family", "signature", "text", "error-type", "redrivable", "needs_review",
 		"age", "died", "due", "first_failed", "last_failed", "redrives", "attempts", "deliveries", "crashes", "operation", "header",
 	}
 }
@@ -288,6 +289,13 @@ func (p *parser) apply(t term) error {
 		addTexts(&f.Keys, t)
 	case "stream":
 		addTexts(&f.Streams, t)
+	case "error-type":
+		for _, v := range t.values {
+			if v.text == "" {
+				return p.fail(v.at, "error-type is empty, which would hold for everything: give a text or leave the term out")
+			}
+		}
+		addTexts(&f.ErrorTypes, t)
 	case "fingerprint":
 		addTexts(&f.Fingerprints, t)
 	case "family":

@@ -65,6 +65,8 @@ func TestParse(t *testing.T) {
 			nixie.Filter{Types: []string{"t"}, Streams: []string{"s"}, Statuses: []nixie.Status{"open"}, States: []nixie.State{"dead"},
 				Classes: []nixie.Class{"unknown"}, Causes: []nixie.Cause{"poison"}, Signature: "sig",
 				Fingerprints: []string{"v1:ab", "v1:c"}}},
+		{"error-type:TimeoutError,\"a b\" -error-type:net.", "error-type:TimeoutError,\"a b\" -error-type:net.", nixie.Filter{
+			ErrorTypes: []string{"TimeoutError", "a b"}, Not: []nixie.Filter{{ErrorTypes: []string{"net."}}}}},
 		{"family:8e94f7d499e2,b", "fingerprint:family:8e94f7d499e2,family:b",
 			nixie.Filter{Fingerprints: []string{"family:8e94f7d499e2", "family:b"}}},
 		{"redrivable:true needs_review:no", "redrivable:yes needs_review:no", nixie.Filter{Redrivable: ptr(true), NeedsReview: ptr(false)}},
@@ -173,6 +175,7 @@ func TestParseSyntaxErrors(t *testing.T) {
 		{`text:a"b"`, 7, "a quote in the middle of a value"},
 		{`text:"a"b`, 9, "text right after a closing quote"},
 		{`text:""`, 6, "text is empty, which would hold for everything"},
+		{`error-type:a,""`, 14, "error-type is empty, which would hold for everything"},
 		{`signature:""`, 11, "signature is empty"},
 		{`text:a,b`, 8, "text takes one value: quote it if the comma belongs to it"},
 		{`text:a text:b`, 8, "text is given twice"},

@@ -30,6 +30,7 @@ func Text(f nixie.Filter) string {
 	list(&t, "fingerprint", f.Fingerprints, asIs[string])
 	t.one("signature", f.Signature)
 	t.one("text", f.Text)
+	list(&t, "error-type", f.ErrorTypes, asIs[string])
 	t.yesNo("redrivable", f.Redrivable)
 	t.yesNo("needs_review", f.NeedsReview)
 	if f.Age.Min != 0 {

@@ -111,7 +111,7 @@ func filters() []nixie.Filter {
 		{Statuses: []nixie.Status{nixie.StatusDiscarded}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout}}, {Text: "BROKEN 3"},
 		{Signature: "exit 4"}, {Redrivable: &yes}, {NeedsReview: &no, Reasons: []nixie.Reason{nixie.ReasonMergeConflict}},
 		{Attempts: nixie.Range{Min: &three, Max: &nine}}, {Types: []string{"item"}, Causes: []nixie.Cause{nixie.CauseAdopted}},
-		{Types: []string{"line"}},
+		{Types: []string{"line"}}, {ErrorTypes: []string{"commandfailed", "zzz"}}, {Not: []nixie.Filter{{ErrorTypes: []string{"Command"}}}},
 	}
 }
 

@@ -101,7 +101,7 @@ func (s *Store) purge(q *queue, f *nixie.Filter, most int, cancel *store.Change,
 		if n == most {
 			break
 		}
-		if m.State != nixie.Queued || !filter.MatchMessage(f, &m.Message, now) {
+		if m.State != nixie.Queued || !filter.MatchMessage(f, &m.Message, m.errorType(), now) {
 			continue
 		}
 		if err := s.cancel(m, cancel, now); err != nil {

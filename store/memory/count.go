@@ -21,7 +21,7 @@ func (s *Store) Count(ctx context.Context, f nixie.Filter, c store.Counting) ([]
 	counted := store.NewGrouping(c)
 	if c.Retrying {
 		for _, m := range s.messages {
-			if m.Retrying() && filter.MatchMessage(&f, &m.Message, now) {
+			if m.Retrying() && filter.MatchMessage(&f, &m.Message, m.errorType(), now) {
 				counted.AddRetrying(&m.Message)
 			}
 		}

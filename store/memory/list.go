@@ -86,6 +86,14 @@ func (s *Store) Letters(ctx context.Context, f nixie.Filter, page store.Page) ([
 	return letters, next, err
 }
 
+// errorType returns the type of the newest failure.
+func (m *message) errorType() string {
+	if n := len(m.history); n > 0 {
+		return m.history[n-1].Type
+	}
+	return ""
+}
+
 // Messages lists messages, newest first.
 func (s *Store) Messages(ctx context.Context, f nixie.Filter, page store.Page) ([]store.Record, string, error) {
 	now, err := s.enter(ctx)
@@ -95,7 +103,7 @@ func (s *Store) Messages(ctx context.Context, f nixie.Filter, page store.Page) (
 	defer s.mu.Unlock()
 	var found []*message
 	for _, m := range s.messages {
-		if filter.MatchMessage(&f, &m.Message, now) {
+		if filter.MatchMessage(&f, &m.Message, m.errorType(), now) {
 			found = append(found, m)
 		}
 	}

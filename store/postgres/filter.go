@@ -56,6 +56,15 @@ func (w *where) contains(column, low, part string) {
 	}
 }
 
+// errorTypes adds that the type of the newest failure has one of some parts, in any case. Types
+// have small letters of their own nowhere: of letters beyond ASCII the case counts.
+func (w *where) errorTypes(of string, parts []string) {
+	if len(parts) > 0 {
+		w.add("exists (select from unnest(?::text[]) part where position(lower(part collate \"C\") in lower("+
+			asked("newest_type", "of", of)+" collate \"C\")) > 0)", parts)
+	}
+}
+
 // low returns a text in small letters, or empty if it is ASCII.
 func low(text string) string {
 	small := strings.ToLower(text)
@@ -208,6 +217,7 @@ func (w *where) letter(f *nixie.Filter, now int64) {
 		}
 	}
 	w.contains("l.text", "l.text_low", f.Text)
+	w.errorTypes("l.pos", f.ErrorTypes)
 	w.times("l.first_failed", f.FirstFailed)
 	w.times("l.last_failed", f.LastFailed)
 	if !f.Operation.IsZero() {
@@ -244,6 +254,7 @@ func (w *where) messageAll(f *nixie.Filter, now int64) {
 		w.not(func(w *where) { w.messageAll(&f.Not[i], now) })
 	}
 	w.contains(texts()["newest_text"], "(select f.low from @.history f where f.pos = c.pos order by f.ordinal desc limit 1)", f.Text)
+	w.errorTypes("c.pos", f.ErrorTypes)
 	oneOf(w, "c.reason", f.Reasons)
 	w.counted(f, "c")
 	w.message(f, now)

@@ -51,6 +51,20 @@ func (w *where) contains(column, part string) {
 	}
 }
 
+// errorTypes adds the condition that the type of the newest failure has one of some parts.
+func (w *where) errorTypes(of string, parts []string) {
+	if len(parts) == 0 {
+		return
+	}
+	const newest = "(select iif(json_valid(doc), doc ->> '$.type', '') from failure where failure.pos = "
+	args := make([]any, len(parts))
+	for i, part := range parts {
+		args[i] = strings.ToLower(part)
+	}
+	one := "contains(coalesce(" + newest + of + " order by ordinal desc limit 1), ''), ?)"
+	w.add("("+one+strings.Repeat(" or "+one, len(parts)-1)+")", args...)
+}
+
 func (w *where) bounds(column string, r nixie.Range) {
 	if r.Min != nil {
 		w.add(column+" >= ?", *r.Min)
@@ -154,6 +168,7 @@ func restWhere(f *nixie.Filter, now moment) *where {
 		w.add("l."+named, args...)
 	}
 	w.contains("l.text", f.Text)
+	w.errorTypes("l.pos", f.ErrorTypes)
 	w.times("l.first_failed", f.FirstFailed)
 	w.times("l.last_failed", f.LastFailed)
 	if !f.Operation.IsZero() {
@@ -203,6 +218,7 @@ func messageWhere(f *nixie.Filter, now moment) *where {
 		w.not(messageWhere(&f.Not[i], now))
 	}
 	w.contains("coalesce((select text from failure where failure.pos = c.pos order by ordinal desc limit 1), '')", f.Text)
+	w.errorTypes("c.pos", f.ErrorTypes)
 	oneOf(w, "(select reason from failure where failure.pos = c.pos order by ordinal desc limit 1)", f.Reasons)
 	oneOf(w, "c.queue_name", f.Queues)
 	oneOf(w, "c.type", f.Types)

@@ -28,6 +28,7 @@ func listClauses() []clause {
 		{"R25_GroupsMatchARecount", groupsMatch},
 		{"R25_CountsMatchARecount", letterCounts},
 		{"TextsAreFoundInAnyCase", anyCase},
+		{"LettersAndMessagesAreFoundByTheTypeOfAnError", errorTypes},
 		{"AnUnknownGroupingIsInvalid", unknownGrouping},
 	}
 }
@@ -195,6 +196,8 @@ func (b *fixture) randomFilter(random *rand.Rand, all []nixie.Letter) nixie.Filt
 		func() { f.Signature = pick(random, "HANDLER", "_", "%", "b", "zzz") },
 		func() { f.Fingerprints = []string{some.Fingerprint, pick(random, all...).Fingerprint} },
 		func() { f.Text = pick(random, "REFUSED", "%", "_", "such file", "zzz") },
+		func() { f.ErrorTypes = []string{pick(random, "ERROR", "storetest.", "_", "zzz"), "%"} },
+		func() { f.Not = []nixie.Filter{{ErrorTypes: []string{"test.error"}}} },
 		func() { f.Redrivable = pick(random, &yes, &no) },
 		func() { f.NeedsReview = pick(random, &yes, &no) },
 		func() { f.Age.Min = b.clock.Now().Sub(some.DiedAt) },
@@ -277,7 +280,11 @@ func messageFiltersMean(b *fixture) {
 		f := b.randomFilter(random, letters)
 		want := map[nixie.ID]bool{}
 		for i := range all {
-			if filter.MatchMessage(&f, &all[i].Message, b.clock.Now()) {
+			newest := ""
+			if n := len(all[i].History); n > 0 {
+				newest = all[i].History[n-1].Type
+			}
+			if filter.MatchMessage(&f, &all[i].Message, newest, b.clock.Now()) {
 				want[all[i].ID] = true
 			}
 		}
@@ -293,6 +300,44 @@ func messageFiltersMean(b *fixture) {
 	}
 }
 
+// errorTypes finds letters and messages by a part of the type of their newest failure, over a redrive.
+func errorTypes(b *fixture) {
+	d := b.took("a")
+	b.put("never failed")
+	typed := func(name string) *nixie.Failure {
+		f := b.failure(d, "it fails")
+		f.Type = name
+		return f
+	}
+	found := func(letters, messages int, parts ...string) {
+		b.Helper()
+		f := nixie.Filter{ErrorTypes: parts}
+		same(b, fmt.Sprintf("letters of types with %q", parts), len(b.letters(f)), letters)
+		ms, err := allMessages(b.ctx, b.st, f)
+		b.ok(err)
+		same(b, fmt.Sprintf("messages of types with %q", parts), len(ms), messages)
+	}
+	s := b.dying(d, nixie.StatusOpen)
+	s.Failure = typed(`asyncio.TimeoutError<"x">`)
+	b.ok(b.settle(s))
+	found(1, 1, "TimeoutError")
+	found(1, 1, "ValueError", "timeouterror<\"X\">")
+	found(0, 0, "it fails")
+	found(0, 0, "Timeout%")
+	b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))
+	found(1, 1, "asyncio.")
+	d = b.take("a")
+	found(1, 1, "asyncio.")
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: typed("ValueError")}))
+	found(0, 0, "asyncio.")
+	found(1, 1, "valueerror")
+	not := nixie.Filter{Not: []nixie.Filter{{ErrorTypes: []string{"value"}}}}
+	ms, err := allMessages(b.ctx, b.st, not)
+	b.ok(err)
+	same(b, "messages without it", len(ms), 1)
+	same(b, "letters without it", len(b.letters(not)), 0)
+}
+
 // anyCase finds letters and messages by texts in upper and lower case, also beyond ASCII.
 func anyCase(b *fixture) {
 	d := b.took("a")
@@ -305,7 +350,7 @@ func anyCase(b *fixture) {
 		same(b, "letters with the text "+text, len(b.letters(f)) == 1, filter.MatchLetter(&f, &l, b.clock.Now()))
 		ms, _, err := b.st.Messages(b.ctx, f, store.Page{})
 		b.ok(err)
-		same(b, "messages with the text "+text, len(ms) == 1, filter.MatchMessage(&f, &l.Message, b.clock.Now()))
+		same(b, "messages with the text "+text, len(ms) == 1, filter.MatchMessage(&f, &l.Message, "", b.clock.Now()))
 	}
 	same(b, "letters", len(b.letters(nixie.Filter{Text: "größe über", Signature: "σφάλμα: ärger"})), 1)
 	same(b, "letters", len(b.letters(nixie.Filter{Signature: "ΣΦΆΛΜΑ"})), 1)

@@ -94,7 +94,7 @@ func retryingMatches(b *fixture) {
 			counts := map[string]store.Group{}
 			for i := range all {
 				m := &all[i].Message
-				if !m.Retrying() || !filter.MatchMessage(&f, m, b.clock.Now()) {
+				if !m.Retrying() || !filter.MatchMessage(&f, m, "", b.clock.Now()) {
 					continue
 				}
 				c := counts[key(m)]
@@ -203,7 +203,7 @@ func onTheirWay(b *fixture) {
 	} {
 		want := 0
 		for i := range all {
-			if filter.MatchMessage(&f, &all[i].Message, b.clock.Now()) {
+			if filter.MatchMessage(&f, &all[i].Message, "", b.clock.Now()) {
 				want++
 			}
 		}
@@ -211,7 +211,7 @@ func onTheirWay(b *fixture) {
 		b.ok(err)
 		same(b, fmt.Sprintf("messages of filter %q", filter.Text(f)), len(got), want)
 		for i := range got {
-			if !filter.MatchMessage(&f, &got[i].Message, b.clock.Now()) || want == 0 {
+			if !filter.MatchMessage(&f, &got[i].Message, "", b.clock.Now()) || want == 0 {
 				b.Fatalf("filter %q gave %+v", filter.Text(f), got[i])
 			}
 		}

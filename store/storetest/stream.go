@@ -559,7 +559,7 @@ func unfinishedOfStream(b *fixture) {
 				f := nixie.Filter{Queues: queues, Streams: streams, States: states}
 				want := 0
 				for i := range all {
-					if filter.MatchMessage(&f, &all[i].Message, b.clock.Now()) {
+					if filter.MatchMessage(&f, &all[i].Message, "", b.clock.Now()) {
 						want++
 					}
 				}
