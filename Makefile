@@ -18,7 +18,7 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build first release release-check site look test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-redis bench-idle bench-map bench-console screenshots pictures bench-check microbench fuzz cover ci clean
+.PHONY: help build first release release-check site look test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-redis bench-idle bench-sql-enqueue bench-map bench-console screenshots pictures bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ bench-redis: ## mailboxes, asynq and Watermill on a Redis server that it starts
 
 bench-idle: ## what workers that wait cost, on SQLite and on a PostgreSQL server that it starts
 	cd bench/postgres && $(GO) run ./idle $(BENCHFLAGS)
+
+bench-sql-enqueue: ## what enqueue by SQL costs, on a PostgreSQL server that it starts
+	cd bench/postgres && $(GO) run ./sqlenqueue $(BENCHFLAGS)
 
 bench-map: ## what an item of nixie map costs, and what git in a shell loop does
 	cd bench && $(GO) run ./worktree $(BENCHFLAGS)

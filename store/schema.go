@@ -24,16 +24,22 @@ type Schema interface {
 	// which they were applied. A schema of another build, or not ours, is an error of CodeInvalid.
 	Migrations(ctx context.Context) ([]Migration, error)
 	// Up applies the missing migrations up to a version, 0 for the newest, and returns them. It
-	// runs an interrupted migration again. With a grant it gives that role the rights that a store
-	// needs at run time, and no more.
-	Up(ctx context.Context, version int, grant string) ([]Migration, error)
+	// runs an interrupted migration again. Then it gives roles their rights, also if nothing was
+	// missing. A role that does not exist, or that owns the schema, is refused with CodeInvalid.
+	Up(ctx context.Context, version int, grants Grants) ([]Migration, error)
 	// Down undoes the migrations above a version, newest first, and returns them. If there are rows
 	// it returns CodeConflict, unless lose says that they may be lost.
 	Down(ctx context.Context, version int, lose bool) ([]Migration, error)
 	// Script returns all statements of Up, or of Down, for operators who run them by other means.
-	Script(down bool, grant string) (string, error)
+	Script(down bool, grants Grants) (string, error)
 	// Validate compares the schema in the database with the migrations.
 	Validate(ctx context.Context) ([]Violation, error)
+}
+
+// Grants names roles of the database that are given rights, and no more than these; empty is none.
+type Grants struct {
+	Run     string // to run stores
+	Enqueue string // to enqueue by SQL
 }
 
 // Migration is one step of a schema.

@@ -56,13 +56,14 @@ func (g *globals) printMigrations(list []store.Migration, err error, noun string
 
 func newMigrateUp(g *globals) *cobra.Command {
 	var to int
-	var grant string
+	var grants store.Grants
 	cmd := g.withSchema(g.described("migrate up"), func(ctx context.Context, schema store.Schema) error {
-		done, err := schema.Up(ctx, to, grant)
+		done, err := schema.Up(ctx, to, grants)
 		return g.printMigrations(done, err, "migrations to apply")
 	})
 	cmd.Flags().IntVar(&to, "to", 0, "version to stop at (default the newest)")
-	cmd.Flags().StringVar(&grant, "grant", "", "role of PostgreSQL that runs stores, to be given its rights")
+	cmd.Flags().StringVar(&grants.Run, "grant", "", "role of PostgreSQL that runs stores, to be given its rights")
+	cmd.Flags().StringVar(&grants.Enqueue, "grant-enqueue", "", "role of PostgreSQL that enqueues by SQL, to be given its rights")
 	return cmd
 }
 
@@ -99,13 +100,14 @@ func newMigratePrint(g *globals) *cobra.Command {
 		SQL string `json:"sql"`
 	}
 	var down bool
-	var grant string
+	var grants store.Grants
 	cmd := g.withSchema(g.described("migrate print"), func(_ context.Context, schema store.Schema) error {
-		sql, err := schema.Script(down, grant)
+		sql, err := schema.Script(down, grants)
 		return one(g, func(w io.Writer, s *script) { fmt.Fprint(w, s.SQL) })(script{sql}, err)
 	})
 	cmd.Flags().BoolVar(&down, "down", false, "what undoes them")
-	cmd.Flags().StringVar(&grant, "grant", "", "with the rights of this role of PostgreSQL that runs stores")
+	cmd.Flags().StringVar(&grants.Run, "grant", "", "with the rights of this role of PostgreSQL that runs stores")
+	cmd.Flags().StringVar(&grants.Enqueue, "grant-enqueue", "", "with the rights of this role of PostgreSQL that enqueues by SQL")
 	return cmd
 }
 

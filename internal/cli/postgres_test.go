@@ -14,8 +14,8 @@ import (
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
-// onPostgres returns, for each script, the URL of a database of its own with the owner boss. A role
-// app has no rights. SERVER is the address of the server.
+// onPostgres returns, for each script, the URL of a database of its own with the owner boss. Roles
+// app and web have no rights. SERVER is the address of the server.
 func onPostgres(t *testing.T) func(*testscript.Env) (string, error) {
 	server := testservers.OwnPostgres(t)
 	u, err := url.Parse(server.URL)
@@ -23,7 +23,7 @@ func onPostgres(t *testing.T) func(*testscript.Env) (string, error) {
 		t.Fatal(err)
 	}
 	folder := u.Query().Get("host")
-	asRoot(t, server.URL, "create role boss login", "create role app login")
+	asRoot(t, server.URL, "create role boss login", "create role app login", "create role web")
 	var made atomic.Int64
 	return func(env *testscript.Env) (string, error) {
 		name := fmt.Sprintf("d%d", made.Add(1))

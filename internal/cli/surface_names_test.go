@@ -34,8 +34,9 @@ func promises() []string {
 		"check: --max-depth --max-age --max-rate",
 		"audit list:", "audit verify:", "audit export:",
 		"verify: checked violations", "doctor:", "policy show:", "policy simulate:", "policy profiles:", "completion:", "version:",
-		"migrate up: --to --grant applied", "migrate down: --to --lose-data", "migrate status: version name applied applied_at",
-		"migrate print: --down --grant sql", "migrate validate: rule subject",
+		"migrate up: --to --grant --grant-enqueue applied", "migrate down: --to --lose-data",
+		"migrate status: version name applied applied_at",
+		"migrate print: --down --grant --grant-enqueue sql", "migrate validate: rule subject",
 		"work: --parallel --max-attempts --backoff --timeout --profile --on-item-failure --permanent-exit --drain --until-empty",
 		"enqueue: --jsonl --type --key --stream --dedupe-key --on-conflict --priority --delay --at --expires-in --header --body id " +
 			"duplicate different",

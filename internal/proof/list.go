@@ -43,6 +43,8 @@ func List() []Proof {
 		{"migrations-postgres", "store/postgres", "TestMigrationInterrupted", "fifths of all statements", 1, 5, 5},
 		{"prune-postgres", "store/postgres", "TestPruningMany", "messages", 10_000, 20_000, 1_000_000},
 		{"callers-postgres", "store/postgres", "TestCallersAddToStreams", "steps", 300, 600, 100_000},
+		{"sql-enqueue", "store/postgres", "TestSQLEnqueueRows", "steps", 40, 200, 20_000},
+		{"sql-enqueue-writers", "store/postgres", "TestSQLEnqueueWriters", "transactions", 96, 480, 20_000},
 		{"foreign-postgres", "store/postgres", "TestShow4_AForeignTransactionStaysOpen", "seconds", 3, 3, 60},
 		{"keys-postgres", "store/postgres", "TestB061_WinnersThatRollBack", "rounds", 15, 30, 2000},
 		{"histories-memory", "internal/proof/histories", "TestMemory", "histories", 20, 60, 10_000},

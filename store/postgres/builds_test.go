@@ -38,7 +38,7 @@ func TestBuilds(t *testing.T) {
 			schema, err := postgres.NewSchema(server.URL, opts)
 			must(t, err)
 			if !build.Refused { // an older one waits until who looks after it migrates
-				_, err = schema.Up(t.Context(), 0, "")
+				_, err = schema.Up(t.Context(), 0, store.Grants{})
 				must(t, err)
 			}
 			open := func(ctx context.Context) (store.Store, error) { return postgres.Open(ctx, server.URL, opts) }
@@ -53,7 +53,7 @@ func TestOpenBadStores(t *testing.T) {
 	opts := postgres.Options{Schema: schema}
 	list, err := store.ReadMigrations(postgres.Migrations())
 	must(t, err)
-	noHashes := list[4].Down + list[3].Down + list[2].Down +
+	noHashes := list[5].Down + list[4].Down + list[3].Down + list[2].Down +
 		"delete from @.migration where version > 1; alter table @.migration drop column hash; "
 	for _, c := range []struct {
 		name, happens string
@@ -61,8 +61,8 @@ func TestOpenBadStores(t *testing.T) {
 		text          string
 	}{
 		{"empty", "drop schema @ cascade; create schema @", "", ""},
-		{"future build", "insert into @.migration (version, name) values (6, 'later')", nixie.CodeInvalid,
-			"was made by another build (it has schema version 6, ours is 5)"},
+		{"future build", "insert into @.migration (version, name) values (7, 'later')", nixie.CodeInvalid,
+			"was made by another build (it has schema version 7, ours is 6)"},
 		{"other hash", "update @.migration set hash = 'f00d' where version = 2", nixie.CodeInvalid,
 			"was made by another build (its migration 2 is f00d, ours "},
 		{"hash gone", "update @.migration set hash = null where version = 1", nixie.CodeInvalid,
@@ -72,7 +72,7 @@ func TestOpenBadStores(t *testing.T) {
 			"was made by another build (its schema differs: column-missing queue.lease)"},
 		{"no hashes, and an index more", noHashes +
 			"create index own_ids on @.message (id)", nixie.CodeConflict,
-			"has schema version 1, this program needs 5: run nixie migrate up"},
+			"has schema version 1, this program needs 6: run nixie migrate up"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run(t, server.URL, "drop schema if exists "+schema+" cascade")
@@ -106,6 +106,7 @@ func TestFrozenMigrations(t *testing.T) {
 		"c61d6e83182cf5e838134ec5204f0135eb70a9632963708c8b34abed8f580c23",
 		"2f57b167cb8d1bb09cdbe1433e9bd2f3cc935669d403fc1ba7c46f9b5094208e",
 		"2be2c61ab2cbab5a03bfc42482962a470d26a8cda656825097fa7d075372ca98",
+		"94c1c5d7c7d29e97011c99b4300412f794957c419def24bee6d0455bc7e484f0",
 	)
 }
 
@@ -114,11 +115,11 @@ func TestWatchesGoOnAfterAMigration(t *testing.T) {
 	opts := postgres.Options{Schema: freshSchema(t)}
 	schema, err := postgres.NewSchema(server.URL, opts)
 	must(t, err)
-	_, err = schema.Up(t.Context(), 4, "")
+	_, err = schema.Up(t.Context(), 4, store.Grants{})
 	must(t, err)
 	run(t, server.URL, "insert into "+opts.Schema+`.watcher (name, state) values ('chat', '{"Cursor":"1"}')`)
 	for range 2 {
-		_, err = schema.Up(t.Context(), 0, "")
+		_, err = schema.Up(t.Context(), 0, store.Grants{})
 		must(t, err)
 		s, err := postgres.Open(t.Context(), server.URL, opts)
 		must(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Migrations are numbered pairs of files, applied in order, each in one transaction
@@ -33,7 +34,7 @@ func (s *Store) migrate(ctx context.Context) error {
 
 // make makes the schema, or says who may.
 func (s *Store) make(ctx context.Context) error {
-	_, err := s.schema.Up(ctx, 0, "")
+	_, err := s.schema.Up(ctx, 0, store.Grants{})
 	if nixie.CodeOf(err) == nixie.CodeDenied {
 		owner := s.owners(ctx)
 		return nixie.Errorf(nixie.CodeDenied, "store %s has no schema %s, and role %q may not make it: as %q, or another that may, run %s",

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +18,6 @@ import (
 	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
-	"github.com/nixie-go/nixie/store/storetest"
 )
 
 // mix is a random mix of transactions that stay open and of what goes on at the same time, in few
@@ -25,6 +25,7 @@ import (
 type mix struct {
 	*testing.T
 	st      *postgres.Store
+	schema  string
 	rng     *rand.Rand
 	pool    *pgxpool.Pool
 	open    []*openTx
@@ -73,7 +74,11 @@ func (m *mix) step() {
 		}
 		o := m.open[m.rng.IntN(len(m.open))]
 		for range 1 + m.rng.IntN(2) {
-			_, err := m.st.Tx(o.tx).Enqueue(ctx, m.message(stream))
+			to := nixie.Enqueuer(m.st.Tx(o.tx))
+			if m.rng.IntN(2) == 0 {
+				to = bySQL{o.tx, m.schema}
+			}
+			_, err := to.Enqueue(ctx, m.message(stream))
 			must(m.T, err)
 			o.added[stream] = append(o.added[stream], m.number)
 		}
@@ -182,17 +187,19 @@ func (m *mix) ended(stream string) {
 func TestCallersAddToStreams(t *testing.T) {
 	proof.Run(t, "callers-postgres", func(t *testing.T, seed uint64) int {
 		const steps = 150
-		clock, schema := storetest.NewClock(), newSchema(t)
+		schema := newSchema(t)
 		defer dropSchema(t, schema)
 		pool, err := pgxpool.New(t.Context(), server.URL+"&pool_max_conns=8")
 		must(t, err)
 		defer pool.Close()
-		s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, Clock: clock.Now,
-			LockWait: 100 * time.Millisecond})
+		ahead := new(atomic.Int64) // of the clock of the server, by which SQL enqueues
+		s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, LockWait: 100 * time.Millisecond,
+			Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 		must(t, err)
 		defer func() { must(t, s.Close()) }()
-		m := &mix{T: t, st: s, rng: rand.New(rand.NewPCG(seed, 25)), pool: pool, live: map[string][]int{},
-			out: map[string]*nixie.Delivery{}, advance: clock.Advance}
+		m := &mix{T: t, st: s, schema: schema, rng: rand.New(rand.NewPCG(seed, 25)), pool: pool, live: map[string][]int{},
+			out: map[string]*nixie.Delivery{}, advance: func(by time.Duration) { ahead.Add(int64(by)) }}
+		m.advance(time.Second)
 		defer func() {
 			for _, o := range m.open {
 				must(t, o.tx.Rollback(context.Background()))

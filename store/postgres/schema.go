@@ -38,10 +38,13 @@ func newSchema(at endpoint, folder fs.FS) (*Schema, error) {
 	return &Schema{at, list}, err
 }
 
-// grants gives a role what it needs at run time. It may be run again.
-//
-//go:embed grants.sql
-var grants string
+// Scripts that give a role its rights. They may be run again.
+var (
+	//go:embed grants.sql
+	grantRun string
+	//go:embed grants_enqueue.sql
+	grantEnqueue string
+)
 
 const (
 	// A migration whose file begins so runs each statement by itself, for those that cannot be in a
@@ -186,7 +189,7 @@ func (m *Schema) Migrations(ctx context.Context) (list []store.Migration, err er
 }
 
 // Up implements store.Schema.
-func (m *Schema) Up(ctx context.Context, version int, grant string) (done []store.Migration, err error) {
+func (m *Schema) Up(ctx context.Context, version int, grants store.Grants) (done []store.Migration, err error) {
 	err = m.alone(ctx, func(c *pgx.Conn) error {
 		list, err := m.identified(ctx, c)
 		if err != nil {
@@ -208,7 +211,7 @@ func (m *Schema) Up(ctx context.Context, version int, grant string) (done []stor
 			step.Applied = true
 			done = append(done, step)
 		}
-		return m.grant(ctx, c, grant)
+		return m.grant(ctx, c, grants)
 	})
 	return done, err
 }
@@ -306,8 +309,18 @@ func inStep(step store.Migration, err error) error {
 	return fmt.Errorf("migration %d: %w", step.Version, err)
 }
 
-// grant gives a role what it needs at run time.
-func (m *Schema) grant(ctx context.Context, c *pgx.Conn, role string) error {
+// grant gives roles their rights.
+func (m *Schema) grant(ctx context.Context, c *pgx.Conn, grants store.Grants) error {
+	for _, role := range [...]string{grants.Run, grants.Enqueue} {
+		if err := m.mayBeGranted(ctx, c, role); err != nil {
+			return err
+		}
+	}
+	return m.run(ctx, c, m.granting(grants), "", nil)
+}
+
+// mayBeGranted refuses a role that there is not, and one that needs no rights.
+func (m *Schema) mayBeGranted(ctx context.Context, c *pgx.Conn, role string) error {
 	if role == "" {
 		return nil
 	}
@@ -323,12 +336,17 @@ func (m *Schema) grant(ctx context.Context, c *pgx.Conn, role string) error {
 		return nixie.Errorf(nixie.CodeInvalid, "role %q may do all that %q may, who owns schema %s: grant to a role of its own", role,
 			owner, m.opts.Schema)
 	}
-	return m.run(ctx, c, m.granting(role), "", nil)
+	return nil
 }
 
 // granting returns the script that grants.
-func (m *Schema) granting(role string) string {
-	return strings.NewReplacer("SCHEMA", m.opts.Schema, "ROLE", pgx.Identifier{role}.Sanitize()).Replace(grants)
+func (m *Schema) granting(grants store.Grants) (script string) {
+	for _, g := range [...]struct{ role, script string }{{grants.Run, grantRun}, {grants.Enqueue, grantEnqueue}} {
+		if g.role != "" {
+			script += strings.NewReplacer("SCHEMA", m.opts.Schema, "ROLE", pgx.Identifier{g.role}.Sanitize()).Replace(g.script)
+		}
+	}
+	return script
 }
 
 // Down implements store.Schema.
@@ -407,7 +425,7 @@ func (m *Schema) leave(ctx context.Context, c *pgx.Conn) error {
 }
 
 // Script implements store.Schema.
-func (m *Schema) Script(down bool, grant string) (string, error) {
+func (m *Schema) Script(down bool, grants store.Grants) (string, error) {
 	var b strings.Builder
 	part := func(script, noted string) {
 		if strings.HasPrefix(script, onlineMark) {
@@ -421,9 +439,7 @@ func (m *Schema) Script(down bool, grant string) (string, error) {
 		for _, step := range m.list {
 			part(step.Up, m.noted(step))
 		}
-		if grant != "" {
-			b.WriteString(m.named(m.granting(grant)))
-		}
+		b.WriteString(m.named(m.granting(grants)))
 		return b.String(), nil
 	}
 	for i := range m.list {

@@ -110,7 +110,7 @@ func interruptMigrations(t *testing.T, fifth int) {
 	must(t, err)
 	again, err := postgres.SchemaOf(server.URL, postgres.Options{Schema: schema}, growing(t))
 	must(t, err)
-	up := func(m *postgres.Schema) error { _, err := m.Up(t.Context(), 0, ""); return err }
+	up := func(m *postgres.Schema) error { _, err := m.Up(t.Context(), 0, store.Grants{}); return err }
 	down := func(m *postgres.Schema) error { _, err := m.Down(t.Context(), 0, false); return err }
 	clear := func(*postgres.Schema) error {
 		run(t, server.URL, "drop schema if exists "+schema+" cascade")
@@ -171,7 +171,7 @@ func TestMigrationsAlternate(t *testing.T) {
 		m, err := postgres.SchemaOf(server.URL, postgres.Options{Schema: schema}, history)
 		must(t, err)
 		all.Go(func() {
-			done, err := m.Up(t.Context(), 0, "")
+			done, err := m.Up(t.Context(), 0, store.Grants{})
 			if err != nil {
 				t.Error(err)
 			}
@@ -194,7 +194,7 @@ func TestMigrationWaitsForLocks(t *testing.T) {
 	schema := freshSchema(t)
 	m, err := postgres.SchemaOf(server.URL, postgres.Options{Schema: schema}, growing(t))
 	must(t, err)
-	_, err = m.Up(t.Context(), ours(t), "")
+	_, err = m.Up(t.Context(), ours(t), store.Grants{})
 	must(t, err)
 	reader, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
@@ -205,7 +205,7 @@ func TestMigrationWaitsForLocks(t *testing.T) {
 	must(t, err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := m.Up(t.Context(), ours(t)+1, "")
+		_, err := m.Up(t.Context(), ours(t)+1, store.Grants{})
 		done <- err
 	}()
 	// It has given up waiting once when the server has counted a transaction undone.
@@ -258,7 +258,7 @@ func TestValidateNamesDifferences(t *testing.T) {
 	schema := freshSchema(t)
 	m, err := postgres.NewSchema(server.URL, postgres.Options{Schema: schema})
 	must(t, err)
-	_, err = m.Up(t.Context(), 0, "")
+	_, err = m.Up(t.Context(), 0, store.Grants{})
 	must(t, err)
 	for _, c := range []struct{ change, rule, subject string }{
 		{"drop table @.note", "table-missing", "note"},
@@ -283,7 +283,7 @@ func TestValidateNamesDifferences(t *testing.T) {
 	} {
 		t.Run(c.rule+" "+c.subject, func(t *testing.T) {
 			run(t, server.URL, "drop schema "+schema+" cascade")
-			_, err := m.Up(t.Context(), 0, "")
+			_, err := m.Up(t.Context(), 0, store.Grants{})
 			must(t, err)
 			run(t, server.URL, strings.ReplaceAll(c.change, "@.", schema+"."))
 			found, err := m.Validate(t.Context())
@@ -306,19 +306,19 @@ func TestOtherVersions(t *testing.T) {
 	must(t, s.Close())
 	_, err = postgres.OpenOf(t.Context(), server.URL, opts, growing(t))
 	if nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(),
-		"has schema version 5, this program needs 7: run nixie migrate up --store '") {
+		"has schema version 7, this program needs 9: run nixie migrate up --store '") {
 		t.Errorf("an older schema: %v", err)
 	}
 	m, err := postgres.SchemaOf(server.URL, opts, growing(t))
 	must(t, err)
-	done, err := m.Up(t.Context(), 0, "")
+	done, err := m.Up(t.Context(), 0, store.Grants{})
 	must(t, err)
 	if len(done) != 2 {
 		t.Errorf("applied %v", done)
 	}
 	_, err = postgres.Open(t.Context(), server.URL, opts)
 	if nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(),
-		"was made by another build (it has schema version 6, ours is 5): export it with that one (nixie dlq export) and import it") {
+		"was made by another build (it has schema version 8, ours is 7): export it with that one (nixie dlq export) and import it") {
 		t.Errorf("a newer schema: %v", err)
 	}
 	s, err = postgres.OpenOf(t.Context(), server.URL, opts, growing(t))

@@ -122,7 +122,7 @@ var grant = func() func(t testing.TB, schema string) {
 		}
 		m, err := postgres.NewSchema(server.URL, postgres.Options{Schema: schema})
 		must(t, err)
-		_, err = m.Up(context.Background(), 0, runner)
+		_, err = m.Up(context.Background(), 0, store.Grants{Run: runner})
 		must(t, err)
 	}
 }()

@@ -295,7 +295,7 @@ func TestBehindPooler(t *testing.T) {
 	sound(t, s)
 	m, err := postgres.NewSchema(pooler, postgres.Options{Schema: schema})
 	must(t, err)
-	if _, err = m.Up(t.Context(), 0, ""); nixie.CodeOf(err) != nixie.CodeInvalid ||
+	if _, err = m.Up(t.Context(), 0, store.Grants{}); nixie.CodeOf(err) != nixie.CodeInvalid ||
 		!strings.Contains(err.Error(), "behind a pooler: migrate by a URL of the server itself") {
 		t.Errorf("told %v", err)
 	}

@@ -56,7 +56,7 @@ func TestBuilds(t *testing.T) {
 func TestFrozenMigrations(t *testing.T) {
 	schema, err := sqlite.NewSchema(filepath.Join(t.TempDir(), "store.db"))
 	must(t, err)
-	list, err := schema.Up(t.Context(), 0, "")
+	list, err := schema.Up(t.Context(), 0, store.Grants{})
 	must(t, err)
 	storetest.Frozen(t, list,
 		"5bdf719d00fb887ca340e6d64dff294c22a2e254787b276d6abed8cad27a6c0b",
@@ -77,7 +77,7 @@ func TestWatchesGoOnAfterAMigration(t *testing.T) {
 	must(t, err)
 	script(t, path, `insert into watcher (name, state) values ('chat', '{"Cursor":"1"}')`)
 	for range 2 {
-		_, err = schema.Up(t.Context(), 0, "")
+		_, err = schema.Up(t.Context(), 0, store.Grants{})
 		must(t, err)
 		s := open(t, path, sqlite.Options{})
 		found, _, err := s.Features().Documents.Find(t.Context(), store.DocumentQuery{Space: "watch"}, store.Page{})

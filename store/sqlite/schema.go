@@ -58,8 +58,8 @@ func (m *Schema) Migrations(context.Context) (list []store.Migration, err error)
 }
 
 // Up implements store.Schema.
-func (m *Schema) Up(_ context.Context, version int, grant string) (done []store.Migration, err error) {
-	if grant != "" {
+func (m *Schema) Up(_ context.Context, version int, grants store.Grants) (done []store.Migration, err error) {
+	if grants != (store.Grants{}) {
 		return nil, noRoles()
 	}
 	if err := os.MkdirAll(filepath.Dir(m.path), 0o700); err != nil {
@@ -117,8 +117,8 @@ func (m *Schema) refuseData(c conn) error {
 }
 
 // Script implements store.Schema.
-func (m *Schema) Script(down bool, grant string) (string, error) {
-	if grant != "" {
+func (m *Schema) Script(down bool, grants store.Grants) (string, error) {
+	if grants != (store.Grants{}) {
 		return "", noRoles()
 	}
 	var b strings.Builder

@@ -45,7 +45,7 @@ func (b Build) Run(t *testing.T, open func(context.Context) (store.Store, error)
 		return err
 	})
 	b.try(t, "migrate up", func(ctx context.Context) error {
-		_, err := schema.Up(ctx, 0, "")
+		_, err := schema.Up(ctx, 0, store.Grants{})
 		return err
 	})
 	t.Run("migrate validate", func(t *testing.T) {

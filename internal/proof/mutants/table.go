@@ -31,6 +31,9 @@ var (
 	faults = finder{"internal/proof/powerloss", "^TestFailAtEveryCall$/^write$"}
 )
 
+// sqlEnqueue is the migration with the functions that enqueue by SQL.
+const sqlEnqueue = "store/postgres/migrations/0007_enqueue.up.sql"
+
 // table holds, below 41, some of the forty defects that a harness for systems of this
 // kind has to find; those from 41 on no test saw once. An old text is as short as it
 // can be, so that it stands through changes around it.
@@ -559,4 +562,22 @@ var table = []mutant{
 	{number: 203, name: "what an earlier run of a claim left stays", breaks: "an item that is merged has a worktree of a failure",
 		tests: finder{"internal/cli", "^TestMapInClaim$"},
 		edits: []edit{{"mapreduce/mapreduce.go", "a.tree.Lease+1)", "a.tree.Lease)"}}},
+	{number: 240, name: "SQL asks for no limits", breaks: "a program of another language keeps a body that no worker takes",
+		tests: finder{"store/postgres", "^TestSQLEnqueueRefusals$"},
+		edits: []edit{{sqlEnqueue, "octet_length(body) > 16777216", "octet_length(body) < 0"}}},
+	{number: 241, name: "SQL notifies outside the transaction", breaks: "workers hear of what is rolled back, and not of what is there",
+		tests: finder{"store/postgres", "^TestSQLEnqueueWakes$"},
+		edits: []edit{{sqlEnqueue, "ignored := pg_notify(schema_name, 'sql ' || names[1]) is null;",
+			"null; -- another process tells them later"}}},
+	{number: 242, name: "SQL notifies though no process listens", breaks: "the commits of all writers wait for each other for nothing",
+		tests: finder{"store/postgres", "^TestSQLEnqueueWakes$"},
+		edits: []edit{{sqlEnqueue, "if pg_try_advisory_lock(hashtext('nixie listen ' || schema_name), 0) then", "if false then"}}},
+	{number: 243, name: "SQL reads a queue before its lock", breaks: "a message of a queue that became strict is in no stream",
+		tests: finder{"store/postgres", "^TestSQLEnqueueWaitsForAnOrder$"},
+		edits: []edit{{sqlEnqueue, "    ignored := pg_advisory_xact_lock_shared(hashtext(schema_name), queue_n) is null;\n", ""}}},
+	{number: 244, name: "SQL draws a position before the lock of the stream", breaks: "a stream comes in another order than it was added to",
+		tests: finder{"store/postgres", "^TestSQLEnqueueWaitsForAStream$"},
+		edits: []edit{
+			{sqlEnqueue, "  while in_stream loop\n", "  own_pos := nextval('@.position');\n  while in_stream loop\n"},
+			{sqlEnqueue, "  own_pos := nextval('@.position'); --", "  --"}}},
 }

@@ -53,6 +53,6 @@ from pg_trigger t
 join pg_class c on c.oid = t.tgrelid
 where c.relnamespace = :schema::regnamespace and not t.tgisinternal
 union all
-select 'function ' || p.proname, pg_get_functiondef(p.oid)
+select 'function ' || p.proname || '(' || oidvectortypes(p.proargtypes) || ')', pg_get_functiondef(p.oid)
 from pg_proc p
 where p.pronamespace = :schema::regnamespace

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/nixie-go/nixie/internal/proof/testservers"
+)
+
+var server testservers.Postgres
+
+func TestMain(m *testing.M) { os.Exit(testservers.WithPostgres(m.Run, &server)) }
+
+// TestEachWay measures a few messages.
+func TestEachWay(t *testing.T) {
+	server.Need(t)
+	var out bytes.Buffer
+	o := options{rounds: 1, messages: 2 * writers, reportOnly: true}
+	if err := run(t.Context(), o, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"library, one writer", "wake => false", "target sql-enqueue-one"} {
+		if text := out.String(); !strings.Contains(text, part) {
+			t.Errorf("it says nothing of %s: %s", part, text)
+		}
+	}
+}
