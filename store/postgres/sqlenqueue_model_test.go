@@ -36,8 +36,9 @@ var kept = []string{
 	`select n, name, settings, paused, strict, age, lease from @.queue order by n`,
 	`select queue, number from @.chain order by queue`,
 	`select queue, moves, pos, cardinality(late), done, low > 0 from @.cursor order by queue`,
-	`select pos, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, case when expires > 0 then round((expires - enqueued) / 6e10)::int end, by_range,
-		numbered, ordered_stream, substr(id::text, 15, 1) from @.message order by pos`,
+	`select pos, queue, type, key, stream, dedupe, priority, body, hash, headers, origin,
+		case when expires > 0 then round((expires - enqueued) / 6e10)::int end, by_range, numbered, ordered_stream,
+		substr(id::text, 15, 1) from @.message order by pos`,
 	`select p.pos, p.queue, p.state, p.priority, round((p.due - m.enqueued) / 6e10)::int, p.queue_pos, p.attempts, p.deliveries, p.crashes,
 		p.alone, p.generation, p.redrives, p.number, p.owner > 0, p.until > 0, p.received > 0, p.redriven, p.claimed > 0, p.abandoned,
 		p.steps, p.stream, p.rank, p.may_pass, p.gap, p.reason, p.patience
@@ -216,7 +217,7 @@ func TestSQLEnqueueRows(t *testing.T) {
 	})
 }
 
-// writing is what writers commit by SQL while workers claim.
+// writing has what writers commit by SQL while workers claim.
 type writing struct {
 	*testing.T
 	schema string

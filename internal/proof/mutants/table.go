@@ -572,10 +572,10 @@ var table = []mutant{
 	{number: 242, name: "SQL notifies though no process listens", breaks: "the commits of all writers wait for each other for nothing",
 		tests: finder{"store/postgres", "^TestSQLEnqueueWakes$"},
 		edits: []edit{{sqlEnqueue, "if pg_try_advisory_lock(hashtext('nixie listen ' || schema_name), 0) then", "if false then"}}},
-	{number: 243, name: "SQL reads a queue before its lock", breaks: "a message of a queue that became strict is in no stream",
+	{number: 243, name: "SQL reads a queue before its lock", breaks: "a message of a strict queue is in no stream",
 		tests: finder{"store/postgres", "^TestSQLEnqueueWaitsForAnOrder$"},
 		edits: []edit{{sqlEnqueue, "    ignored := pg_advisory_xact_lock_shared(hashtext(schema_name), queue_n) is null;\n", ""}}},
-	{number: 244, name: "SQL draws a position before the lock of the stream", breaks: "a stream comes in another order than it was added to",
+	{number: 244, name: "SQL draws a position before the stream is locked", breaks: "a stream comes in another order than it was added to",
 		tests: finder{"store/postgres", "^TestSQLEnqueueWaitsForAStream$"},
 		edits: []edit{
 			{sqlEnqueue, "  while in_stream loop\n", "  own_pos := nextval('@.position');\n  while in_stream loop\n"},
