@@ -34,6 +34,7 @@ func newConsume(g *globals) *cobra.Command {
 	fs := cmd.Flags()
 	f.register(fs, "the profile")
 	f.registerReply(fs)
+	f.registerPersistent(fs)
 	fs.StringVarP(&f.group, "group", "g", "", "consumer group; a topic needs one")
 	fs.StringVar(&f.letters, "dlq", broker.DefaultLetters,
 		"topic, mailbox or queue that takes letters, {source} standing for the one of the records, or "+noLetters)

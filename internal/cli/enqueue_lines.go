@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/lines"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -82,9 +83,9 @@ func (b *lineBatch) standing() string {
 }
 
 func (b *lineBatch) all(ctx context.Context, in io.Reader) error {
-	lines := bufio.NewReaderSize(interruptible{ctx, in}, interruptibleRead)
+	buffered := bufio.NewReaderSize(interruptible{ctx, in}, interruptibleRead)
 	for number := 1; ; number++ {
-		line, err := readLine(lines)
+		line, err := readLine(buffered)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
@@ -93,7 +94,7 @@ func (b *lineBatch) all(ctx context.Context, in io.Reader) error {
 			line = bytes.TrimPrefix(line, []byte("\ufeff"))
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			m, err := parseDraft(line, b.m)
+			m, err := lines.ParseDraft(line, b.m)
 			if err != nil {
 				return nixie.Errorf(nixie.CodeInvalid, "line %d: %w", number, err)
 			}

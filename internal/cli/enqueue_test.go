@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/lines"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 )
@@ -156,7 +157,7 @@ func FuzzDraft(f *testing.F) {
 	}
 	flags := nixie.Message{Queue: "q", Headers: []nixie.Header{{Name: "h", Value: "v"}}}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		m, err := parseDraft(line, flags)
+		m, err := lines.ParseDraft(line, flags)
 		if err == nil && (m.Check() != nil || m.Queue != "q") {
 			t.Errorf("%q became %+v", line, m)
 		}

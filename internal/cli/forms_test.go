@@ -14,6 +14,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/internal/command"
+	"github.com/nixie-go/nixie/internal/lines"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/policy"
 )
@@ -62,7 +63,7 @@ func TestDurationsTakeDays(t *testing.T) {
 			return v.RetryAfter, err
 		},
 		"line of enqueue": func() (time.Duration, error) {
-			m, err := parseDraft([]byte(`{"delay":"2d"}`), nixie.Message{Queue: "q"})
+			m, err := lines.ParseDraft([]byte(`{"delay":"2d"}`), nixie.Message{Queue: "q"})
 			return m.Delay, err
 		},
 	} {

@@ -44,6 +44,7 @@ type handling struct {
 	watchdog       time.Duration
 	permanentExit  []int
 	reply, noReply bool
+	persistent     bool
 }
 
 // command completes a command that runs others. Do gets the number of arguments before "--", or -1.
@@ -87,6 +88,11 @@ func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
 		"then they get TERM, 2s later KILL, and their messages go back at no cost; 0 is TERM at once")
 	durationVar(fs, &h.watchdog, "watchdog", loop.DefaultThreshold,
 		"end this process with SIGKILL when it has been stuck for so long; a command may take longer; 0 is never")
+}
+
+// registerPersistent adds the flag of commands that may stay.
+func (h *handling) registerPersistent(fs *pflag.FlagSet) {
+	fs.BoolVar(&h.persistent, "persistent", false, "start COMMAND once for each of --parallel, and give it messages as lines of JSON")
 }
 
 // registerReply adds the flags about messages that want an answer.
@@ -170,6 +176,7 @@ func (h *handling) config(ctx context.Context, cmd []string) (*runner.Config, er
 	if err := h.begin(ctx, h.globals); err != nil {
 		return nil, err
 	}
+	cfg.Persistent = h.persistent
 	cfg.Observer, cfg.Wrap = nixie.Tee(h.told.Observer(), &nixie.Observer{Connected: h.connected}), h.told.Handler
 	cfg.Lease, cfg.Watchdog, cfg.Policy, cfg.OnFailure = h.lease, h.watchdog, rules, runner.Mode(h.onFailure)
 	return cfg, nil

@@ -50,6 +50,7 @@ func newRun(g *globals) *cobra.Command {
 	f := &runFlags{handling: handling{globals: g}, verb: "run"}
 	cmd := f.command(g.described("run"), f.run)
 	f.registerList(cmd.Flags())
+	f.registerPersistent(cmd.Flags())
 	return groupFlags(cmd)
 }
 

@@ -22,6 +22,7 @@ func newWork(g *globals) *cobra.Command {
 	cmd := f.command(g.described("work"), f.run)
 	f.register(cmd.Flags(), "each queue, or of profile nixie")
 	f.registerReply(cmd.Flags())
+	f.registerPersistent(cmd.Flags())
 	cmd.Flags().BoolVar(&f.drain, "drain", false, "end when nothing is due")
 	cmd.Flags().BoolVar(&f.untilEmpty, "until-empty", false, "end when nothing is left")
 	return cmd

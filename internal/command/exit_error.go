@@ -93,10 +93,17 @@ func (r Result) Err(permanent []int) error {
 // unknown gives err the class unknown.
 func unknown(err error) error { return &nixie.Outcome{Class: nixie.ClassUnknown, Err: err} }
 
+// Fail returns why as the failure of a command, of which the result is the evidence.
+func (r Result) Fail(why error, reason nixie.Reason) error {
+	return nixie.WithReason(r.evidence(why, nixie.Failure{}), reason)
+}
+
 // evidence adds the exit code and the outputs to the facts about a failure.
 func (r Result) evidence(err error, facts nixie.Failure) error {
-	code := r.ExitCode
-	facts.ExitCode, facts.Attachments = &code, r.attachments()
+	if facts.Attachments = r.attachments(); !r.Stays {
+		code := r.ExitCode
+		facts.ExitCode = &code
+	}
 	return nixie.WithEvidence(err, facts)
 }
 
@@ -142,7 +149,7 @@ func (r Result) JudgeBroken(broken error, permanent []int) error {
 		evidence.Context = []string{broken.Error()}
 		return nixie.WithEvidence(err, evidence)
 	}
-	return nixie.WithReason(r.evidence(broken, nixie.Failure{}), nixie.ReasonValidation)
+	return r.Fail(broken, nixie.ReasonValidation)
 }
 
 // VerdictError reports an unreadable verdict.

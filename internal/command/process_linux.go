@@ -28,3 +28,40 @@ func openPipe() (r, w int, err error) {
 	err = unix.Pipe2(fds[:], unix.O_CLOEXEC)
 	return fds[0], fds[1], err
 }
+
+// unread returns the number of bytes in a pipe that were not read.
+func unread(pipe int) int {
+	n, err := unix.IoctlGetInt(pipe, unix.TIOCINQ)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// watchInput returns when exited is readable. Before that it calls closed when the
+// last reader of the pipe is gone. It keeps no end of the pipe open, as poll would.
+func watchInput(exited, pipe int, closed func()) {
+	watch, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return // the next write tells it
+	}
+	defer unix.Close(watch) //nolint:errcheck // it was only read
+	for fd, events := range map[int]uint32{exited: unix.EPOLLIN, pipe: unix.EPOLLET} {
+		if unix.EpollCtl(watch, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}) != nil {
+			return
+		}
+	}
+	for {
+		var events [2]unix.EpollEvent
+		n, err := unix.EpollWait(watch, events[:], -1)
+		if err != nil && err != unix.EINTR {
+			return
+		}
+		for _, event := range events[:max(n, 0)] {
+			if event.Fd == int32(exited) {
+				return
+			}
+			closed()
+		}
+	}
+}

@@ -59,12 +59,17 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	}
 	result.Detached = streams.finish()
 	result.Stdout, result.Stderr = streams.out.ring.tail(), streams.err.ring.tail()
-	result.ExitCode = status.ExitStatus()
-	if status.Signaled() {
-		result.Signal = status.Signal()
-		result.ExitCode = 128 + int(result.Signal)
-	}
+	result.exit(status)
 	return result, errors.Join(waitErr, streams.passError())
+}
+
+// exit notes how a process ended.
+func (r *Result) exit(status syscall.WaitStatus) {
+	r.ExitCode = status.ExitStatus()
+	if status.Signaled() {
+		r.Signal = status.Signal()
+		r.ExitCode = 128 + int(r.Signal)
+	}
 }
 
 func start(path string, spec *Spec, streams *streams) (*process, error) {

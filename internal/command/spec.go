@@ -44,6 +44,7 @@ type Result struct {
 	TimedOut bool           // Run ended it because Timeout had passed
 	Canceled bool           // Run ended it because the context had ended
 	Detached bool           // a process outside its group kept an output open and still runs
+	Stays    bool           // it is a [Resident] that goes on: it has no exit
 	Timeout  time.Duration  // of the Spec
 	Stdout   Tail
 	Stderr   Tail

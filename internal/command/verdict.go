@@ -67,25 +67,33 @@ func ParseVerdict(data []byte, now time.Time) (Verdict, error) {
 	if len(data) > MaxVerdict {
 		return Verdict{}, nixie.Errorf(nixie.CodeLimit, "it has more than %d bytes, the limit: write less, or to stderr", MaxVerdict)
 	}
+	v, err := ParseFields(bytes.TrimPrefix(data, []byte("\ufeff")), now, func(string, *json.Decoder) (bool, error) { return false, nil })
+	if err == nil && v.Outcome == "" {
+		return Verdict{}, invalid("field outcome is missing: give one of %v", outcomes())
+	}
+	return v, err
+}
+
+// ParseFields reads an object that has more fields than a verdict, with any of those of a verdict.
+// Other gets the name of each of its fields first, with its value next in the decoder. It reports
+// whether it has read that. There is no limit of bytes.
+func ParseFields(data []byte, now time.Time, other func(name string, value *json.Decoder) (bool, error)) (Verdict, error) {
 	if !utf8.Valid(data) {
 		return Verdict{}, invalid("it is not valid UTF-8")
 	}
 	var v Verdict
-	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
-	if err := v.parse(decoder, now); err != nil {
+	if err := v.parse(decoder, now, other); err != nil {
 		return Verdict{}, err
 	}
-	switch {
-	case v.Outcome == "":
-		return Verdict{}, invalid("field outcome is missing: give one of %v", outcomes())
-	case v.RetryAfter > 0 && v.Outcome != nixie.Retry && v.Outcome != nixie.Release:
+	if v.RetryAfter > 0 && v.Outcome != "" && v.Outcome != nixie.Retry && v.Outcome != nixie.Release {
 		return Verdict{}, invalid("field retry_after goes with outcome retry or release, not %s", v.Outcome)
 	}
 	return v, nil
 }
 
-func (v *Verdict) parse(decoder *json.Decoder, now time.Time) error {
+func (v *Verdict) parse(decoder *json.Decoder, now time.Time, other func(string, *json.Decoder) (bool, error)) error {
 	token, err := decoder.Token()
 	if err != nil {
 		return syntax(err)
@@ -104,7 +112,11 @@ func (v *Verdict) parse(decoder *json.Decoder, now time.Time) error {
 			return invalid("field %s occurs twice", quote(name))
 		}
 		seen = append(seen, name)
-		if err := v.field(name, decoder, now); err != nil {
+		known, err := other(name, decoder)
+		if err == nil && !known {
+			err = v.field(name, decoder, now)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -31,6 +31,7 @@ func List() []Proof {
 		{"burden-sqlite", "store/sqlite", "TestShow4BurdenCostsOthersNothing", "rounds", 40, 110, 110},
 		{"kills", "store/sqlite", "TestKills", "kills", 36, 72, 500},
 		{"run-kills", "internal/cli", "TestKilledAtAnyMoment", "kills", 3, 6, 300},
+		{"persistent-kills", "internal/cli", "TestPersistentKilledAtAnyMoment", "kills", 2, 10, 300},
 		{"deploys", "internal/cli", "TestDeploys", "deploys", 3, 10, 10},
 		{"three-causes", "internal/cli", "TestThreeCauses", "letters", 3000, 50_000, 50_000},
 		{"previews", "internal/cli", "TestPreviewIsTheRun", "offices in each store", 20, 200, 200},

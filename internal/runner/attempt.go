@@ -205,6 +205,9 @@ func writeJSON(path string, v any) error {
 
 // runStep runs the i-th step and makes an error of its exit and verdict.
 func (a *attempt) runStep(ctx context.Context, i int, args []string) error {
+	if a.crew != nil {
+		return a.converse(ctx)
+	}
 	step := &a.steps[i]
 	verdictPath := a.verdicts + "/" + a.d.ID.String() + "-" + strconv.FormatInt(a.d.Lease.Number, 10)
 	variables := a.variables(a.d)

@@ -56,6 +56,10 @@ type Config struct {
 	StopAfter StopAfter           // of a job
 	HaltAfter time.Duration       // ends work of which nothing succeeds; see [worker.Config]
 
+	// Persistent makes the only step a program whose processes stay and get messages as lines; see
+	// package lines.
+	Persistent bool
+
 	PermanentExit []int    // exit codes, 1 to 255, that mean: will never succeed
 	Environ       []string // the environment that commands inherit
 	StateFolder   string   // of the notes of running process groups, of verdicts and of agents' logs
@@ -96,8 +100,10 @@ type Runner struct {
 	env       command.Environment
 	decider   *decider
 	guard     *command.Guard
-	verdicts  string // folder of the verdicts of this run's commands
-	logs      bool   // a step has a log
+	crew      *crew        // of a persistent step
+	source    nixie.Source // of the worker
+	verdicts  string       // folder of the verdicts of this run's commands
+	logs      bool         // a step has a log
 	busy      inProgress
 	printed   outputs
 	outage    outage
@@ -227,6 +233,13 @@ func (c *Config) check() error {
 		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", c.Lease, nixie.MinLease, nixie.MaxLease)
 	case len(c.Steps) == 0:
 		return nixie.Errorf(nixie.CodeInvalid, "no command: give it after --, as in -- ./handle {id}")
+	case c.Persistent && (c.Workplace != nil || len(c.Steps) != 1 || c.Steps[0].Label != ""):
+		return nixie.Errorf(nixie.CodeInvalid, "persistent is for one command after --: steps, and the attempts of a map, have a folder "+
+			"and an environment of their own, which a process that stays cannot have")
+	case c.Persistent && len(c.Steps[0].Paths()) > 0:
+		field := c.Steps[0].Paths()[0]
+		return nixie.Errorf(nixie.CodeInvalid, "the command has {%s}, and a persistent one gets each message as a line: "+
+			"leave it out, or write {{%s}} for the text", field, field)
 	case c.Validate != nil && c.Workplace == nil:
 		return nixie.Errorf(nixie.CodeInvalid, "validate needs a worktree for each attempt: use nixie map")
 	}

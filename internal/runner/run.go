@@ -146,10 +146,22 @@ func (r *Runner) begin() (end func(), err error) {
 		tidy()
 		return nil, err
 	}
-	return func() {
+	if r.c.Persistent {
+		r.mu.Lock()
+		r.crew, err = r.newCrew()
+		r.mu.Unlock()
+	}
+	end = func() {
+		if r.crew != nil {
+			r.crew.close()
+		}
 		_ = r.guard.Close() // every command has ended
 		tidy()
-	}, nil
+	}
+	if err != nil {
+		end()
+	}
+	return end, err
 }
 
 // workAll works until nothing is left.
@@ -184,6 +196,13 @@ func (r *Runner) runWorker(ctx context.Context, w *worker.Worker, watch func(con
 	return r.checkHalt(err)
 }
 
+// noMore is closed when no more attempts should begin.
+func (r *Runner) noMore() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.working.Done()
+}
+
 // Abort ends the running commands and releases their items. It makes a Run whose context has ended
 // return soon.
 func (r *Runner) Abort() {
@@ -192,6 +211,9 @@ func (r *Runner) Abort() {
 	r.aborted = true
 	if r.w != nil {
 		r.w.Abort()
+	}
+	if r.crew != nil {
+		r.crew.hasten()
 	}
 }
 
@@ -219,6 +241,7 @@ func (r *Runner) storeWorker() (*worker.Worker, error) {
 // newWorker makes a worker with ahead deliveries in hand for each running command. The source
 // decides which messages may run, unless admits is given.
 func (r *Runner) newWorker(from nixie.Source, admits *policy.Policy, recorder lease.ProgressLog, ahead int) (*worker.Worker, error) {
+	r.source = from
 	var handler nixie.Handler = nixie.HandlerFunc(r.handle)
 	if r.c.Wrap != nil {
 		handler = r.c.Wrap(handler)

@@ -37,6 +37,8 @@ var plan = []room{
 	{path: "policy", floor: 1, kind: open, sees: []string{"filter", "lease"}, job: "decides, purely"},
 	{path: "telemetry", floor: 1, kind: hidden, job: "observers that become metrics, traces and logs"},
 	{path: "internal/command", floor: 1, kind: open, sees: []string{"filter", "policy"}, job: "runs a child process with limits"},
+	{path: "internal/lines", floor: 1, kind: open, sees: []string{"filter", "internal/command", "internal/itemfile"},
+		job: "messages and answers as lines of JSON"},
 	{path: "internal/watchdog", floor: 1, kind: open, job: "ends a process that is stuck"},
 	{path: "internal/failurejson", floor: 1, kind: open, job: "writes failures as JSON"},
 	{path: "internal/items", floor: 1, kind: open, job: "reads lists of work"},

@@ -1,4 +1,4 @@
-package cli
+package lines
 
 import (
 	"bytes"
@@ -33,21 +33,35 @@ type draft struct {
 	ExpiresAt  *time.Time      `json:"expires_at"`
 }
 
-// parseDraft makes a message from a line and from the flags.
-func parseDraft(line []byte, flags nixie.Message) (nixie.Message, error) {
+// ParseDraft makes a message from a line of nixie enqueue --jsonl and from the flags. The error
+// tells a person what is wrong.
+func ParseDraft(line []byte, flags nixie.Message) (nixie.Message, error) {
 	if !utf8.Valid(line) {
 		return flags, errors.New("not valid UTF-8, which JSON has to be")
 	}
 	var d draft
+	if err := readDraft(line, &d, ""); err != nil {
+		return flags, err
+	}
+	return d.message(flags)
+}
+
+// readDraft reads a draft, or what has the fields of one and more, which are named for people.
+func readDraft(line []byte, into any, more string) error {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.UseNumber()
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&d); err != nil {
-		return flags, draftError(line, err)
+	if err := decoder.Decode(into); err != nil {
+		return draftError(line, err, more)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return flags, errors.New("more follows the object: write one object in a line")
+		return errors.New("more follows the object: write one object in a line")
 	}
+	return nil
+}
+
+// message makes a message of the draft and of the flags.
+func (d *draft) message(flags nixie.Message) (nixie.Message, error) {
 	m := flags
 	for _, field := range [...]struct {
 		into  *string
@@ -78,11 +92,11 @@ func parseDraft(line []byte, flags nixie.Message) (nixie.Message, error) {
 }
 
 // draftError explains a bad line without the words of the decoder.
-func draftError(line []byte, err error) error {
+func draftError(line []byte, err error, more string) error {
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if strings.HasPrefix(text, "unknown field") {
-		return errors.New(text + ": the fields are id, type, key, stream, dedupe_key, body, body_base64, headers, priority, delay, " +
-			"not_before and expires_at")
+		return errors.New(text + ": the fields are " + more + "id, type, key, stream, dedupe_key, body, body_base64, headers, priority, " +
+			"delay, not_before and expires_at")
 	}
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) && kind.Field != "" {
