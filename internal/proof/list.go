@@ -32,6 +32,7 @@ func List() []Proof {
 		{"kills", "store/sqlite", "TestKills", "kills", 36, 72, 500},
 		{"run-kills", "internal/cli", "TestKilledAtAnyMoment", "kills", 3, 6, 300},
 		{"persistent-kills", "internal/cli", "TestPersistentKilledAtAnyMoment", "kills", 2, 10, 300},
+		{"languages", "examples/languages", "TestLanguages", "messages", 200, 10_000, 10_000},
 		{"deploys", "internal/cli", "TestDeploys", "deploys", 3, 10, 10},
 		{"three-causes", "internal/cli", "TestThreeCauses", "letters", 3000, 50_000, 50_000},
 		{"previews", "internal/cli", "TestPreviewIsTheRun", "offices in each store", 20, 200, 200},

@@ -47,6 +47,7 @@ type wanted struct {
 	installed          []string // patterns below the root of the machine, newest version wins
 	archives           []string // patterns below the home folder, newest version wins
 	needs              []string // other programs without which it does not run
+	modules            []string // folders of libraries below the root, without which it is of no use
 	asks               string   // the argument to which a program says its version
 }
 
@@ -86,6 +87,14 @@ var servers = []wanted{
 		without: "mailboxes are not shared with a program in Python",
 	},
 	{
+		name: Python, programs: []string{"/usr/bin/python3"}, asks: "--version", modules: []string{"usr/lib/python3/dist-packages/psycopg"},
+		without: "persistent workers in Python, and enqueues by psycopg, are not tested",
+	},
+	{
+		name: Node, programs: []string{"node"}, asks: "--version", modules: []string{"usr/share/nodejs/pg"},
+		without: "persistent workers in Node, and enqueues by pg, are not tested",
+	},
+	{
 		name: "promtool", programs: []string{"promtool"}, asks: "--version",
 		without: "alerts and metrics are read by our own parsers only",
 	},
@@ -100,6 +109,8 @@ var servers = []wanted{
 // Names of what tests ask for as they do for a server.
 const (
 	PythonClient = "Redis client of Python"
+	Python       = "Python with psycopg"
+	Node         = "Node with pg"
 	Chromium     = "Chromium"
 	Axe          = "axe-core"   // a library in JavaScript, which finds barriers in a page
 	Compiler     = "C compiler" // for the race detector
@@ -145,7 +156,7 @@ func Find(ctx context.Context, m Machine) []Server {
 		switch {
 		case w.env != "" && m.Env(w.env) != "":
 			s.Given = true
-		case m.has(w.needs):
+		case m.has(w.needs) && m.hasAll(w.modules):
 			s.File = m.find(w)
 		}
 		if s.File != "" {
@@ -175,6 +186,15 @@ func Program(t testing.TB, name string) string {
 func (m Machine) has(programs []string) bool {
 	for _, program := range programs {
 		if _, err := m.Program(program); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (m Machine) hasAll(folders []string) bool {
+	for _, folder := range folders {
+		if _, err := fs.Stat(m.Root, folder); err != nil {
 			return false
 		}
 	}
