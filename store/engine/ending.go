@@ -104,7 +104,12 @@ func (e *ending) fail(m *Message, f nixie.Failure, decision nixie.Verb) {
 func (e *ending) bury(m *Message, st *nixie.Settlement, on lifecycle.End) error {
 	l := m.Letter
 	if l == nil {
-		l = &Letter{Letter: &lifecycle.Letter{ID: e.tx.NewID(m)}, Pos: m.Pos, Queue: m.Queue.Number, Message: m}
+		both := &struct {
+			Letter
+			fields lifecycle.Letter
+		}{} // one allocation
+		l, both.fields.ID = &both.Letter, e.tx.NewID(m)
+		*l = Letter{Letter: &both.fields, Pos: m.Pos, Queue: m.Queue.Number, Message: m}
 	}
 	if err := l.Die(m.Message, on, st.Burial, m.Queue.Settings, m.First, m.Last, e.Now); err != nil {
 		return err

@@ -80,6 +80,10 @@ func Settle(tx Tx, settlements []nixie.Settlement, errs []error) error {
 		return err
 	}
 	s := settling{ending{call: call{Facts: facts}, tx: tx}}
+	s.changes.Messages = make([]*Message, 0, len(rest))
+	if want.Failures { // they are large, and most of the messages have one
+		s.changes.Failures = make([]Failure, 0, len(rest))
+	}
 	for i, at := range rest {
 		errs[at] = s.settle(facts.Leases[i], &settlements[at])
 	}
