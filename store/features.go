@@ -13,6 +13,9 @@ type Features struct {
 	Streams   Streams // of stores whose queues can have an order
 	Documents Documents
 
+	// Ended lists the generations of messages that ended, newest first.
+	Ended func(ctx context.Context, q EndedQuery, page Page) ([]Ended, string, error)
+
 	// Check reads everything and reports broken invariants.
 	Check func(ctx context.Context) (Report, error)
 

@@ -98,7 +98,7 @@ func (s *Store) Close() error {
 func (s *Store) Features() store.Features {
 	return store.Features{
 		Streams: s, Documents: documents{s}, Check: s.Check, Tried: s.tried, Wake: s.wakes.Next,
-		Stopping: s.stopping, Regroup: s.regroup,
+		Stopping: s.stopping, Regroup: s.regroup, Ended: s.ended,
 	}
 }
 

@@ -29,6 +29,7 @@ func listClauses() []clause {
 		{"R25_CountsMatchARecount", letterCounts},
 		{"TextsAreFoundInAnyCase", anyCase},
 		{"LettersAndMessagesAreFoundByTheTypeOfAnError", errorTypes},
+		{"EachGenerationThatEndedIsListed", endedGenerations},
 		{"AnUnknownGroupingIsInvalid", unknownGrouping},
 	}
 }
