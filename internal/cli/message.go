@@ -129,10 +129,31 @@ func marks(r *store.Record) string {
 }
 
 func newMessageLog(g *globals) *cobra.Command {
-	return g.inOffice(g.described("message log", oneArg("ID")), func(ctx context.Context, o *office.Office, args []string) error {
+	var choice filterFlag
+	var page pageFlags
+	described := g.described("message log", arguments(0, 1, "wants one ID or none, has %[2]d: see %[1]s --help"))
+	return g.inOffice(described, func(ctx context.Context, o *office.Office, args []string) error {
+		if len(args) == 0 {
+			itself := func(e *office.EndedView) office.EndedView { return *e }
+			return list(g, &page, "ends", endedColumns(), itself, o.AllEnded(ctx, choice.filter),
+				func(p store.Page) ([]office.EndedView, string, error) { return o.Ended(ctx, choice.filter, p) })
+		}
+		if choice.text != "" || page != (pageFlags{limit: defaultLimit}) {
+			return usagef("message log takes an ID, or flags that choose from all messages: give one of them")
+		}
 		_, entries, err := o.Log(ctx, args[0])
 		return listed(g, "", []column[office.LogEntry]{
 			{name: "at"}, {name: "what"}, {name: "actor"}, {name: "detail", kind: flex},
 		})(entries, err)
-	})
+	}, &choice, &page)
+}
+
+// endedColumns are the columns of a list of what ended.
+func endedColumns() []column[office.EndedView] {
+	type v = office.EndedView
+	return []column[v]{
+		{name: "at"}, {name: "message", kind: ids}, {name: "key", kind: flex, spare: 1}, {name: "queue", kind: flex, spare: 2},
+		{name: "state", paint: func(e *v) ink { return stateInk(e.State) }}, {name: "error_type", kind: flex, spare: 3},
+		{name: "error", kind: flex},
+	}
 }

@@ -26,7 +26,7 @@ func promises() []string {
 		"mailbox receive: --max --wait --keep id request_id reply_to deliveries sent_at headers body",
 		"mailbox stats: visible leased delayed sent", "mailbox purge: --max --dry-run --yes purged",
 		"queue list:", "queue stats:", "queue pause:", "queue resume:", "queue purge:", "queue drain:", "queue set:",
-		"message list: --filter --limit --cursor --all", "message show:", "message log:",
+		"message list: --filter --limit --cursor --all", "message show:", "message log: --filter --limit --cursor --all",
 		"message cancel:", "message hold: --reason --release-followers", "message retry-now:", "message reset-attempts:",
 		"message reschedule:", "message move:",
 		"stream list:", "stream show:", "stream release:", "stream unblock:",
