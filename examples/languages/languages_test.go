@@ -169,3 +169,82 @@ func TestLambda(t *testing.T) {
 		t.Errorf("%q\n%s", out, errs)
 	}
 }
+
+// TestClients: what a job prints, raises and returns reaches Nixie by both clients.
+func TestClients(t *testing.T) {
+	for _, c := range []struct{ program, name, source, stack string }{
+		{testservers.Program(t, testservers.Python), "job.py", `
+import os, nixie
+@nixie.job
+def charge(message):
+    print("printed by", message.body)
+    os.write(1, b"written to descriptor 1\n")
+    if message.body == "breaks":
+        return {}["card"]
+    if message.body == "wait":
+        raise nixie.Retry("the bank is away", after=3600, reason="throttled")
+    if message.body == b"\xff":
+        raise nixie.Bury("no text")
+    message.progress("looked")
+    message.then("receipts", {"of": message.key}, key="r")
+    return {"charged": message.key}
+@nixie.job(type="later")
+def later(message):
+    raise nixie.Release(after=3600)
+nixie.run()
+`, "KeyError: 'card'"},
+		{testservers.Program(t, testservers.Node), "job.js", `
+const nixie = require("nixie");
+nixie.work(async (message) => {
+  console.log("printed by", String(message.body));
+  process.stdout.write("written to descriptor 1\n");
+  if (message.body === "breaks") return message.card.number;
+  if (message.body === "wait") throw nixie.retry("the bank is away", 3600, { reason: "throttled" });
+  if (Buffer.isBuffer(message.body)) throw nixie.bury("no text");
+  if (message.type === "later") throw nixie.release("", 3600);
+  message.progress("looked");
+  message.follow("receipts", { of: message.key }, { key: "r" });
+  return { charged: message.key };
+});
+`, "TypeError: Cannot read properties of undefined"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newShop(t)
+			s.env = append(s.env, "NIXIE_STORE=sqlite://"+filepath.Join(s.dir, "s.db"))
+			job, list := filepath.Join(s.dir, c.name), filepath.Join(s.dir, "list.jsonl")
+			for name, text := range map[string]string{job: c.source, list: `{"body":"breaks"}
+{"body":"wait"}
+{"body_base64":"/w=="}
+{"body":"later","type":"later"}
+{"body":"good","key":"k"}
+`} {
+				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.run(0, "nixie", "enqueue", "q", "--jsonl", list)
+			out, errs := s.run(5, "nixie", "work", "q", "--persistent", "-p", "1", "--drain", "--max-attempts", "2", "--backoff", "0", "--",
+				c.program, job)
+			if compact := strings.ReplaceAll(out, " ", ""); compact != `{"charged":"k"}` {
+				t.Errorf("the results are %q", out)
+			}
+			for _, want := range []string{"printed by good", "written to descriptor 1"} {
+				if !strings.Contains(errs, want) {
+					t.Errorf("%q is not in the log:\n%s", want, errs)
+				}
+			}
+			letters, _ := s.run(0, "nixie", "dlq", "export")
+			for _, want := range []string{c.stack, c.name, "no text"} {
+				if !strings.Contains(letters, want) {
+					t.Errorf("%q is in no letter:\n%s", want, letters)
+				}
+			}
+			queues, _ := s.run(0, "nixie", "message", "list", "--all", "-o", "csv")
+			for _, want := range []string{"the bank is away", "receipts,,r,"} {
+				if !strings.Contains(queues, want) {
+					t.Errorf("%q is not queued:\n%s", want, queues)
+				}
+			}
+		})
+	}
+}
