@@ -152,7 +152,8 @@ func TestLanguages(t *testing.T) {
 				t.Errorf("%s: the letters are\n%s", c.language, letter)
 			}
 			t.Logf("%s: %d of %d committed in %s, %d charged and %d dead in %s (%.0f a second)", c.language, got.Attempts, count,
-				enqueued.Round(time.Millisecond), got.Succeeded, got.Dead, took.Round(time.Millisecond), float64(got.Attempts)/took.Seconds())
+				enqueued.Round(time.Millisecond), got.Succeeded, got.Dead, took.Round(time.Millisecond),
+				float64(got.Attempts)/took.Seconds())
 		}
 		return count
 	})
@@ -164,7 +165,8 @@ func TestLambda(t *testing.T) {
 	s.env = append(s.env, "NIXIE_STORE=sqlite://"+filepath.Join(s.dir, "s.db"))
 	s.run(0, "nixie", "enqueue", "q", "--body", `{"n": 7}`)
 	testservers.Program(t, testservers.Python)
-	out, errs := s.run(0, "nixie", "work", "q", "--persistent", "-p", "1", "--until-empty", "--", "/usr/bin/python3", "-m", "nixie", "app.handler")
+	out, errs := s.run(0, "nixie", "work", "q", "--persistent", "-p", "1", "--until-empty", "--",
+		"/usr/bin/python3", "-m", "nixie", "app.handler")
 	if out != `{"charged": 7}` || !strings.Contains(errs, "order 7 of request ") {
 		t.Errorf("%q\n%s", out, errs)
 	}

@@ -299,7 +299,8 @@ main(handle)
 }
 
 // TestPersistentStops: a process that has a message ends it first. Then it gets the end of its
-// input, and SIGTERM if that is not enough. One that has to end in the middle costs its message nothing.
+// input, and SIGTERM if that is not enough. What has to end in the middle costs its message
+// nothing.
 func TestPersistentStops(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -74,7 +74,8 @@ func TestAppend(t *testing.T) {
 		"<\n>": `"body":"<\n>","body_base64":null,`,
 	} {
 		line, err := Append(nil, &nixie.Delivery{Message: nixie.Message{Queue: "q", Body: []byte(body)}}, time.Time{})
-		if err != nil || !strings.Contains(string(line), want+`"deadline":null}`+"\n") || !strings.Contains(string(line), `"steps":[],"headers":[]`) {
+		want = `"steps":[],"headers":[],` + want + `"deadline":null}` + "\n"
+		if err != nil || !strings.HasSuffix(string(line), want) {
 			t.Errorf("%q: %s, %v", body, line, err)
 		}
 	}
