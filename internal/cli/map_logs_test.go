@@ -46,10 +46,17 @@ f6) kill -9 $$ ;;
 f7) printf '{"outcome":"retry","message":"lost","stack_trace":"at pay (cart.js:3:7)","error_context":["paying"]}' > "$NIXIE_VERDICT"
     exit 1 ;;
 f8) echo "no such API" >&2; exit 3 ;;
-f9) python3 -c 'def pay(x): return {}[x]
-pay("id")' ;;
+f9) cat "${0%/*}/traceback" >&2; exit 1 ;;
 esac
 `)
+	d.write("traceback", `Traceback (most recent call last):
+  File "/srv/shop/pay.py", line 2, in <module>
+    pay("id")
+  File "/srv/shop/pay.py", line 1, in pay
+    def pay(x): return {}[x]
+                       ~~^^^
+KeyError: 'id'
+`) // as Python 3.11 says it
 	args := []string{"map", "run", "files.txt", "--repo", "repo", "--job", "j", "--no-output", "-p", "1", "--max-attempts", "2",
 		"--backoff", "10ms", "--min-age", "none", "--timeout", "2s", "--step", "agent: " + d.path("agent") + " {line}",
 		"--step", "commit shell: [ $NIXIE_FIELD_LINE = f4 ] || git commit -qam x", "--validate", "shell: [ $NIXIE_FIELD_LINE != f2 ]"}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"strconv"
 	"strings"
@@ -41,6 +42,15 @@ func (d *workspace) running(n int, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// heard lets the programs that a test starts hear a hangup, also if who started the tests does not
+// hear one, as nohup: a program inherits what is ignored, and not what is handled.
+func heard(t *testing.T, s os.Signal) {
+	t.Helper()
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, s)
+	t.Cleanup(func() { signal.Stop(c) })
+}
+
 func (d *workspace) signal(cmd *exec.Cmd, s os.Signal) {
 	d.t.Helper()
 	if err := cmd.Process.Signal(s); err != nil {
@@ -67,6 +77,7 @@ func TestRunFirstInterrupt(t *testing.T) {
 }
 
 func firstInterrupt(t *testing.T, sig os.Signal) {
+	heard(t, syscall.SIGHUP)
 	d := newWorkspace(t)
 	d.write("items.txt", "a\nb\nc\nd\ne\nf\n")
 	cmd := d.running(2, "run", "items.txt", "-p", "2", "--job", "j", "-o", "json", "--", "sh", "-c",

@@ -54,6 +54,7 @@ func TestWorkStops(t *testing.T) {
 }
 
 func workStops(t *testing.T, sig os.Signal) {
+	heard(t, syscall.SIGHUP)
 	d := newWorkspace(t)
 	d.write("lines.jsonl", strings.Repeat("{}\n", 6))
 	d.nixie(0, "enqueue", "q", "--jsonl", "lines.jsonl")

@@ -27,6 +27,7 @@ func crowd(t *testing.T, n int) (list []*postgres.Store, schema string) {
 // crowdAt is one by another clock.
 func crowdAt(t *testing.T, n int, clock func() time.Time) (list []*postgres.Store, schema string) {
 	t.Helper()
+	server.Need(t)
 	schema = newSchema(t)
 	t.Cleanup(func() { dropSchema(t, schema) })
 	for i := range n {

@@ -143,6 +143,7 @@ func TestWokenByACallersTransaction(t *testing.T) {
 // once in a while, and all of it.
 func TestB052_CommitsDoNotNotify(t *testing.T) {
 	const clients, each = 64, 10
+	server.Need(t)
 	schemas.Lock()
 	schema := unusedSchema() // a server may not know yet that the listener of another test is gone
 	schemas.Unlock()

@@ -80,8 +80,9 @@ func (r *release) withGo(ctx context.Context, line string) (string, error) {
 	}
 	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", `
 		mkdir -p "$0/usr/local/go" "$0/modules"
+		mount --bind "$0" "$0" # a root is a mount, which tests with namespaces of their own need
 		mount -t proc proc "$0/proc"
-		mount --bind /dev "$0/dev"
+		mount --rbind /dev "$0/dev"
 		mount --bind "$1" "$0/usr/local/go" && mount -o remount,bind,ro "$0/usr/local/go"
 		mount --bind "$2" "$0/modules" && mount -o remount,bind,ro "$0/modules"
 		exec chroot "$0" /bin/sh -c "cd /srv/nixie && $3"`, root, goroot, modules, line)
