@@ -103,6 +103,7 @@ func noticed(b *fixture) {
 	same(b, "request", list[0].RequestID+" "+list[0].ReplyTo, "r answers")
 	same(b, "error", list[0].LastErrorType+": "+list[0].LastError, "storetest.Error: it fails")
 	same(b, "error", list[1].LastErrorType+": "+list[1].LastError, "storetest.Second: the decider failed")
+	same(b, "failures of which two are told", len(b.letterOf(ds[1].ID).History), 2)
 	same(b, "pause", b.info().Settings.Paused, true)
 	b.notices() // and not paused
 	b.ok(b.resolve(b.letterOf(ds[0].ID).ID, store.OnRedrive))
