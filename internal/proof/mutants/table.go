@@ -580,4 +580,17 @@ var table = []mutant{
 		edits: []edit{
 			{sqlEnqueue, "  while in_stream loop\n", "  own_pos := nextval('@.position');\n  while in_stream loop\n"},
 			{sqlEnqueue, "  own_pos := nextval('@.position'); --", "  --"}}},
+	{number: 220, name: "a redrive takes a death out of the list", breaks: "what failed before a redrive cannot be told any more",
+		tests: finder{"store/memory", "^TestStore$/^Lists$"},
+		edits: []edit{{"store/memory/ended.go", "dead && last && f.Generation < latest", "dead && last && f.Generation < 0"}}},
+	{number: 221, name: "SQLite forgets earlier deaths", breaks: "its list of what ended differs from that of other stores",
+		tests: finder{"store/sqlite", "^TestStore$/^Lists$"},
+		edits: []edit{{"store/sqlite/sql/ended.sql", "where decision in ('bury', 'hold', 'halt')", "where decision in ('hold', 'halt')"}}},
+	{number: 222, name: "a notice does not name its generation", breaks: "a consumer replays a death that is history",
+		tests: finder{"store/memory", "^TestStore$/^Notice$"},
+		edits: []edit{{"store/notice.go", "Generation: m.Generation, SourceMailbox", "SourceMailbox"}}},
+	{number: 223, name: "all parts of a type have to be in it", breaks: "a filter with two types of errors finds no letter",
+		tests: finder{"store/memory", "^TestStore$/^Lists$"},
+		edits: []edit{{"filter/match.go", "slices.ContainsFunc(parts, func(part string) bool { return containsFold(have, part) })",
+			"!slices.ContainsFunc(parts, func(part string) bool { return !containsFold(have, part) })"}}},
 }
