@@ -15,7 +15,7 @@ type Route struct {
 	unknown *time.Duration
 }
 
-// Limits are what a route says of the messages of its type. A zero field says nothing. What the
+// Limits bounds the work on messages of one type. A zero field does not. What the
 // policy of a queue, or of the worker, says of the same type goes before Attempts and Backoff.
 type Limits struct {
 	Timeout  time.Duration // of one attempt, instead of that of the worker; −1 is none

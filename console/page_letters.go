@@ -139,7 +139,8 @@ func (s *search) addTerms(spreads []spread) {
 		}
 	}
 	for _, term := range [...]string{
-		"age:<1h", "age:>1d", "attempts:>3", "redrives:>0", "needs_review:yes", "redrivable:no", "text:", "error-type:", "signature:", "key:", "stream:",
+		"age:<1h", "age:>1d", "attempts:>3", "redrives:>0", "needs_review:yes", "redrivable:no", "text:", "error-type:",
+		"signature:", "key:", "stream:",
 	} {
 		s.Terms = append(s.Terms, strings.TrimSpace(s.Filter+" "+term))
 	}

@@ -96,16 +96,22 @@ func TestParse(t *testing.T) {
 		{"died:>=now-2h died:<now", "died:>=2026-05-04T10:00:00Z died:<2026-05-04T12:00:00Z",
 			nixie.Filter{Died: nixie.Times{After: now.Add(-2 * hour), Before: now}}},
 	} {
-		got := parseFilter(t, c.text)
-		if !reflect.DeepEqual(got, c.want) {
-			t.Errorf("Parse(%q)\n got %+v\nwant %+v", c.text, got, c.want)
-		}
-		if s := filter.Text(got); s != c.canonical {
-			t.Errorf("Parse(%q).String() = %q, want %q", c.text, s, c.canonical)
-		}
-		if zero := strings.TrimSpace(c.text) == ""; got.IsZero() != zero {
-			t.Errorf("Parse(%q).IsZero() = %v", c.text, !zero)
-		}
+		parsesTo(t, c.text, c.want, c.canonical)
+	}
+}
+
+// parsesTo expects the filter of a text, and how it is written.
+func parsesTo(t *testing.T, text string, want nixie.Filter, canonical string) {
+	t.Helper()
+	got := parseFilter(t, text)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("Parse(%q)\n got %+v\nwant %+v", text, got, want)
+	}
+	if s := filter.Text(got); s != canonical {
+		t.Errorf("Parse(%q).String() = %q, want %q", text, s, canonical)
+	}
+	if strings.TrimSpace(text) == "" != got.IsZero() {
+		t.Errorf("Parse(%q).IsZero() = %v", text, got.IsZero())
 	}
 }
 

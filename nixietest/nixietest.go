@@ -36,7 +36,7 @@ const DefaultQueue = "test"
 // never let it return.
 const mostRuns = 1000
 
-// Result is what became of one message.
+// Result tells what became of one message.
 type Result struct {
 	nixie.Message // as it ended: State, Attempts, Steps, LastFailure
 
@@ -61,7 +61,7 @@ func Message[T any](t testing.TB, of nixie.Type[T], body T, options ...nixie.Opt
 // waits for takes time. A timeout is of the machine's time.
 func Run(t testing.TB, h nixie.Handler, jobs ...nixie.Message) []Result {
 	t.Helper()
-	r := run{clock: time.Now(), then: map[nixie.ID][]nixie.Message{}} //nolint:forbidigo // the clock begins today
+	r := run{clock: time.Now(), then: map[nixie.ID][]nixie.Message{}}
 	r.st = memory.New(memory.Options{Clock: r.now})
 	queues := map[string]bool{}
 	var names []string

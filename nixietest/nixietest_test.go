@@ -94,7 +94,8 @@ func TestRecorderRefusesWhatAStoreRefuses(t *testing.T) {
 		m.Headers = append(m.Headers, nixie.Header{Name: "tenant", Value: "north"})
 		return nil
 	})
-	if _, err := receipt.Enqueue(t.Context(), through, "a", nixie.Priority(9)); nixie.CodeOf(err) != nixie.CodeInvalid || len(r.Enqueued) != 0 {
+	_, err := receipt.Enqueue(t.Context(), through, "a", nixie.Priority(9))
+	if nixie.CodeOf(err) != nixie.CodeInvalid || len(r.Enqueued) != 0 {
 		t.Errorf("a wrong priority: %v, kept %d", err, len(r.Enqueued))
 	}
 	if _, err := receipt.Enqueue(t.Context(), through, "a"); err != nil || r.Enqueued[0].Header("tenant") != "north" {
@@ -129,7 +130,9 @@ func TestHelpersFailTheTest(t *testing.T) {
 		"nixietest: backoff of the route for type send: ": func(t testing.TB) {
 			nixietest.Run(t, nixie.Routes(send.Handle(nil, nixie.Backoff("often"))), nixietest.Message(t, send, invoice{}))
 		},
-		"nixietest: after 1000 waits a message has not ended": func(t testing.TB) { nixietest.Run(t, never, nixietest.Message(t, send, invoice{})) },
+		"nixietest: after 1000 waits a message has not ended": func(t testing.TB) {
+			nixietest.Run(t, never, nixietest.Message(t, send, invoice{}))
+		},
 	} {
 		f := &fails{TB: t}
 		func() {

@@ -97,8 +97,10 @@ func TestRouteHasATimeoutOfItsOwn(t *testing.T) {
 		}
 	}
 	w, err := worker.New(worker.Config{
-		Source:      store.NewSource(st, "post"),
-		Handler:     nixie.Routes(parcel.Handle(hangs("parcel"), nixie.Timeout(20*time.Millisecond)), letter.Handle(hangs("letter"), nixie.Timeout(-1))),
+		Source: store.NewSource(st, "post"),
+		Handler: nixie.Routes(
+			parcel.Handle(hangs("parcel"), nixie.Timeout(20*time.Millisecond)),
+			letter.Handle(hangs("letter"), nixie.Timeout(-1))),
 		Concurrency: 1, Timeout: time.Hour, Until: worker.Until{Idle: true},
 		Use: []func(nixie.Handler) nixie.Handler{wrap("outer"), wrap("inner")},
 	})
@@ -149,7 +151,8 @@ func TestLimitsThatAreNone(t *testing.T) {
 		"timeout of type parcel is -1s: give a positive one": {parcel.Handle(nil, nixie.Timeout(-time.Second))},
 		"attempts of type parcel are -2: give a positive":    {parcel.Handle(nil, nixie.Attempts(-2))},
 	} {
-		if _, err := nixie.CheckedRoutes(routes...); err == nil || !strings.HasPrefix(err.Error(), want) || nixie.CodeOf(err) != nixie.CodeInvalid {
+		_, err := nixie.CheckedRoutes(routes...)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("it says %v, want %q", err, want)
 		}
 	}

@@ -14,7 +14,7 @@ const LastRank = -1
 // after the call. Letters that left a stream or returned to one are known by their InStream.
 type Changes struct {
 	Adjusted  *Queue   // has other settings
-	Halted    []*Queue // are paused, with their other settings as they are when this is written
+	Halted    []*Queue // are paused, with their other settings as they then are
 	Adopted   []Adopted
 	Failures  []Failure
 	Messages  []*Message

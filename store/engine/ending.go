@@ -13,8 +13,8 @@ type ending struct {
 	follows []follow
 }
 
-// follow is what is enqueued after what was decided: the notice of a death, of which the queue to
-// hears, or the messages of a settlement.
+// follow has the message of which the queue to gets a notice, or the settlement whose messages are
+// enqueued after it.
 type follow struct {
 	dead *Message
 	st   *nixie.Settlement
@@ -105,11 +105,12 @@ func (e *ending) bury(m *Message, st *nixie.Settlement, on lifecycle.End) error 
 	l := m.Letter
 	if l == nil {
 		both := &struct {
-			Letter
+			letter Letter
 			fields lifecycle.Letter
 		}{} // one allocation
-		l, both.fields.ID = &both.Letter, e.tx.NewID(m)
-		*l = Letter{Letter: &both.fields, Pos: m.Pos, Queue: m.Queue.Number, Message: m}
+		both.fields.ID = e.tx.NewID(m)
+		l = &both.letter
+		l.Letter, l.Pos, l.Queue, l.Message = &both.fields, m.Pos, m.Queue.Number, m
 	}
 	if err := l.Die(m.Message, on, st.Burial, m.Queue.Settings, m.First, m.Last, e.Now); err != nil {
 		return err

@@ -28,8 +28,8 @@ func TestSeedSQLHasEachGeneration(t *testing.T) {
 		d := o.claim("m1")
 		id = d.ID
 		st := nixie.Settlement{Delivery: d, Verb: verb, Failure: &nixie.Failure{
-			Generation: d.Generation, Attempt: d.Attempts, FailedAt: o.clock.Now(), Class: nixie.ClassPermanent, Reason: nixie.ReasonHandler,
-			Text: text, Type: "app." + text, Stack: "at " + text,
+			Generation: d.Generation, Attempt: d.Attempts, FailedAt: o.clock.Now(), Class: nixie.ClassPermanent,
+			Reason: nixie.ReasonHandler, Text: text, Type: "app." + text, Stack: "at " + text,
 		}}
 		if verb == nixie.Bury {
 			st.Burial = &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}
@@ -133,7 +133,8 @@ func endedOnes(t *testing.T, schema string, n int) {
 const endedSQL = `
 insert into S.queue (name, age, lease) values ('ranges', 1, 1), ('jobs', 1, 1);
 insert into S.message (pos, id, queue, type, body, hash, enqueued, by_range)
-	select 5 * i + k + case k when 0 then -4 * i else 1000000000 end, gen_random_uuid(), case k when 0 then 1 else 2 end, '', '', '', 1, k = 0
+	select 5 * i + k + case k when 0 then -4 * i else 1000000000 end, gen_random_uuid(), case k when 0 then 1 else 2 end,
+		'', '', '', 1, k = 0
 	from generate_series(1, MANY) i, generate_series(0, 3) k;
 insert into S.success_range (queue, after_tx, after, last_tx, last, members, ended, received)
 	select 1, tx, i * 100 - 100, tx, i * 100, 100, i * 100000000000 + 1, 1

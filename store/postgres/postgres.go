@@ -212,14 +212,6 @@ func (g *gate) close() bool {
 	return first
 }
 
-// all fills a list with the same error.
-func all(errs []error, err error) []error {
-	for i := range errs {
-		errs[i] = err
-	}
-	return errs
-}
-
 // isOurs reports whether an error was made here for the caller, and so needs no explanation.
 func isOurs(err error) bool {
 	var ours *nixie.Error

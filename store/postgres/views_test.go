@@ -151,8 +151,8 @@ func explained(t *testing.T, conn *pgx.Conn, query string) answer {
 }
 
 // TestViewsAgree brings messages into every state, and expects that each is in the outbox
-// once, that each generation that has ended is in the log of jobs and the others are among the jobs,
-// and that the same is said of those whose IDs are given.
+// once, that each generation that has ended is in the log of jobs and the others are among the
+// jobs, and that the same is said of those whose IDs are given.
 func TestViewsAgree(t *testing.T) {
 	o := newOutbox(t)
 	everyState(o)
@@ -166,7 +166,7 @@ func TestViewsAgree(t *testing.T) {
 			where l.status is distinct from case c.state when 2 then 'successful' when 3 then 'deleted' when 4 then 'canceled'
 			when 5 then 'exception' else case when c.redrives > 0 then 'exception' end end`: "messages are otherwise in the log of jobs",
 		`select l.job_id from S.nixie_job_log l join S.current c on c.id = l.job_id group by l.job_id, c.redrives, c.state
-			having count(*) <> c.redrives + case when c.state > 1 then 1 else 0 end`: "messages have not a row for each generation that ended",
+			having count(*) <> c.redrives + case when c.state > 1 then 1 else 0 end`: "messages have no row for a generation that ended",
 		`select c.id from S.current c left join S.nixie_jobs j on j.id = c.id 
 			where (j.id is null) = (c.state in (0, 1))`: "messages are otherwise among the jobs",
 		`select from (select * from S.nixie_outbox except select * from S.nixie_outbox(variadic 

@@ -8,8 +8,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// callPlan groups the plain settlements of one call by position. Neighbouring members of a batch are
-// then checked and written by one statement.
+// callPlan groups the plain settlements of one call by position. Neighbouring members of a batch
+// are then checked and written by one statement.
 type callPlan struct {
 	adjacent []adjacent
 	rows     []int // indexes of plain rows in the call, ordered by position

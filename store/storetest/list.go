@@ -301,7 +301,8 @@ func messageFiltersMean(b *fixture) {
 	}
 }
 
-// errorTypes finds letters and messages by a part of the type of their newest failure, over a redrive.
+// errorTypes finds letters and messages by a part of the type of their newest failure, over a
+// redrive.
 func errorTypes(b *fixture) {
 	d := b.took("a")
 	b.put("never failed")

@@ -42,7 +42,7 @@ var ofVerbs = []mutant{
 	{number: 194, name: "a letter from elsewhere takes a key that is held", breaks: "two messages of a queue have the same dedupe key",
 		tests: finder{"store/sqlite", "^TestStore$/^Adopt$"},
 		edits: []edit{{"store/engine/adopt.go", "m.Queue); taken && lifecycle", "m.Queue); taken && false && lifecycle"}}},
-	{number: 195, name: "a key is taken before its message has a place", breaks: "two letters of one call have the same dedupe key",
+	{number: 195, name: "a key is taken before its message has a position", breaks: "two letters of one call have the same dedupe key",
 		tests: finder{"store/sqlite", "^TestStore$/^Adopt$"},
 		edits: []edit{{"store/engine/adopt.go", "\ta.tx.Append(m)\n\ta.takeDead(m)", "\ta.takeDead(m)\n\ta.tx.Append(m)"}}},
 	{number: 192, name: "any revision will do", breaks: "of two writers of a document one overwrites what the other wrote",

@@ -1,5 +1,6 @@
 -- Part: the generations of messages that ended: what is in the log and did not die, the latest death of
 -- each letter, and the failures by which earlier generations died.
+-- whole: … where true order by e.at desc, e.pos desc limit 1
 with ends as (
   select pos, state, ended as at, 0 as generation from log where state <> 5
   union all
