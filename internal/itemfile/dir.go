@@ -126,6 +126,28 @@ func (l *Folder) Load(name string, room []byte) (raw []byte, written time.Time, 
 	return load(l.root, name, room[:0])
 }
 
+// Stat returns the size of a file and its time of writing, without opening it.
+func (l *Folder) Stat(name string) (size int64, written time.Time, err error) {
+	about, err := l.root.Stat(name)
+	if err != nil {
+		return 0, written, Unreadable(name, err)
+	}
+	return about.Size(), about.ModTime(), nil
+}
+
+// Content reads a whole file. It refuses other than regular files of JSON.
+func (l *Folder) Content(name string) ([]byte, error) {
+	raw, _, err := load(l.root, name, nil)
+	if err != nil || json.Valid(raw) {
+		return raw, err
+	}
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(raw, new(json.RawMessage)); errors.As(err, &syntax) {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "%s", syntaxError(raw, syntax))
+	}
+	return raw, nil
+}
+
 func isItem(name string) bool { return path.Ext(name) == suffix && name != IndexFile }
 
 // Files lists the files of a folder by name.
@@ -165,15 +187,12 @@ func Name(file string) string {
 
 // Content reads a whole file. It refuses other than regular files of JSON.
 func (d *Dir) Content(file string) ([]byte, error) {
-	raw, _, err := load(d.root, filepath.FromSlash(file), nil)
-	if err != nil || json.Valid(raw) {
-		return raw, err
+	from, err := d.OpenFolder(path.Dir(file))
+	if err != nil {
+		return nil, err
 	}
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal(raw, new(json.RawMessage)); errors.As(err, &syntax) {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "%s", syntaxError(raw, syntax))
-	}
-	return raw, nil
+	defer func() { _ = from.Close() }() // it was only read
+	return from.Content(path.Base(file))
 }
 
 func load(root *os.Root, name string, room []byte) (raw []byte, written time.Time, err error) {

@@ -35,8 +35,9 @@ type Store struct {
 	dir   *itemfile.Dir
 	clock func() time.Time
 
-	mu    sync.Mutex
-	heads []head // of the last listing that began
+	mu      sync.Mutex
+	heads   []head // of the last listing that began
+	counted counts // of the last count
 }
 
 var _ store.Store = (*Store)(nil)
@@ -66,6 +67,7 @@ type head struct {
 	name string // of the file
 	key  string
 	died int64
+	mark mark
 }
 
 // list is the folder of a job's items.
@@ -80,8 +82,9 @@ func (s *Store) scan(ctx context.Context) ([]head, error) {
 		return nil, err
 	}
 	var heads []head
+	before := byFile(s.heads)
 	for _, at := range paths {
-		some, err := s.look(ctx, at)
+		some, err := s.look(ctx, at, before)
 		if err != nil {
 			return nil, err
 		}
@@ -91,8 +94,9 @@ func (s *Store) scan(ctx context.Context) ([]head, error) {
 	return heads, nil
 }
 
-// look finds the items of one list.
-func (s *Store) look(ctx context.Context, at string) ([]head, error) {
+// look finds the items of one list. It opens only the files that the last listing did not see as
+// they are.
+func (s *Store) look(ctx context.Context, at string, before map[string]*head) ([]head, error) {
 	from, err := s.dir.OpenFolder(at)
 	if err != nil {
 		return nil, err
@@ -106,9 +110,18 @@ func (s *Store) look(ctx context.Context, at string) ([]head, error) {
 	inParallel(ctx, len(names), func() func(int) {
 		var room []byte
 		return func(i int) {
-			heads[i] = head{list: of, name: names[i]}
-			raw, written, err := from.Load(names[i], room)
-			heads[i].look(raw, written, err)
+			h := head{list: of, name: names[i]}
+			if known := before[h.file()]; known != nil && known.mark.holds(from, h.name) {
+				heads[i] = *known
+				heads[i].list = of
+				return
+			}
+			raw, written, err := from.Load(h.name, room)
+			h.look(raw, written, err)
+			if err == nil {
+				h.mark = markOf(len(raw), written, s.clock())
+			}
+			heads[i] = h
 			if cap(raw) <= maxRoom {
 				room = raw
 			}
@@ -191,10 +204,10 @@ func (h *head) shell() nixie.Letter {
 // reader makes a letter from an item: [itemfile.Read] or [itemfile.ReadFast].
 type reader func(raw []byte, queue, channel string) (nixie.Letter, error)
 
-// letter reads an item. It returns a damaged letter for a file that cannot be read, and none for a
-// file that no longer exists.
-func (s *Store) letter(h *head, as reader) (l nixie.Letter, there bool) {
-	l, err := s.read(h, as)
+// letter reads an item of a folder. It returns a damaged letter for a file that cannot be read, and
+// none for a file that no longer exists.
+func (s *Store) letter(h *head, from *itemfile.Folder, as reader) (l nixie.Letter, there bool) {
+	l, err := s.read(h, from, as)
 	switch {
 	case err == nil:
 		return l, true
@@ -213,8 +226,11 @@ func (s *Store) letter(h *head, as reader) (l nixie.Letter, there bool) {
 	return l, true
 }
 
-func (s *Store) read(h *head, as reader) (nixie.Letter, error) {
-	raw, err := s.dir.Content(h.file())
+func (s *Store) read(h *head, from *itemfile.Folder, as reader) (nixie.Letter, error) {
+	if from == nil {
+		return nixie.Letter{}, fs.ErrNotExist // the whole list has gone
+	}
+	raw, err := from.Content(h.name)
 	if err != nil {
 		return nixie.Letter{}, err
 	}

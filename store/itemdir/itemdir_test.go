@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,7 +65,14 @@ func write(t testing.TB, name string, raw []byte) {
 	if err := os.WriteFile(name, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	at := noon.Add(time.Duration(writes.Add(1)) * time.Microsecond) // long ago, and each at another time
+	if err := os.Chtimes(name, at, at); err != nil {
+		t.Fatal(err)
+	}
 }
+
+// writes counts the files that tests have written.
+var writes atomic.Int64
 
 func open(t testing.TB, folder string) *itemdir.Store {
 	t.Helper()

@@ -49,21 +49,30 @@ func quickly(f *nixie.Filter) (quick, rest nixie.Filter) {
 }
 
 // match yields the items that match a filter, with their letters. It reads blocks of files in
-// parallel.
-func (s *Store) match(ctx context.Context, heads []head, f *nixie.Filter, as reader) iter.Seq2[*head, *nixie.Letter] {
+// parallel, but for those that are known.
+func (s *Store) match(
+	ctx context.Context, heads []head, f *nixie.Filter, as reader, known counts,
+) iter.Seq2[*head, *nixie.Letter] {
 	quick, rest := quickly(f)
 	now := s.clock()
 	return func(yield func(*head, *nixie.Letter) bool) {
+		open := folders{}
+		defer open.close()
 		for at := 0; at < len(heads) && ctx.Err() == nil; {
 			block := make([]*head, 0, ahead)
 			for ; at < len(heads) && len(block) < ahead; at++ {
 				if shell := heads[at].shell(); filter.MatchLetter(&quick, &shell, now) {
 					block = append(block, &heads[at])
+					open.open(s.dir, heads[at].list)
 				}
 			}
 			letters, there := make([]nixie.Letter, len(block)), make([]bool, len(block))
 			inParallel(ctx, len(block), func() func(int) {
-				return func(i int) { letters[i], there[i] = s.letter(block[i], as) }
+				return func(i int) {
+					if letters[i], there[i] = known.letter(block[i]); !there[i] {
+						letters[i], there[i] = s.letter(block[i], open[block[i].list], as)
+					}
+				}
 			})
 			for i := range letters {
 				if there[i] && filter.MatchLetter(&rest, &letters[i], now) && !yield(block[i], &letters[i]) {
@@ -116,7 +125,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 	}
 	var letters []nixie.Letter
 	var last *head
-	for h, l := range s.match(ctx, heads, &filter, as) {
+	for h, l := range s.match(ctx, heads, &filter, as, nil) {
 		if len(letters) == limit {
 			return letters, last.cursor(), ended(ctx)
 		}
@@ -138,16 +147,26 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// each calls do for all matching letters, latest death first.
-func (s *Store) each(ctx context.Context, filter *nixie.Filter, do func(*nixie.Letter)) error {
+// each calls do for all matching letters, latest death first, without their history and bodies.
+func (s *Store) each(ctx context.Context, f *nixie.Filter, do func(*nixie.Letter)) error {
 	heads, err := s.begin(ctx, "")
 	if err != nil {
 		return err
 	}
-	for _, l := range s.match(ctx, heads, filter, itemfile.ReadFast) {
-		do(l)
+	var known counts
+	if _, rest := quickly(f); rest.IsZero() {
+		known = s.known()
 	}
-	return ended(ctx)
+	read := counts{}
+	for h, l := range s.match(ctx, heads, f, itemfile.ReadFast, known) {
+		do(l)
+		read.add(h, l)
+	}
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	s.keep(read)
+	return nil
 }
 
 // Count implements [store.DeadLetters]. It always scans all items. No message retries here.

@@ -35,7 +35,7 @@ func (s *Store) ended(ctx context.Context, q store.EndedQuery, page store.Page) 
 	var list []store.Ended
 	var at, pos []int64
 	err := s.read(ctx, func(c conn) error {
-		query := sqlText("ended") + " where " + w.String() + " order by e.at desc, e.pos desc limit ?"
+		query := sqlText("list_ended") + " where " + w.String() + " order by e.at desc, e.pos desc limit ?"
 		return c.each(query, func(row rows) error {
 			e := store.Ended{Key: row.ColumnText(3), Queue: row.ColumnText(4), State: lifecycle.State(row.ColumnInt(2)),
 				At: lifecycle.Moment(row.ColumnInt64(0)), Type: row.ColumnText(5), Text: row.ColumnText(6)}
