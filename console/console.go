@@ -129,8 +129,8 @@ func Handler(o *office.Office, opts Options) http.Handler {
 
 // compressed compresses answers for clients that take them so. The length of an answer has some
 // noise, because a page shows what a URL says next to what a letter says: without it, who can send
-// URLs to an operator and see lengths could guess the letter (BREACH). The noise is of a SHA-256 sum
-// of the page: that of a CRC has the same few values for pages that differ in a few letters.
+// URLs to an operator and see lengths could guess the letter (BREACH). The noise is of a SHA-256
+// sum of the page: that of a CRC has the same few values for pages that differ in a few letters.
 func compressed(next http.Handler) http.Handler {
 	const noise = 32 // bytes
 	wrap, err := gzhttp.NewWrapper(gzhttp.RandomJitter(noise, 0, true))
