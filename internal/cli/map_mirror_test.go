@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nixie-go/nixie/internal/proof"
 )
 
 // mirrored lists the items that have files in the folder of job j, and those of its index.
@@ -77,10 +79,18 @@ func TestMapMirror(t *testing.T) {
 }
 
 // In a folder of 20,000 items of another program an expression finds some within five seconds of
-// processor time, and stats counts them within two.
+// processor time, and stats counts them within two. A small folder shows what they find; its time
+// is not asked for, because a busy machine measures badly.
 func TestMapMirrorLarge(t *testing.T) {
 	t.Parallel()
-	const items = 20_000
+	proof.Run(t, "map-items", func(t *testing.T, _ uint64) int {
+		items := proof.Count("map-items")
+		mapItems(t, items, proof.Current() >= proof.Long)
+		return items
+	})
+}
+
+func mapItems(t *testing.T, items int, measured bool) {
 	d := newWorkspace(t)
 	folder := d.path("theirs/j/mapreduce/dlq/j/items")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -110,7 +120,7 @@ func TestMapMirrorLarge(t *testing.T) {
 		says  string
 	}{
 		{[]string{"list", "--where", "item.priority == 7", "--limit", "0", "-o", "jsonl"}, 5 * time.Second, items / 10, `"key":"item-7"`},
-		{[]string{"stats", "-o", "jsonl"}, 2 * time.Second, 1, `"open":20000,`},
+		{[]string{"stats", "-o", "jsonl"}, 2 * time.Second, 1, fmt.Sprintf(`"open":%d,`, items)},
 	} {
 		args := append([]string{"map", "dlq", c.args[0], "--store", "itemdir:theirs"}, c.args[1:]...)
 		took := time.Hour
@@ -123,7 +133,7 @@ func TestMapMirrorLarge(t *testing.T) {
 			took = min(took, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 		}
 		t.Logf("%q: %s", args, took.Round(time.Millisecond))
-		if took > c.most {
+		if measured && took > c.most {
 			t.Errorf("%q takes %s of processor time, want %s", args, took, c.most)
 		}
 	}

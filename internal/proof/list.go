@@ -54,6 +54,7 @@ func List() []Proof {
 		{"kafka-kills", "broker/kafka", "TestKilledAtAnyMoment", "kills", 3, 3, 500},
 		{"kafka-redriver-kills", "broker/kafka", "TestRedriverKilledAtAnyMoment", "kills", 4, 8, 400},
 		{"families", "internal/cli", "TestFamiliesOfManyGroups", "groups", 2000, 30_000, 30_000},
+		{"map-items", "internal/cli", "TestMapMirrorLarge", "items", 2000, 20_000, 20_000},
 		{"endings", "internal/cli", "TestEndings", "letters", 2000, 1_000_000, 1_000_000},
 		{"console-hostile", "console", "TestHostileRun", "pages", 100, 400, 4000},
 		{"console-live", "console", "TestWatchedPageStaysStill", "seconds", 4, 30, 30},
