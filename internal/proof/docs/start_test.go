@@ -9,10 +9,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nixie-go/nixie/internal/proof"
 )
 
-// The limits of processor time, start included. They are kept by the best of many starts: others
-// on the same machine only add to one.
+// The limits of processor time, start included, for the best of many starts: others on the same
+// machine add to one. A machine that is slow as a whole adds to all, so NIXIE_PROOF=long asks for
+// them, and each run prints them.
 const (
 	helpTime, listTime = 10 * time.Millisecond, 20 * time.Millisecond
 	starts             = 40
@@ -49,7 +52,7 @@ func TestStart(t *testing.T) {
 			best = min(best, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 		}
 		t.Logf("nixie %s: %s of processor time", strings.Join(c.args, " "), best)
-		if best > c.most {
+		if proof.Current() >= proof.Long && best > c.most {
 			t.Errorf("nixie %s took %s of processor time at least, want at most %s", strings.Join(c.args, " "), best, c.most)
 		}
 	}
