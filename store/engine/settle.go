@@ -142,10 +142,14 @@ func Sweep(tx Tx, gone []int64) error {
 	return e.write()
 }
 
-// vanish ends a lease without the answer of its holder.
+// vanish ends a lease without the answer of its holder. A message whose letter cannot be read waits
+// to be judged: its end would be refused, and with it the claim of all others.
 func (e *ending) vanish(v *Vanished) error {
-	m := v.Message
-	switch v.Progress {
+	m, progress := v.Message, v.Progress
+	if m.Letter != nil && m.Letter.Damage != nil {
+		progress = lease.Begun
+	}
+	switch progress {
 	case lease.Succeeded:
 		return e.apply(m, &nixie.Settlement{Verb: nixie.Complete}, m.Steps)
 	case lease.Waiting:

@@ -91,14 +91,9 @@ func (c counts) letter(h *head) (l nixie.Letter, there bool) {
 type folders map[*list]*itemfile.Folder
 
 func (f folders) open(in *itemfile.Dir, of *list) {
-	if _, known := f[of]; known {
-		return
+	if _, known := f[of]; !known {
+		f[of], _ = in.OpenFolder(of.path)
 	}
-	opened, err := in.OpenFolder(of.path)
-	if err != nil {
-		opened = nil
-	}
-	f[of] = opened
 }
 
 func (f folders) close() {

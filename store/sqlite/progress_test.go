@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -91,6 +92,33 @@ func TestProgressAfterAPowerLoss(t *testing.T) {
 			}
 			storetest.Invariants(t, s)
 		})
+	}
+}
+
+// A message whose letter cannot be read is judged, also if it succeeded by its progress. Its
+// neighbour is completed.
+func TestProgressOfALetterThatCannotBeRead(t *testing.T) {
+	path := storePath(t)
+	s := open(t, path, sqlite.Options{Reserve: -1})
+	fill(t, s, "q", 2)
+	d := claimed(t, s, 1, time.Hour)[0]
+	must(t, errors.Join(s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Bury,
+		Burial: &nixie.Burial{Cause: nixie.CauseOperator, Status: nixie.StatusOpen, Redrivable: true}}})...))
+	l, _, err := s.Letters(t.Context(), nixie.Filter{}, store.Page{})
+	must(t, err)
+	must(t, errors.Join(s.Resolve(t.Context(), []store.Resolution{{Letter: l[0].ID, Event: store.OnRedrive, Actor: "ann"}})...))
+	must(t, s.LogProgress(lease.Succeeded, claimed(t, s, 2, time.Hour)...))
+	s.Crash()
+	damage(t, path, "update letter set facet = 999999")
+
+	s = open(t, path, sqlite.Options{Reserve: -1})
+	ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 2})
+	must(t, err)
+	if len(ds) != 1 || ds[0].ID != d.ID || !ds[0].Abandoned {
+		t.Errorf("claimed %+v, want the redriven one, to be judged", ds)
+	}
+	if n := succeeded(t, s); n != 1 {
+		t.Errorf("%d succeeded, want its neighbour", n)
 	}
 }
 
