@@ -29,6 +29,7 @@ func files(t *testing.T) map[string]sqlfile.File {
 func TestHeaders(t *testing.T) {
 	answers := regexp.MustCompile(`^(select|with .*\) select|with .*\bselect) |\breturning\b`)
 	open := regexp.MustCompile(`\{([a-z]+)\}`)
+	again := regexp.MustCompile(`\bin \( ?select [^()]*\blimit\b`)
 	for name, f := range files(t) {
 		if f.Does == "" || !strings.HasSuffix(f.Does, ".") {
 			t.Errorf("sql/%s.sql begins with no sentence", name)
@@ -41,6 +42,9 @@ func TestHeaders(t *testing.T) {
 		}
 		if f.Out[0] != "none" && !answers.MatchString(f.Text) {
 			t.Errorf("sql/%s.sql answers nothing", name)
+		}
+		if again.MatchString(f.Text) {
+			t.Errorf("sql/%s.sql has a limit within in (…): a plan may run it for each row, so use = any(array(…))", name)
 		}
 		for i, in := range f.In {
 			if !regexp.MustCompile(`\$` + strconv.Itoa(i+1) + `\b`).MatchString(f.Text) {

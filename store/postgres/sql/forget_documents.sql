@@ -5,13 +5,13 @@
 -- out: number
 with gone as (
   delete from @.document
-  where (space, key) in (
-    select space, key
+  where ctid = any(array(
+    select ctid
     from @.document
     where expires > 0 and expires <= :now
     limit :limit
     for update skip locked
-  )
+  ))
   returning 1
 )
 select count(*) from gone

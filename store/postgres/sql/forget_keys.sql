@@ -4,7 +4,7 @@
 -- locks: inbox (skip locked)
 -- out: at, of each
 delete from @.inbox
-where (scope, key) in (
-  select scope, key from @.inbox where at <= :before limit :max for update skip locked
-)
+where ctid = any(array(
+  select ctid from @.inbox where at <= :before limit :max for update skip locked
+))
 returning at
