@@ -200,8 +200,9 @@ func messages(t *testing.T, s *postgres.Store) []store.Record {
 // TestPlansOfSuccesses is TestPlansOfFailures for members of one large batch that
 // succeed alone and a few at a time.
 func TestPlansOfSuccesses(t *testing.T) {
-	reads(t, 8, succeed, nothing)
-	reads(t, 8, succeed, analyze)
+	reads(t, 8, succeed, whileEmpty)
+	reads(t, 8, succeed, atFirst)
+	reads(t, 8, succeed, always)
 }
 
 func succeed(t *testing.T, s *postgres.Store, _ string, messages int) {

@@ -3,8 +3,8 @@
 -- locks: progress
 -- out: none
 delete from @.progress s
-where (s.owner = :owner or not exists (select from @.owner o where o.n = s.owner))
+where (s.owner = :owner or not exists (select from @.owner o where o.n = s.owner offset 0))
   and not exists (
-    select from @.pending p where p.pos = s.pos and p.number = s.number and p.owner = s.owner
+    select from @.pending p where p.pos = s.pos and p.number = s.number and p.owner = s.owner offset 0
   )
-  and not exists (select from @.batch b where b.n = s.batch)
+  and not exists (select from @.batch b where b.n = s.batch offset 0)

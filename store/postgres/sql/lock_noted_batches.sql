@@ -5,6 +5,6 @@
 -- out: n, remains, queue, owner, claimed, until
 select n, remains, queue, owner, claimed, until
 from @.batch p
-where {{lease_is_over}} and exists (select from @.progress s where s.batch = p.n and s.batch > 0)
+where {{lease_is_over}} and exists (select from @.progress s where s.batch = p.n and s.batch > 0 offset 0)
 order by n
 for update skip locked

@@ -3,9 +3,9 @@
 -- locks: stream, by queue and name (skip locked)
 -- out: id, succeeded
 select p.id, s.succeeded
-from @.member p
-join @.progress s on s.pos = p.pos and s.number = 1 and s.owner = p.owner
-join @.stream o on o.n = p.stream
+from (select *, 1 as number from @.member) p
+{{noted}}
+cross join lateral (select * from @.stream o where o.n = p.stream offset 0) o
 where p.batch = any(:batches)
 order by o.queue, o.name
 for no key update of o skip locked

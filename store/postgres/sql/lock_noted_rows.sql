@@ -4,9 +4,9 @@
 -- locks: pending, by position (skip locked)
 -- out: id, succeeded
 select m.id, s.succeeded
-from @.progress s
-join @.pending p on p.pos = s.pos and p.number = s.number and p.owner = s.owner
-join @.message m on m.pos = p.pos
+from @.pending p
+{{noted}}
+cross join lateral (select m.id from @.message m where m.pos = p.pos offset 0) m
 where {{lease_is_over}} and p.stream is null
 order by p.pos
 for update of p skip locked

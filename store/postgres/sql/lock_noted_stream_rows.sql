@@ -4,10 +4,10 @@
 -- locks: pending and stream together, by position (skip locked)
 -- out: id, succeeded
 select m.id, s.succeeded
-from @.progress s
-join @.pending p on p.pos = s.pos and p.number = s.number and p.owner = s.owner
-join @.message m on m.pos = p.pos
-join @.stream o on o.n = p.stream
+from @.pending p
+{{noted}}
+cross join lateral (select m.id from @.message m where m.pos = p.pos offset 0) m
+cross join lateral (select o.n from @.stream o where o.n = p.stream offset 0) o
 where {{lease_is_over}}
 order by p.pos
 for no key update of p, o skip locked

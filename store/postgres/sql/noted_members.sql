@@ -3,7 +3,7 @@
 -- locks: none
 -- out: id, succeeded
 select p.id, s.succeeded
-from @.member p
-join @.progress s on s.pos = p.pos and s.number = 1 and s.owner = p.owner
+from (select *, 1 as number from @.member) p
+{{noted}}
 where p.batch = any(:batches) and p.stream is null
 order by p.pos
