@@ -48,6 +48,26 @@ func TestPlansOfIDs(t *testing.T) {
 	reads(t, 20, seek, always)
 }
 
+// TestPlansOfChecks is the same for a check of all tables, with messages that wait and letters. A
+// table of up to eight pages may be read whole for each message: that costs what an index does.
+func TestPlansOfChecks(t *testing.T) {
+	reads(t, 100, inspect, whileEmpty)
+	reads(t, 2000, inspect, atFirst)
+	reads(t, 100, inspect, always)
+}
+
+func inspect(t *testing.T, s *postgres.Store, schema string, messages int) {
+	t.Helper()
+	stumble(t, s, schema, messages)
+	_, err := s.Enqueue(t.Context(), ofMany(messages)...)
+	must(t, err)
+	report, err := s.Check(t.Context())
+	must(t, err)
+	if len(report.Violations) > 0 {
+		t.Error(report.Violations)
+	}
+}
+
 // looks says when PostgreSQL looks at the tables; it makes plans for what it saw.
 type looks int
 

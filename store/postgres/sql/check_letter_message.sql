@@ -3,7 +3,7 @@
 -- out: subject, text
 select l.id::text, 'is ' || l.status || ' and its message does not agree'
 from @.letter l
-left join @.current c on c.pos = l.pos
+left join lateral (select c.pos, c.state from @.current c where c.pos = l.pos offset 0) c on true
 where c.pos is null
   or (c.state in (0, 1)) <> (l.status = 'redriving')
   or l.status in ('open', 'review', 'quarantined') and c.state <> 5

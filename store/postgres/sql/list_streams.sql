@@ -41,5 +41,7 @@ left join lateral (
   order by l.rank
   limit 1
 ) blocker on true
-left join @.current c on c.pos = coalesce(leased.pos, blocker.pos, first.pos)
+left join lateral (
+  select * from @.current c where c.pos = coalesce(leased.pos, blocker.pos, first.pos) offset 0
+) c on true
 order by s.blocked desc, s.due desc, s.n
