@@ -82,7 +82,7 @@ func (o *Office) Inspect(ctx context.Context) (HealthView, error) {
 	for _, w := range h.Owners {
 		e.Owners = append(e.Owners, OwnerView{w.Name, Timestamp{w.StartedAt}, w.Alive, w.Leases})
 	}
-	e.diagnose(&h, queues)
+	e.diagnose(&h, queues, o.wording)
 	for i := range queues {
 		b, err := o.blocked(ctx, &queues[i])
 		if err != nil {
@@ -126,7 +126,7 @@ func problemsOf(h *store.Health) (list []HealthProblem) {
 	return list
 }
 
-func (e *HealthView) diagnose(h *store.Health, queues []store.QueueInfo) {
+func (e *HealthView) diagnose(h *store.Health, queues []store.QueueInfo, in Wording) {
 	e.Problems = append(e.Problems, problemsOf(h)...)
 	for _, w := range h.Owners {
 		if !w.Alive {
@@ -140,7 +140,7 @@ func (e *HealthView) diagnose(h *store.Health, queues []store.QueueInfo) {
 	}
 	for _, q := range queues {
 		if q.Settings.Paused {
-			e.report("queue %s is paused (%s), messages waiting: %d", "see why, then resume it", q.Name, q.Settings.PausedNote,
+			e.report("queue %s is paused (%s), messages waiting: %d", in.say(pausedFix), q.Name, q.Settings.PausedNote,
 				q.Ready+q.Scheduled)
 		}
 	}

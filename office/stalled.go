@@ -104,7 +104,7 @@ func (o *Office) stalled(
 			list = append(list, StallView{
 				What: "paused", Queue: q.Name, Count: waiting, Since: Timestamp{since},
 				Text: o.wording.count(waiting, "message") + " waiting: " + q.Settings.PausedNote,
-				Fix:  o.wording.say("see why, then {resume}"),
+				Fix:  o.wording.say(pausedFix),
 			})
 		}
 		b, err := o.blocked(ctx, q)
@@ -127,6 +127,8 @@ func (o *Office) stalled(
 	}
 	return list, nil
 }
+
+const pausedFix = "see why, then {resume}"
 
 const unaskedFix = "run a worker on the queue; if its name is misspelled, nixie message move takes the messages to the right one"
 
