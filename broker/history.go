@@ -3,12 +3,10 @@ package broker
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/failurejson"
 )
 
 // Limits of a history in a header.
@@ -34,12 +32,12 @@ func (w *headerWriter) history(list []nixie.Failure, dropped int) {
 		return
 	}
 	for {
-		text, err := appendHistory(w.values, list, dropped)
+		text, err := textOf(list, dropped)
 		if err != nil {
 			return // cannot happen: the values are plain
 		}
-		if len(text)-len(w.values) <= maxHistoryBytes {
-			w.value(HeaderHistory, text)
+		if len(text) <= maxHistoryBytes {
+			w.value(HeaderHistory, append(w.values, text...))
 			return
 		}
 		if len(list) <= 2 {
@@ -50,28 +48,14 @@ func (w *headerWriter) history(list []nixie.Failure, dropped int) {
 	}
 }
 
-// appendHistory appends the JSON of a history.
-func appendHistory(to []byte, list []nixie.Failure, dropped int) ([]byte, error) {
-	to = append(to, '{')
-	if dropped != 0 {
-		to = append(strconv.AppendInt(append(to, `"dropped":`...), int64(dropped), 10), ',')
-	}
-	to = append(to, `"failures":[`...)
-	for n := range list {
-		if n > 0 {
-			to = append(to, ',')
-		}
-		f := list[n]
+// textOf returns the JSON of a history.
+func textOf(list []nixie.Failure, dropped int) ([]byte, error) {
+	s := historyJSON{Dropped: dropped, Failures: make([]failureJSON, len(list))}
+	for n, f := range list {
 		f.Text, f.Stack, f.Context, f.Steps, f.Attachments = cut(f.Text, maxHistoryText), "", nil, nil, nil
-		var err error
-		if to, err = failurejson.Append(to, &f); err != nil {
-			return nil, err
-		}
-		if f.Took != 0 {
-			to = append(strconv.AppendInt(append(to[:len(to)-1], `,"took_ns":`...), int64(f.Took), 10), '}')
-		}
+		s.Failures[n] = failureJSON{f, f.Took}
 	}
-	return append(to, "]}"...), nil
+	return json.Marshal(s)
 }
 
 // readHistory reads what history wrote. It returns nothing for anything else.

@@ -29,7 +29,7 @@ func (k classification) or(other classification) classification {
 }
 
 // classify fills in class and reason of a failure whose other fields are set.
-func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outcome, can ability) {
+func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outcome) {
 	known := classification{}
 	if knownClass(marks.Class) {
 		known.class = marks.Class
@@ -44,7 +44,7 @@ func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outco
 		}
 	}
 	if known.reason == "" { // a reason that the handler or a rule named outweighs a guess
-		known = known.or(evidence(f, can))
+		known = known.or(evidence(f))
 		if known.reason == "" && known.class != nixie.ClassPermanent {
 			known.reason = passingReason(f.Type, f.Text)
 		}
@@ -76,13 +76,7 @@ type (
 
 // evidence reads what an error says in a form made for programs. Words in its text are no
 // evidence: a [ClassRule] looks at those, and they may tell that time heals the cause.
-func evidence(f *nixie.Failure, can ability) classification {
-	if !can.has(canTell) {
-		if f.ExitCode != nil {
-			return ofExit(*f.ExitCode)
-		}
-		return classification{}
-	}
+func evidence(f *nixie.Failure) classification {
 	err := f.Err
 	switch {
 	case is(err, context.DeadlineExceeded), is(err, os.ErrDeadlineExceeded), says(err, func(e late) bool { return e.Timeout() }):

@@ -40,11 +40,9 @@ func (p *Policy) Diagnose(d *nixie.Delivery, err error, at Attempt) *nixie.Failu
 	var room [usualChain]error
 	nodes := append(room[:0], err)
 	text := "an error wraps too many others, or itself"
-	can, sound := abilities(err)
+	sound := every(err, func(error) {})
 	if sound {
-		if can.has(canMark | canBeAs) {
-			marks = marksOf(err)
-		}
+		marks = marksOf(err)
 		nodes = path(room[:0], err)
 		text, sound = textOf(err)
 	}
@@ -57,14 +55,14 @@ func (p *Policy) Diagnose(d *nixie.Delivery, err error, at Attempt) *nixie.Failu
 		harmless.Err = errors.New(cut(text, nixie.MaxFailureText))
 		f.Err = &harmless
 	}
-	addEvidence(f, err, marks.Evidence, can)
+	addEvidence(f, err, marks.Evidence)
 	f.Group = marks.Group
 	if at.Mask != nil {
 		mask(f, at.Mask)
 	}
 	bound(f)
 	f.Group = cmp.Or(f.Group, p.config.groupNamed(f))
-	p.classify(d, f, marks, can)
+	p.classify(d, f, marks)
 	return f
 }
 
@@ -168,7 +166,7 @@ func took(at Attempt) time.Duration {
 
 // addEvidence fills in the parts that the handler attached, and those that the methods of the error
 // return.
-func addEvidence(f *nixie.Failure, err error, given *nixie.Failure, can ability) {
+func addEvidence(f *nixie.Failure, err error, given *nixie.Failure) {
 	if given != nil {
 		f.Step, f.LogLocation, f.Stack = given.Step, given.LogLocation, given.Stack
 		f.ExitCode = given.ExitCode
@@ -178,10 +176,10 @@ func addEvidence(f *nixie.Failure, err error, given *nixie.Failure, can ability)
 	if f.Err != err {
 		return // Diagnose has replaced an error that panics
 	}
-	if f.Step == "" && can.has(canStep|canBeAs) {
+	if f.Step == "" {
 		says(err, func(e stepped) bool { f.Step = e.Step(); return true })
 	}
-	if f.ExitCode == nil && can.has(canExit|canBeAs) {
+	if f.ExitCode == nil {
 		says(err, func(e exited) bool {
 			code := e.ExitCode()
 			f.ExitCode = &code

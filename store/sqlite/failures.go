@@ -1,12 +1,11 @@
 package sqlite
 
 import (
+	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/failurejson"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -16,17 +15,14 @@ type failureDoc struct {
 	Took time.Duration `json:"took_ns"`
 }
 
-// docOf returns what encoding/json would return of a failure, faster.
 func docOf(f *nixie.Failure) (string, error) {
 	kept := *f
 	kept.Text, kept.Attachments = "", nil
-	var room [1 << 10]byte
-	text, err := failurejson.Append(room[:0], &kept)
+	text, err := json.Marshal(failureDoc{Failure: kept, Took: f.Took})
 	if err != nil {
 		return "", nixie.Errorf(nixie.CodeInternal, "encode failure: %w", err)
 	}
-	text = append(text[:len(text)-1], `,"took_ns":`...)
-	return string(append(strconv.AppendInt(text, int64(f.Took), 10), '}')), nil
+	return string(text), nil
 }
 
 // appendFailure adds a failure to the history of a message. When there are too many it drops the

@@ -40,7 +40,6 @@ var plan = []room{
 	{path: "internal/lines", floor: 1, kind: open, sees: []string{"filter", "internal/command", "internal/itemfile"},
 		job: "messages and answers as lines of JSON"},
 	{path: "internal/watchdog", floor: 1, kind: open, job: "ends a process that is stuck"},
-	{path: "internal/failurejson", floor: 1, kind: open, job: "writes failures as JSON"},
 	{path: "internal/items", floor: 1, kind: open, job: "reads lists of work"},
 	{path: "internal/sqlfile", floor: 1, kind: open, job: "reads SQL statements from files"},
 	{path: "internal/where", floor: 1, kind: open, sees: []string{"internal/items"}, job: "chooses letters by an expression"},
