@@ -60,6 +60,7 @@ func TestCallsInEachOthersWay(t *testing.T) {
 // deadlocks counts deadlocks, once no other client is connected.
 func deadlocks(t *testing.T) (n int) {
 	t.Helper()
+	server.Need(t)
 	conn, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
 	defer func() { must(t, conn.Close(t.Context())) }()
