@@ -44,6 +44,7 @@ type How struct {
 	Letters int  // how many letters it may move
 	Bytes   int  // of bodies and values that it may add
 	Ends    bool // it ends leases: no want of room refuses it
+	Renews  bool // it renews leases: it waits for no handler
 }
 
 // Tx is one call inside a write transaction. A Load sees what an earlier Write of the call wrote.

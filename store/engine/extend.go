@@ -21,7 +21,7 @@ func (e *Engine) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease
 	if err := store.CheckLease(lease); err != nil {
 		return all(errs, err)
 	}
-	err := e.driver.Update(ctx, How{}, func(tx Tx) error {
+	err := e.driver.Update(ctx, How{Renews: true}, func(tx Tx) error {
 		facts, err := tx.Load(&Want{Leases: deliveries})
 		if err != nil {
 			return err

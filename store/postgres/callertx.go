@@ -129,7 +129,7 @@ func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
 	t := s.newTx(context.WithoutCancel(ctx), x.on)
 	t.callers = true
 	t.run("savepoint nixie")
-	t.read(func(r row) error { return r.Scan(&t.sees) }, "select current_setting('transaction_isolation')")
+	t.read(t.recognize, "caller_transaction.sql")
 	err := f(t)
 	if err == nil {
 		err = t.finish()
@@ -143,7 +143,27 @@ func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
 	if err == nil {
 		return nil
 	}
-	return explainCaller(s, err, x.undo(t))
+	undone := x.undo(t)
+	if code := codeOf(err); t.sees == "" && (code == errNoTable || code == errNoSchema) {
+		return nixie.Errorf(nixie.CodeInvalid, "the transaction is of a database that has no schema %s: begin it in that of store %s",
+			s.opts.Schema, s.address)
+	}
+	return explainCaller(s, err, undone)
+}
+
+// recognize reads how the transaction is isolated, and refuses one of another database: no worker
+// of this store would find what it added there.
+func (t *tx) recognize(r row) error {
+	var database, cluster string
+	if err := r.Scan(&t.sees, &database, &cluster); err != nil {
+		return err
+	}
+	s := t.store
+	if database != s.database || s.cluster != "" && cluster != s.cluster {
+		return nixie.Errorf(nixie.CodeInvalid, "the transaction is of another database, %s, than store %s: begin it in that of the store",
+			database, s.address)
+	}
+	return nil
 }
 
 // hand ends a call that succeeded, and follows the transaction to its end if it adds work.

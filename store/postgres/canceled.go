@@ -13,7 +13,7 @@ func (s *Store) canceled(ctx context.Context, ids []nixie.ID) (found []nixie.ID,
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	err = s.single(ctx, []stmt{{
+	err = s.single(ctx, s.own, []stmt{{
 		query: s.named("select m.id from @.log l join @.message m on m.pos = l.pos where l.state = $2 and l.pos" + which().ids),
 		args:  []any{uuids(ids), lifecycle.Canceled},
 		each: func(r row) error {

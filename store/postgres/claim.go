@@ -26,7 +26,7 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 	owner := s.owner.self()
 	for {
 		var got *claims
-		err := s.transact(ctx, func(t *tx) (err error) {
+		err := s.transact(ctx, s.pool, func(t *tx) (err error) {
 			t.quiet = true
 			got, err = t.claim(queue, want, owner)
 			if err != nil || got == nil || !want.LogProgress {

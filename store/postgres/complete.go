@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/nixie-go/nixie"
 )
 
@@ -71,7 +73,7 @@ func (d engineDriver) CompletePlain(ctx context.Context, settlements []nixie.Set
 	list = append(list, c.ofRanges()...)
 	list = append(list, c.ofOrdered()...)
 	list = append(list, c.ofRows()...)
-	if err := s.single(ctx, list); isRace(err) {
+	if err := s.single(ctx, s.pool, list); isRace(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err // the server undid also the statements before the one that failed
@@ -145,12 +147,15 @@ func (s *Store) clockArg() *int64 {
 }
 
 // single runs statements that are a transaction by themselves, in one round trip.
-func (s *Store) single(ctx context.Context, list []stmt) error {
+func (s *Store) single(ctx context.Context, pool *pgxpool.Pool, list []stmt) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.gate.leave()
-	c, err := s.acquire(ctx)
+	if s.sessionSettings != "" {
+		list = append([]stmt{{query: s.sessionSettings}}, list...)
+	}
+	c, err := s.acquire(ctx, pool)
 	if err != nil {
 		return s.explain(err)
 	}

@@ -39,11 +39,14 @@ func (s *Store) dial(ctx context.Context) (err error) {
 	if s.pooled {
 		config.ConnConfig.RuntimeParams = map[string]string{"application_name": "nixie"}
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-		s.sessionSettings = s.perTransaction()
+		settings := s.settings()
+		maps.Copy(settings, s.config.ConnConfig.RuntimeParams)
+		s.sessionSettings = perTransaction(settings)
 	}
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 		return err
 	}
+	s.own = s.pool
 	if err = s.look(ctx); err != nil {
 		s.pool.Close()
 	}
@@ -53,14 +56,18 @@ func (s *Store) dial(ctx context.Context) (err error) {
 // look checks the version of the server, and whether the session is ours: a pooler shows another
 // number.
 func (s *Store) look(ctx context.Context) error {
-	c, err := s.pool.Acquire(ctx)
+	c, err := s.acquire(ctx, s.pool)
 	if err != nil {
 		return err
 	}
 	defer c.Release()
+	if s.config.BeforeConnect != nil {
+		s.show(c.Conn().Config())
+	}
 	var server int
 	var session uint32
-	if err := c.QueryRow(ctx, "select current_setting('server_version_num')::int, pg_backend_pid()").Scan(&server, &session); err != nil {
+	if err := c.QueryRow(ctx, "select current_setting('server_version_num')::int, pg_backend_pid(), current_database()::text").Scan(&server,
+		&session, &s.database); err != nil {
 		return err
 	}
 	if server < leastServer {
@@ -72,9 +79,7 @@ func (s *Store) look(ctx context.Context) error {
 
 // perTransaction returns the statement that sets for a transaction what is otherwise set for a
 // session.
-func (s *Store) perTransaction() string {
-	settings := s.settings()
-	maps.Copy(settings, s.config.ConnConfig.RuntimeParams)
+func perTransaction(settings map[string]string) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		if !strings.HasPrefix(name, "tcp_") && name != "application_name" {

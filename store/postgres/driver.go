@@ -15,7 +15,11 @@ type engineDriver struct{ *Store }
 
 // Update implements engine.Driver.
 func (d engineDriver) Update(ctx context.Context, how engine.How, f func(engine.Tx) error) error {
-	err := d.write(ctx, func(t *tx) error { return f(t.verb()) })
+	over := d.pool
+	if how.Renews {
+		over = d.own
+	}
+	err := d.writeOver(ctx, over, func(t *tx) error { return f(t.verb()) })
 	if err == nil && how.Letters > 0 {
 		d.changed(ctx, how.Letters)
 	}

@@ -26,6 +26,7 @@ type endpoint struct {
 	opts    Options
 	address string // for people, without secrets
 	config  *pgxpool.Config
+	shown   *pgx.ConnConfig   // says where that is: the hooks of a pool may have the last word
 	texts   map[string]string // statements of the folder sql
 }
 
@@ -65,7 +66,13 @@ func locate(dsn string, opts Options) (endpoint, error) {
 				schemaParameter, listenParameter)
 		}
 	}
-	opts.Schema = cmp.Or(opts.Schema, named, defaultSchema)
+	opts.Schema = cmp.Or(opts.Schema, named)
+	return newEndpoint(config, opts)
+}
+
+// newEndpoint fills in the defaults of options.
+func newEndpoint(config *pgxpool.Config, opts Options) (endpoint, error) {
+	opts.Schema = cmp.Or(opts.Schema, defaultSchema)
 	opts.LockWait = cmp.Or(opts.LockWait, defaultLockWait)
 	opts.AnswerWait = cmp.Or(opts.AnswerWait, defaultAnswerWait)
 	if opts.Owner == "" {
@@ -75,8 +82,14 @@ func locate(dsn string, opts Options) (endpoint, error) {
 		return endpoint{}, nixie.Errorf(nixie.CodeInvalid, "schema %q: use small letters, digits and _, at most 63", opts.Schema)
 	}
 	s := endpoint{opts: opts, config: config, texts: textsOf(opts.Schema)}
-	s.address = s.url("")
+	s.show(config.ConnConfig)
 	return s, nil
+}
+
+// show notes where connections lead.
+func (s *endpoint) show(config *pgx.ConnConfig) {
+	s.shown = config
+	s.address = s.url("")
 }
 
 // wrongPart says which part of a URL cannot be used, if it is a port, or the one parameter without
@@ -115,7 +128,7 @@ func cutPassword(dsn string) bool {
 
 // url returns the URL of the store without secrets: for a role that is named, or for none.
 func (s *endpoint) url(role string) string {
-	c := s.config.ConnConfig
+	c := s.shown
 	u := url.URL{Scheme: "postgres", Path: "/" + c.Database}
 	query := url.Values{}
 	switch {
@@ -139,7 +152,7 @@ func (s *endpoint) url(role string) string {
 }
 
 // user returns the role of this process.
-func (s *endpoint) user() string { return s.config.ConnConfig.User }
+func (s *endpoint) user() string { return s.shown.User }
 
 // command returns what a role has to type to do something about the schema.
 func (s *endpoint) command(role, words string) string {
@@ -182,10 +195,31 @@ func (s *endpoint) configure() *pgxpool.Config {
 		registerArrays(c.TypeMap())
 		return nil
 	}
-	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool {
-		return p.IdleDuration > 2*lookEvery // each question of the watch would ask twice
-	}
+	config.ShouldPing = pings
 	return config
+}
+
+// pings lets the watch ask without asking first whether its connection is alive.
+func pings(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > 2*lookEvery }
+
+// connection opens a connection outside of the pool, as the pool opens those inside.
+func (s *endpoint) connection(ctx context.Context, name string) (*pgx.Conn, error) {
+	config := s.config.ConnConfig.Copy()
+	if before := s.config.BeforeConnect; before != nil {
+		if err := before(ctx, config); err != nil {
+			return nil, err
+		}
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // no statement runs twice
+	config.OnNotification = nil                         // notifications are waited for
+	config.RuntimeParams["application_name"] = name
+	c, err := pgx.ConnectConfig(ctx, config)
+	if after := s.config.AfterConnect; err == nil && after != nil {
+		if err = after(ctx, c); err != nil {
+			_ = c.Close(ctx)
+		}
+	}
+	return c, err
 }
 
 func processName() string {

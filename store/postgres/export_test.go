@@ -41,8 +41,8 @@ func (s *Store) Crash() error {
 		s.owner.stop()
 		<-s.owner.done
 	}
-	_, err := s.pool.Exec(ctx, s.named("update @.owner set seen = 'epoch' where n = $1"), s.owner.self())
-	s.pool.Close()
+	_, err := s.own.Exec(ctx, s.named("update @.owner set seen = 'epoch' where n = $1"), s.owner.self())
+	s.own.Close()
 	return err
 }
 
@@ -195,3 +195,6 @@ func (h heard) ask(ctx context.Context, list []stmt) error {
 	}
 	return h.asker.ask(ctx, list)
 }
+
+// Schema returns the name of the schema.
+func (s *Store) Schema() string { return s.opts.Schema }

@@ -205,7 +205,7 @@ func (s *Store) insertKnown(ctx context.Context, group ...*groupCall) error {
 		}
 	}
 	written := 0
-	err := s.once(ctx, "begin", func(t *tx) error {
+	err := s.once(ctx, s.pool, begin, func(t *tx) error {
 		list := slices.Collect(maps.Values(queues))
 		numbers := slices.Sorted(slices.Values(eachOf(list, func(q *queueRow) int64 { return q.n })))
 		if s.opts.Clock != nil {

@@ -18,7 +18,7 @@ const (
 // forgetStreams removes streams that have been idle for a while. It continues where it ended the
 // last time, and skips streams that others have locked.
 func (s *Store) forgetStreams(ctx context.Context) error {
-	return s.transact(ctx, func(t *tx) error {
+	return s.transact(ctx, s.pool, func(t *tx) error {
 		t.quiet = true
 		t.clock()
 		if err := t.send(); err != nil {

@@ -56,7 +56,7 @@ func (l *listener) start(s *Store) {
 		if s.pooled {
 			s.warn(nixie.Errorf(nixie.CodeUnavailable,
 				"store %s is behind a pooler: work that other processes add is found by asking, some 50 ms later than by notification; "+
-					"nixie_listen=off in the URL says that this is meant", s.address))
+					"nixie_listen=off in the URL, or NoListen of Options, says that this is meant", s.address))
 			return
 		}
 		ctx, stop := context.WithCancel(context.Background())
@@ -135,10 +135,7 @@ func (l *listener) listen(ctx context.Context, s *Store, before bool) (heard boo
 func (l *listener) connect(ctx context.Context, s *Store) (*pgx.Conn, error) {
 	ctx, stop := context.WithTimeout(ctx, connectPatience)
 	defer stop()
-	config := s.config.ConnConfig.Copy()
-	config.RuntimeParams["application_name"] = "nixie listen " + s.opts.Schema
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	c, err := pgx.ConnectConfig(ctx, config)
+	c, err := s.connection(ctx, "nixie listen "+s.opts.Schema)
 	if err != nil {
 		return nil, err
 	}

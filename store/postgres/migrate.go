@@ -19,7 +19,7 @@ var migrations embed.FS
 // migrate checks that the schema is the one that this program knows, and makes it where there is
 // none. An older one is left to nixie migrate: other processes may be using it.
 func (s *Store) migrate(ctx context.Context) error {
-	list, err := s.schema.applied(ctx, s.pool)
+	list, err := s.schema.applied(ctx, s.own)
 	if err != nil {
 		return err
 	}
@@ -64,6 +64,6 @@ func (s *Store) refuseOlder(ctx context.Context) error {
 // process.
 func (s *Store) owners(ctx context.Context) string {
 	owner := s.user()
-	_ = s.pool.QueryRow(ctx, s.named("owner_of_schema.sql"), s.opts.Schema).Scan(&owner) // on an error the text is less exact
+	_ = s.own.QueryRow(ctx, s.named("owner_of_schema.sql"), s.opts.Schema).Scan(&owner) // on an error the text is less exact
 	return owner
 }

@@ -79,7 +79,7 @@ func (o *outsiders) ended(ctx context.Context, s *Store) (list []map[string]bool
 		open = append(open, transaction)
 	}
 	o.mu.Unlock()
-	rows, err := s.pool.Query(ctx, s.named("ended_transactions.sql"), open)
+	rows, err := s.own.Query(ctx, s.named("ended_transactions.sql"), open)
 	if err != nil {
 		return nil, err
 	}

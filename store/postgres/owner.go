@@ -39,7 +39,7 @@ func (o *ownership) registered(ctx context.Context, s *Store, known int64) (int6
 	}
 	asked, answered := context.WithTimeout(ctx, s.opts.AnswerWait)
 	defer answered()
-	if err := s.pool.QueryRow(asked, s.named("add_owner.sql"), o.name, o.told, s.clockArg()).Scan(&o.n); err != nil {
+	if err := s.own.QueryRow(asked, s.named("add_owner.sql"), o.name, o.told, s.clockArg()).Scan(&o.n); err != nil {
 		return 0, err
 	}
 	if o.stop == nil {
@@ -62,7 +62,7 @@ func (s *Store) stopping(ctx context.Context, told bool) error {
 	if !s.owner.tell(told) {
 		return nil
 	}
-	return s.write(ctx, func(t *tx) error {
+	return s.writeOver(ctx, s.own, func(t *tx) error {
 		t.quiet = true
 		t.run("update @.owner set stopping = $2 where n = $1", s.owner.self(), told)
 		return nil
@@ -110,8 +110,8 @@ func (o *ownership) once(ctx context.Context, s *Store) {
 	if o.rests(ctx, s) {
 		return
 	}
-	_, _ = s.pool.Exec(ctx, s.named(beat), o.self())
-	_, _ = s.pool.Exec(ctx, s.named("forget_progress.sql"), o.self())
+	_, _ = s.own.Exec(ctx, s.named(beat), o.self())
+	_, _ = s.own.Exec(ctx, s.named("forget_progress.sql"), o.self())
 	s.fold(ctx)
 	_ = s.forgetStreams(ctx)
 }
@@ -124,7 +124,7 @@ func (o *ownership) leave(ctx context.Context, s *Store) error {
 	}
 	o.stop()
 	<-o.done
-	_, err := s.pool.Exec(ctx, s.named("unlist.sql"), []int64{o.self()})
+	_, err := s.own.Exec(ctx, s.named("unlist.sql"), []int64{o.self()})
 	return err
 }
 

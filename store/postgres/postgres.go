@@ -66,6 +66,7 @@ type Store struct {
 	endpoint
 	schema  *Schema
 	pool    *pgxpool.Pool
+	own     *pgxpool.Pool // for what must not wait for handlers: pool, or one connection if that is a caller's
 	ids     store.IDs
 	local   func() time.Time // for IDs that are made before the database was asked
 	gate    gate
@@ -75,7 +76,9 @@ type Store struct {
 	watch   *store.Watch
 	pooled  bool // a pooler between us and the server shares sessions
 
-	sessionSettings string // what is set for each transaction then, instead of once
+	sessionSettings string // what is set for each transaction, where sessions are not ours
+
+	database, cluster string // as transactions of callers are to name theirs; no cluster: not known
 
 	known     known
 	group     groupCommit
@@ -103,27 +106,32 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 	if err != nil {
 		return nil, err
 	}
+	return start(ctx, at, folder, (*Store).connect, (*Store).migrate)
+}
+
+// start makes a store: connect makes its pools, and find its schema.
+func start(ctx context.Context, at endpoint, folder fs.FS, connect, find func(*Store, context.Context) error) (*Store, error) {
 	s := &Store{endpoint: at, listener: newListener(), local: time.Now} //nolint:forbidigo // the default
 	s.verbs = engine.New(engineDriver{s}, &s.ids)
-	if opts.Clock != nil {
-		s.local = opts.Clock
+	if at.opts.Clock != nil {
+		s.local = at.opts.Clock
 	}
 	s.owner.name, s.bulk = at.opts.Owner, s.makeBulkWriters()
 	s.watch = store.NewWatch(&s.wakes, s.lookFor)
-	if s.schema, err = newSchema(at, folder); err != nil {
-		return nil, err
-	}
 	patience, stop := context.WithTimeout(ctx, connectPatience)
 	defer stop()
-	if err = s.connect(patience); err != nil {
+	err := connect(s, patience)
+	if err != nil {
 		return nil, s.explain(err)
 	}
-	err = s.migrate(patience)
+	if s.schema, err = newSchema(s.endpoint, folder); err == nil {
+		err = find(s, patience)
+	}
 	if err == nil {
 		err = s.arrive(patience)
 	}
 	if err != nil {
-		s.pool.Close()
+		s.own.Close()
 		return nil, s.explain(err)
 	}
 	return s, nil
@@ -164,7 +172,8 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for calls in flight and gives back what this process has leased as abandoned.
+// Close waits for calls in flight and gives back what this process has leased as abandoned. A pool
+// of the caller stays open.
 func (s *Store) Close() error {
 	if !s.gate.close() {
 		return nil
@@ -176,7 +185,7 @@ func (s *Store) Close() error {
 	s.outsiders.close()
 	err := s.owner.leave(ctx, s)
 	s.notifier.close()
-	s.pool.Close()
+	s.own.Close()
 	return s.explain(err)
 }
 

@@ -24,7 +24,7 @@ func (s *Store) LogProgress(progress lease.Progress, ds ...*nixie.Delivery) erro
 		}
 	}
 	st := s.note(progress, ds, s.owner.self())
-	return s.single(context.Background(), []stmt{st})
+	return s.single(context.Background(), s.own, []stmt{st})
 }
 
 // note returns the statement that notes the progress of deliveries. It leaves out leases that are

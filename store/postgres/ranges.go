@@ -195,9 +195,10 @@ func isStale(m *message, d *nixie.Delivery) bool {
 }
 
 // split gives a member of a batch a row under the same lease, in a transaction of its own: so the
-// caller's transaction, which may stay open long, does not hold the lock of the batch.
+// caller's transaction, which may stay open long, does not hold the lock of the batch. It waits for
+// no other call: the caller's transaction may have the only connection of a pool.
 func (s *Store) split(ctx context.Context, d *nixie.Delivery) error {
-	return s.transact(ctx, func(t *tx) error {
+	return s.transact(ctx, s.own, func(t *tx) error {
 		own := [][16]byte{d.ID}
 		t.lockBatchesOf(own)
 		// No row of pending and no stream is waited for: the caller's transaction may hold them.

@@ -47,7 +47,7 @@ func (o *ownership) wakes(ctx context.Context, s *Store) error {
 	}
 	ctx, stop := context.WithTimeout(ctx, s.opts.AnswerWait)
 	defer stop()
-	if _, err := s.pool.Exec(ctx, s.named(beat), o.self()); err != nil {
+	if _, err := s.own.Exec(ctx, s.named(beat), o.self()); err != nil {
 		return s.explain(err)
 	}
 	o.rest.left = 0
@@ -73,7 +73,7 @@ func (o *ownership) rests(ctx context.Context, s *Store) bool {
 		return true
 	}
 	r.left = 0
-	done, err := s.pool.Exec(ctx, s.named("rest_owner.sql"), o.self())
+	done, err := s.own.Exec(ctx, s.named("rest_owner.sql"), o.self())
 	if err == nil && done.RowsAffected() > 0 {
 		r.left = restFor
 	}

@@ -2,9 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Ranges count in transaction IDs, and another server counts from another number. So when a store
@@ -14,15 +11,15 @@ import (
 // arrive checks whether the store was moved here from another server.
 func (s *Store) arrive(ctx context.Context) error {
 	var from, here string
-	err := s.pool.QueryRow(ctx, s.named("server_of_store.sql")).Scan(&from, &here)
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == errPrivilege {
+	err := s.own.QueryRow(ctx, s.named("server_of_store.sql")).Scan(&from, &here)
+	if codeOf(err) == errPrivilege {
 		return nil // this role may not ask which server it is
 	}
+	s.cluster = here
 	if err != nil || from == here {
 		return err
 	}
-	return s.transact(ctx, func(t *tx) error {
+	return s.transact(ctx, s.own, func(t *tx) error {
 		t.run("select pg_advisory_xact_lock(hashtext($1), 0)", "nixie "+s.opts.Schema)
 		t.read(func(r row) error { return r.Scan(&from, &here) }, "server_of_store.sql")
 		t.clock()

@@ -56,17 +56,9 @@ const (
 	lockPause     = 50 * time.Millisecond
 )
 
-// connect opens a connection for migrations, without the limits of calls.
-func (m *Schema) connect(ctx context.Context) (*pgx.Conn, error) {
-	config := m.config.ConnConfig.Copy()
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec // no statement runs twice
-	config.RuntimeParams["application_name"] = "nixie migrate"
-	return pgx.ConnectConfig(ctx, config)
-}
-
-// on runs f on a connection.
+// on runs f on a connection without the limits of calls.
 func (m *Schema) on(ctx context.Context, f func(*pgx.Conn) error) error {
-	c, err := m.connect(ctx)
+	c, err := m.connection(ctx, "nixie migrate")
 	if err != nil {
 		return m.explain(err)
 	}

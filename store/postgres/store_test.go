@@ -131,22 +131,41 @@ var harness = harnessWith(func(url string) string { return url })
 
 // harnessWith opens stores by URLs that are changed first.
 func harnessWith(change func(url string) string) storetest.Harness {
+	h := harnessOf(func(_ testing.TB, url string, opts postgres.Options) (*postgres.Store, error) {
+		return postgres.Open(context.Background(), change(url), opts)
+	})
+	h.Begin = func(ctx context.Context, st store.Store) (storetest.OpenTx, error) {
+		conn, err := pgx.Connect(ctx, change(asRunner(server.URL)))
+		if err != nil {
+			return storetest.OpenTx{}, err
+		}
+		tx, err := conn.Begin(ctx)
+		end := func(how func(context.Context) error) func() error {
+			return func() error { return errors.Join(how(context.Background()), conn.Close(context.Background())) }
+		}
+		return storetest.OpenTx{Tx: st.(granted).Tx(tx), Commit: end(tx.Commit), Rollback: end(tx.Rollback)}, err
+	}
+	return h
+}
+
+// harnessOf opens stores by a function.
+func harnessOf(open func(t testing.TB, url string, opts postgres.Options) (*postgres.Store, error)) storetest.Harness {
 	return storetest.Harness{Open: func(t testing.TB, clock *storetest.Clock) storetest.Shared {
 		schema := newSchema(t)
 		grant(t, schema)
 		var joined []*postgres.Store
 		join := func(url, owner string) *postgres.Store {
-			s, err := postgres.Open(context.Background(), url, postgres.Options{Schema: schema, Clock: clock.Now, Owner: owner})
+			s, err := open(t, url, postgres.Options{Schema: schema, Clock: clock.Now, Owner: owner})
 			if err != nil {
 				t.Fatal(err)
 			}
 			joined = append(joined, s)
 			return s
 		}
-		owner := sync.OnceValue(func() store.Store { return join(change(server.URL), "owner of the schema") })
+		owner := sync.OnceValue(func() store.Store { return join(server.URL, "owner of the schema") })
 		return storetest.Shared{
 			Join: func(name string) store.Store {
-				return granted{join(change(asRunner(server.URL)), name), owner}
+				return granted{join(asRunner(server.URL), name), owner}
 			},
 			Crash: func(s store.Store) {
 				if err := s.(granted).Crash(); err != nil {
@@ -162,18 +181,7 @@ func harnessWith(change func(url string) string) storetest.Harness {
 				dropSchema(t, schema)
 			},
 		}
-	},
-		Begin: func(ctx context.Context, st store.Store) (storetest.OpenTx, error) {
-			conn, err := pgx.Connect(ctx, change(asRunner(server.URL)))
-			if err != nil {
-				return storetest.OpenTx{}, err
-			}
-			tx, err := conn.Begin(ctx)
-			end := func(how func(context.Context) error) func() error {
-				return func() error { return errors.Join(how(context.Background()), conn.Close(context.Background())) }
-			}
-			return storetest.OpenTx{Tx: st.(granted).Tx(tx), Commit: end(tx.Commit), Rollback: end(tx.Rollback)}, err
-		}}
+	}}
 }
 
 func TestStore(t *testing.T) { storetest.Run(t, harness) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/puddle/v2"
 
 	"github.com/nixie-go/nixie"
 )
@@ -124,18 +125,25 @@ func (t *tx) committed() {
 // maxTries bounds how often a transaction is run again after races.
 const maxTries = 20
 
+// The pool of a caller may have another level as its default.
+const begin = "begin isolation level read committed"
+
 // write runs f as a transaction. It is run again after a race, so f starts from nothing each time.
 func (s *Store) write(ctx context.Context, f func(*tx) error) error {
+	return s.writeOver(ctx, s.pool, f)
+}
+
+func (s *Store) writeOver(ctx context.Context, pool *pgxpool.Pool, f func(*tx) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.gate.leave()
-	return s.transact(ctx, f)
+	return s.transact(ctx, pool, f)
 }
 
-func (s *Store) transact(ctx context.Context, f func(*tx) error) (err error) {
+func (s *Store) transact(ctx context.Context, pool *pgxpool.Pool, f func(*tx) error) (err error) {
 	for try := range maxTries {
-		if err = s.once(ctx, "begin", f); !isRace(err) || !pause(ctx, try) {
+		if err = s.once(ctx, pool, begin, f); !isRace(err) || !pause(ctx, try) {
 			break
 		}
 	}
@@ -165,23 +173,23 @@ func (s *Store) view(ctx context.Context, f func(*tx) error) error {
 		return err
 	}
 	defer s.gate.leave()
-	return s.explain(s.once(ctx, "begin transaction isolation level repeatable read, read only", func(t *tx) error {
+	return s.explain(s.once(ctx, s.pool, "begin transaction isolation level repeatable read, read only", func(t *tx) error {
 		t.wait, t.quiet = viewPatience, true
 		t.run("select set_config('plan_cache_mode', 'auto', true), set_config('enable_seqscan', 'on', true)") // lists and counts read much
 		return f(t)
 	}))
 }
 
-func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error {
-	c, err := s.acquire(ctx)
+func (s *Store) once(ctx context.Context, pool *pgxpool.Pool, first string, f func(*tx) error) error {
+	c, err := s.acquire(ctx, pool)
 	if err != nil {
 		return err
 	}
 	defer c.Release()
 	t := s.newTx(ctx, piped{c.Conn()})
 	defer func() { t.stop() }()
-	t.run(begin)
-	if s.pooled {
+	t.run(first)
+	if s.sessionSettings != "" {
 		t.run(s.sessionSettings)
 	}
 	if err = f(t); err == nil {
@@ -205,17 +213,26 @@ func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error
 	return err
 }
 
-// acquire waits for a connection of the pool. Its error tells when this process has all its
+// acquire waits for a connection of a pool. Its error tells when this process has all its
 // connections in use.
-func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+func (s *Store) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	ctx, stop := context.WithTimeout(ctx, s.opts.AnswerWait)
 	defer stop()
-	c, err := s.pool.Acquire(ctx)
-	if stat := s.pool.Stat(); errors.Is(err, context.DeadlineExceeded) && stat.AcquiredConns() == stat.MaxConns() {
+	c, err := pool.Acquire(ctx)
+	switch stat, callers := pool.Stat(), s.pool != s.own; {
+	case errors.Is(err, puddle.ErrClosedPool):
+		return nil, nixie.Errorf(nixie.CodeUnavailable, "the pool of store %s is %w: close the store before its pool", s.address,
+			nixie.ErrClosed)
+	case !errors.Is(err, context.DeadlineExceeded), stat.AcquiredConns() < stat.MaxConns(), callers && pool == s.own:
+		return c, err
+	case callers:
+		return nil, nixie.Errorf(nixie.CodeUnavailable,
+			"store %s: all %d connections of the pool are in use: raise its MaxConns, or hold them for a shorter time: %w", s.address,
+			stat.MaxConns(), err)
+	default:
 		return nil, nixie.Errorf(nixie.CodeUnavailable,
 			"store %s: all %d connections of this process are in use: raise pool_max_conns in its URL: %w", s.address, stat.MaxConns(), err)
 	}
-	return c, err
 }
 
 // unknown reports whether a commit may have happened despite the error.

@@ -97,7 +97,7 @@ func (s *Store) sendNote(queues []string) bool {
 	ctx, stop := context.WithTimeout(context.Background(), s.opts.AnswerWait)
 	defer stop()
 	notes := eachOf(queues, func(queue string) string { return s.listener.note(queue) })
-	tag, err := s.pool.Exec(ctx, s.named("notify.sql"), s.opts.Schema, notes)
+	tag, err := s.own.Exec(ctx, s.named("notify.sql"), s.opts.Schema, notes)
 	return err == nil && tag.RowsAffected() > 0
 }
 

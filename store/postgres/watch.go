@@ -28,7 +28,7 @@ func (s *Store) lookFor(ctx context.Context, queues []string) (sight store.Found
 	defer s.gate.leave()
 	ctx, stop := context.WithTimeout(ctx, s.opts.AnswerWait)
 	defer stop()
-	rows, err := s.pool.Query(ctx, s.named("watch.sql"), queues, s.clockArg(), s.seen.sinceIdle())
+	rows, err := s.own.Query(ctx, s.named("watch.sql"), queues, s.clockArg(), s.seen.sinceIdle())
 	if err != nil {
 		return sight, err
 	}
