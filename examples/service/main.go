@@ -1,7 +1,7 @@
 // Command service takes in orders and ships them, with its own tables in PostgreSQL and its own
-// pool of connections. Nixie uses that pool. $DATABASE_URL names a database in which nixie migrate up was
-// run; the arguments are addresses to ship to. With the arguments repair, NUMBER and ADDRESS it
-// corrects an order that could not be shipped, and ships it.
+// pool of connections. Nixie uses that pool. $DATABASE_URL names a database in which nixie migrate
+// up was run; the arguments are addresses to ship to. With the arguments repair, NUMBER and ADDRESS
+// it corrects an order that could not be shipped, and ships it.
 package main
 
 import (
@@ -51,7 +51,7 @@ func run(ctx context.Context, url string, args []string) error {
 			return s.work(ctx)
 		}
 		for _, address := range args {
-			if err := s.place(ctx, address); err != nil {
+			if err := s.order(ctx, address); err != nil {
 				return err
 			}
 		}
@@ -78,8 +78,8 @@ func serve(ctx context.Context, url string, f func(*shop) error) (err error) {
 	return f(&shop{pool, st})
 }
 
-// place takes in an order. The order and the work commit together.
-func (s *shop) place(ctx context.Context, address string) error {
+// order takes in an order. The order and the work commit together.
+func (s *shop) order(ctx context.Context, address string) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var number int
 		if err := tx.QueryRow(ctx, "insert into orders (address) values ($1) returning number", address).Scan(&number); err != nil {

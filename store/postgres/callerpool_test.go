@@ -277,7 +277,7 @@ func TestPoolsThatCannotServe(t *testing.T) {
 			must(t, err)
 			t.Cleanup(c.Release)
 		}, nixie.CodeUnavailable, []string{"all 1 connections of the pool are in use: raise its MaxConns"}},
-		{"no server", "postgres://nobody@127.0.0.1:1/none", schema, nil, nixie.CodeUnavailable,
+		{"no server", "postgres://nixie@127.0.0.1:1/none", schema, nil, nixie.CodeUnavailable,
 			[]string{"cannot be reached: check host and port"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -305,8 +305,8 @@ func TestPoolsThatCannotServe(t *testing.T) {
 	}
 }
 
-// TestTransactionsOfAnotherDatabase begins transactions in databases that have a schema of that name
-// or none: they are refused, and can go on.
+// TestTransactionsOfAnotherDatabase begins transactions in databases that have a schema of that
+// name or none: they are refused, and can go on.
 func TestTransactionsOfAnotherDatabase(t *testing.T) {
 	schema := migrated(t)
 	s := overPool(t, poolOf(t, server.URL), postgres.Options{Schema: schema})
@@ -348,7 +348,7 @@ func refuses(t *testing.T, pool *pgxpool.Pool, s *postgres.Store, want string) {
 	}
 	_, alive := tx.Exec(t.Context(), "select 1")
 	must(t, tx.Rollback(t.Context()))
-	// The driver prepares statements before any is run, so without the tables there is no savepoint.
+	// The driver prepares statements before any is run: without the tables there is no savepoint.
 	if alive != nil && !strings.Contains(want, "no schema") {
 		t.Error(alive)
 	}
@@ -425,8 +425,8 @@ func TestAProgramMigratesMeanwhile(t *testing.T) {
 	program.Wait()
 	var his, done, columns int
 	must(t, pool.QueryRow(t.Context(), `select count(*) filter (where number < 0 and text = 'his'), count(*) filter (where number >= 0),
-		(select count(*) from pg_attribute where attrelid = 'invoice'::regclass and attnum > 0 and not attisdropped) from invoice`).Scan(&his,
-		&done, &columns))
+		(select count(*) from pg_attribute where attrelid = 'invoice'::regclass and attnum > 0 and not attisdropped)
+		from invoice`).Scan(&his, &done, &columns))
 	if his != written || done != messages || columns != 2 || steps == 0 {
 		t.Errorf("%d of %d rows of the program, %d messages, %d columns after %d migrations", his, written, done, columns, steps)
 	}
