@@ -15,7 +15,7 @@ var server testservers.Postgres
 
 func TestMain(m *testing.M) { os.Exit(testservers.WithPostgres(m.Run, &server)) }
 
-// TestService takes in three orders. One has no address: it is shipped after a repair and a redrive.
+// TestService takes in three orders. One has no address: a repair and a redrive ship it.
 func TestService(t *testing.T) {
 	server.Need(t)
 	schema, err := postgres.NewSchema(server.URL, postgres.Options{})

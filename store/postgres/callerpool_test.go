@@ -185,7 +185,8 @@ func TestPoolHasTheLastWord(t *testing.T) {
 		c.ConnConfig.Fallbacks = nil
 		c.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 			c.Host, c.Port, c.User, c.Database, c.TLSConfig = right.Host, right.Port, right.User, right.Database, nil
-			c.RuntimeParams = map[string]string{"application_name": name}
+			c.RuntimeParams = map[string]string{"application_name": name, "default_transaction_isolation": "serializable",
+				"statement_timeout": "9s"}
 			asked.Add(1)
 			return nil
 		}
@@ -211,6 +212,12 @@ func TestPoolHasTheLastWord(t *testing.T) {
 	must(t, err)
 	for _, err := range s.Extend(t.Context(), ds, time.Minute) {
 		must(t, err)
+	}
+	// Only calls are ours in every respect.
+	for name, want := range map[string]string{"transaction_isolation": "read committed", "statement_timeout": "5min", "jit": "off"} {
+		if got, err := s.SettingOfCalls(t.Context(), name); err != nil || got != want {
+			t.Errorf("%s is %s in a call, want %s (%v)", name, got, want, err)
+		}
 	}
 	var by, listeners int
 	must(t, pool.QueryRow(t.Context(), `select count(*) filter (where application_name = $1), count(*) filter (where application_name = $2)

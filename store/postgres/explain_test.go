@@ -26,7 +26,7 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &endpoint{address: "postgres://h/d", config: config}
+	s := &endpoint{address: "postgres://h/d", config: config, shown: config.ConnConfig}
 	for _, tc := range []struct {
 		err  error
 		want string

@@ -15,6 +15,9 @@ var ofPools = []mutant{
 		tests: finder{"store/postgres", "^TestTransactionsOfAnotherDatabase$"},
 		edits: []edit{{"store/postgres/callertx.go", "s.cluster != \"\" && cluster != s.cluster", "false"}}},
 	{number: 254, name: "a pool keeps its level of isolation", breaks: "calls over a serializable pool fail where they would wait",
-		tests: finder{"store/postgres", "^TestStoreOverAPool$"},
+		tests: finder{"store/postgres", "^TestPoolHasTheLastWord$"},
 		edits: []edit{{"store/postgres/tx.go", "\"begin isolation level read committed\"", "\"begin\""}}},
+	{number: 255, name: "calls have the settings of the caller's pool", breaks: "a limit for pages ends a prune, and claims scan tables",
+		tests: finder{"store/postgres", "^TestPoolHasTheLastWord$"},
+		edits: []edit{{"store/postgres/callerpool.go", "= pool, perTransaction(s.settings())", "= pool, \"\""}}},
 }
