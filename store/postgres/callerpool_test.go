@@ -92,26 +92,30 @@ func TestHandlersHoldThePool(t *testing.T) {
 		must(t, err)
 	}
 	var runs, lost atomic.Int64
-	begun := make(chan struct{}, 2*handlers)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	w, err := worker.New(worker.Config{
 		Source: store.NewSource(s, "q"), Concurrency: handlers, Lease: lease, Until: worker.Until{Idle: true},
-		Observer: &nixie.Observer{Lost: func(*nixie.Delivery) { lost.Add(1) }},
+		Observer: &nixie.Observer{Lost: func(*nixie.Delivery) { lost.Add(1); stop() }},
 		Handler: nixie.HandlerFunc(func(ctx context.Context, _ *nixie.Delivery) error {
 			runs.Add(1)
 			over := time.After(2 * lease)
-			begun <- struct{}{}
 			c, err := pool.Acquire(ctx)
 			if err != nil {
 				return err
 			}
 			defer c.Release()
-			<-over
-			return nil
+			select {
+			case <-over:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}),
 	})
 	must(t, err)
-	must(t, w.Run(t.Context()))
-	if len(begun) != handlers || runs.Load() != handlers || lost.Load() != 0 {
+	must(t, w.Run(ctx))
+	if runs.Load() != handlers || lost.Load() != 0 {
 		t.Errorf("%d runs of %d messages, %d leases lost", runs.Load(), handlers, lost.Load())
 	}
 	sound(t, s)
