@@ -81,6 +81,7 @@ async function work(handle) {
     const message = new Message(JSON.parse(line));
     let answer;
     try {
+      if (message.folder) process.chdir(message.folder); // the worktree of an item of nixie map
       answer = message.answer(await handle(message));
     } catch (error) {
       if (error instanceof Verdict) {

@@ -13,16 +13,16 @@ Run it with "nixie work QUEUE --persistent -- python3 worker.py". A handler(even
 app.py runs with "-- python3 -m nixie app.handler".
 
 What a job returns is its result; None is none. An exception fails the attempt, with its stack
-trace. While run() runs, standard output is standard error, so print() is safe.
+trace. While run() runs, standard output is standard error, so print() is safe. Under "nixie map"
+a job runs in the worktree of its item.
 """
 import base64
 import importlib
 import json
 import os
 import sys
-import time
 import traceback
-from datetime import datetime
+from datetime import datetime, timezone
 
 
 class Verdict(Exception):
@@ -57,9 +57,8 @@ class Message:
 
     def then(self, queue, body="", **fields):
         """Enqueues a message together with the success of this one."""
-        if isinstance(body, bytes):
-            fields["body_base64"] = base64.b64encode(body).decode()
-        self._then.append(dict({} if isinstance(body, bytes) else {"body": body}, queue=queue, **fields))
+        data = {"body_base64": base64.b64encode(body).decode()} if isinstance(body, bytes) else {"body": body}
+        self._then.append(dict(data, queue=queue, **fields))
 
 
 _jobs = {}  # by type
@@ -75,19 +74,20 @@ def job(handle=None, *, type=""):
 
 def run():
     """Works until there are no more messages."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
+    out = os.fdopen(os.dup(1), "w", 1, encoding="utf-8", newline="\n")  # it flushes each line
     lines = os.fdopen(os.dup(0), encoding="utf-8", newline="\n")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # programs that a job starts read no messages
 
     def send(answer):
         out.write(json.dumps(answer) + "\n")
-        out.flush()
 
     send({"ready": True})
     for line in lines:
         message = Message(json.loads(line), send)
         try:
+            if message.folder:
+                os.chdir(message.folder)
             handle = _jobs.get(message.type) or _jobs.get("")
             if handle is None:
                 raise Bury("no job for messages of type " + repr(message.type), reason="unknown-type")
@@ -109,7 +109,7 @@ class Context:
 
     def get_remaining_time_in_millis(self):
         end = datetime.fromisoformat((self.deadline or "9999-01-01T00:00:00Z")[:19] + "+00:00")
-        return max(0, int(1000 * (end.timestamp() - time.time())))
+        return max(0, int(1000 * (end - datetime.now(timezone.utc)).total_seconds()))
 
 
 if __name__ == "__main__":

@@ -176,7 +176,6 @@ func (h *handling) config(ctx context.Context, cmd []string) (*runner.Config, er
 	if err := h.begin(ctx, h.globals); err != nil {
 		return nil, err
 	}
-	cfg.Persistent = h.persistent
 	cfg.Observer, cfg.Wrap = nixie.Tee(h.told.Observer(), &nixie.Observer{Connected: h.connected}), h.told.Handler
 	cfg.Lease, cfg.Watchdog, cfg.Policy, cfg.OnFailure = h.lease, h.watchdog, rules, runner.Mode(h.onFailure)
 	return cfg, nil
@@ -208,6 +207,7 @@ func (h *handling) commandConfig(cmd []string) (*runner.Config, error) {
 		if err != nil {
 			return nil, err
 		}
+		step.Persistent = h.persistent
 		cfg.Steps = []command.Step{step}
 	}
 	return cfg, nil

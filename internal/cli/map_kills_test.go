@@ -19,40 +19,47 @@ import (
 func TestR55_MapKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	proof.Run(t, "map-kills", func(t *testing.T, seed uint64) int {
-		const kills = 2
 		rng := rand.New(rand.NewPCG(seed, 0))
-		parallel := 2 + rng.IntN(63)
-		items := parallel + 8
-		d := newWorkspace(t)
-		d.repository(items)
-		script := `echo "$0" >> ` + d.path("ledger") + `; case $0 in *7) echo broken >&2; exit 3 ;; *) ` + change + ` ;; esac`
-		args := mapRun([]string{"-p", fmt.Sprint(parallel), "--max-attempts", "1", "--max-crashes", "9"}, script)
-		for range kills {
-			d.killAfter(1+rng.IntN(items/kills-3), args)
-			d.verify()
-		}
-		d.nixie(5, args...)
-		d.nixie(0, "map", "merge", "--repo", "repo", "--job", "j")
-		merges := d.git("log", "--first-parent", "--format=%s")
-		var dead []string
-		for n := range items {
-			item := fmt.Sprint("f", n)
-			want := 1
-			if strings.HasSuffix(item, "7") {
-				dead, want = append(dead, item), 0
-			}
-			if times := strings.Count("\n"+merges+"\n", "\nitem "+item+"\n"); times != want {
-				t.Errorf("%s is merged %d times, want %d", item, times, want)
-			}
-		}
-		d.nothingWithoutOwner(dead, parallel)
-		d.nixie(0, "map", "clean", "--repo", "repo", "--job", "j")
-		if trees := d.git("worktree", "list"); strings.Contains(trees, "\n") || strings.Contains(d.git("for-each-ref"), "nixie") {
-			t.Errorf("left: %s", trees)
-		}
-		d.verify()
-		return kills
+		return killMaps(t, rng, 2+rng.IntN(63), func(d *workspace, flags []string) []string {
+			return mapRun(append(flags, "--max-attempts", "1"),
+				`echo "$0" >> `+d.path("ledger")+`; case $0 in *7) echo broken >&2; exit 3 ;; *) `+change+` ;; esac`)
+		})
 	})
+}
+
+// killMaps kills a map twice, lets it end, and looks at everything that it left. Its command writes
+// each item to the file ledger, and fails on those that end in 7.
+func killMaps(t *testing.T, rng *rand.Rand, parallel int, run func(d *workspace, flags []string) []string) int {
+	const kills = 2
+	items := parallel + 8
+	d := newWorkspace(t)
+	d.repository(items)
+	args := run(d, []string{"-p", fmt.Sprint(parallel), "--max-crashes", "9"})
+	for range kills {
+		d.killAfter(1+rng.IntN(items/kills-3), args)
+		d.verify()
+	}
+	d.nixie(5, args...)
+	d.nixie(0, "map", "merge", "--repo", "repo", "--job", "j")
+	merges := d.git("log", "--first-parent", "--format=%s")
+	var dead []string
+	for n := range items {
+		item := fmt.Sprint("f", n)
+		want := 1
+		if strings.HasSuffix(item, "7") {
+			dead, want = append(dead, item), 0
+		}
+		if times := strings.Count("\n"+merges+"\n", "\nitem "+item+"\n"); times != want {
+			t.Errorf("%s is merged %d times, want %d", item, times, want)
+		}
+	}
+	d.nothingWithoutOwner(dead, parallel)
+	d.nixie(0, "map", "clean", "--repo", "repo", "--job", "j")
+	if trees := d.git("worktree", "list"); strings.Contains(trees, "\n") || strings.Contains(d.git("for-each-ref"), "nixie") {
+		t.Errorf("left: %s", trees)
+	}
+	d.verify()
+	return kills
 }
 
 // nothingWithoutOwner looks for what killed runs left: of the dead items the worktrees are

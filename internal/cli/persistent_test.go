@@ -226,7 +226,7 @@ func TestPersistentUseless(t *testing.T) {
 	if got := d.nixie(2, "work", "q", "--persistent", "--", "./worker", "{id}"); !strings.Contains(got.err, "{{id}}") {
 		t.Error(got.err)
 	}
-	got := d.nixie(2, "run", "list.jsonl", "--persistent", "--step", "shell: true")
+	got := d.nixie(2, "run", "list.jsonl", "--persistent", "--step", "shell: true", "--step", "shell: false")
 	if !strings.Contains(got.err, "persistent is for one command") {
 		t.Error(got.err)
 	}
@@ -274,7 +274,7 @@ main(handle)
 		seen = append(seen, m)
 	}
 	empty := map[string]any{"queue": "q", "type": "", "key": "", "stream": "", "attempt": 1., "generation": 1., "redrives": 0., "lease": 1.,
-		"steps": []any{}, "headers": []any{}, "body": "", "body_base64": nil}
+		"steps": []any{}, "headers": []any{}, "body": "", "body_base64": nil, "folder": ""}
 	for i, fields := range []map[string]any{
 		{"type": "t", "key": "k", "stream": "s", "body": "plain", "headers": []any{map[string]any{"name": "a", "value": "b"}}},
 		{"body": nil, "body_base64": "/wD/"}, {}, {"body": big}, {"body": "two\nlines\x00\u2028"},
@@ -296,6 +296,23 @@ main(handle)
 		t.Errorf("what follows: %s", next)
 	}
 	d.verify()
+}
+
+// TestPersistentSteps: a step that stays among commands. What follows its answer follows the
+// success of all, once: also if a later step fails, and both run again in the same claim.
+func TestPersistentSteps(t *testing.T) {
+	t.Parallel()
+	d := newWorkspace(t)
+	d.write("items.txt", "a\nb\n")
+	d.write("worker.py", loop+`main(lambda m: say(id=m["id"], then=[{"queue": "next", "body": m["key"]}]))`)
+	got := d.run(0, "items.txt", "--job", "j", "-p", "1", "--in-claim", "attempts=2 base=1ms", "--max-attempts", "1",
+		"--no-output", "--step", "persistent exec: "+python(t)+" -IS worker.py", "--step", "shell: [ -e once ] || { touch once; exit 75; }")
+	if starts := len(d.ledger("ledger")); got.Succeeded != 2 || got.Attempts != 3 || starts != 1 {
+		t.Errorf("%d processes: %+v", starts, got)
+	}
+	if next := d.nixie(0, "queue", "stats", "next", "-o", "json").out; !strings.Contains(next, `"ready": 2`) {
+		t.Errorf("what follows: %s", next)
+	}
 }
 
 // TestPersistentStops: a process that has a message ends it first. Then it gets the end of its

@@ -50,7 +50,6 @@ func newRun(g *globals) *cobra.Command {
 	f := &runFlags{handling: handling{globals: g}, verb: "run"}
 	cmd := f.command(g.described("run"), f.run)
 	f.registerList(cmd.Flags())
-	f.registerPersistent(cmd.Flags())
 	return groupFlags(cmd)
 }
 
@@ -69,6 +68,7 @@ func (f *runFlags) registerList(fs *pflag.FlagSet) {
 		"instead of COMMAND: 'exec: PROGRAM ARG…', 'shell: SCRIPT' or 'agent: PROGRAM ARG…'; again for the next")
 	fs.StringVar(&f.stopAfter, "stop-after", "none",
 		"stop by itself when more than this share of the items that ended in this run died, from the tenth on, or this many; none: go on")
+	f.registerPersistent(fs)
 	f.choosing.register(fs)
 }
 
@@ -244,11 +244,16 @@ const shownFields = 20
 
 // parseSteps reads --step.
 func (f *runFlags) parseSteps() error {
+	if f.persistent && len(f.stepTexts) > 1 {
+		return usagef("--persistent is for one command or step: write persistent before the type of each step that stays, " +
+			"as in --step 'persistent exec: python3 worker.py'")
+	}
 	for _, text := range f.stepTexts {
 		s, err := command.ParseStep(text)
 		if err != nil {
 			return err
 		}
+		s.Persistent = s.Persistent || f.persistent
 		f.steps = append(f.steps, s)
 	}
 	return nil

@@ -31,6 +31,8 @@ func (e *ExitError) Error() string {
 		how = "canceled"
 	case r.Signal != 0:
 		how = fmt.Sprintf("killed by signal %d (%s)", int(r.Signal), r.Signal)
+	case line == "" && r.Stays:
+		return "the worker did not say why"
 	case line == "":
 		return fmt.Sprintf("exit status %d", r.ExitCode)
 	default:

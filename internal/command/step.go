@@ -20,6 +20,9 @@ type Step struct {
 	Logs bool
 	// Commits is set if the step fails unless it commits something.
 	Commits bool
+	// Persistent makes the step a program whose processes stay and get items as lines; see package
+	// lines.
+	Persistent bool
 }
 
 // Exec makes a step without a label from a program and its arguments with placeholders, see
@@ -36,18 +39,28 @@ func Exec(args []string) (Step, error) {
 //	                     argument; NIXIE_LOG_FILE names a log file, which is kept with a failure
 //	shell: SCRIPT        for sh -c; no data gets into the script
 //	commit TYPE: …       one of these, which fails unless it commits something
+//	persistent TYPE: …   one of these whose processes stay
 func ParseStep(text string) (Step, error) {
 	kind, rest, found := strings.Cut(text, ":")
 	kind, rest = strings.TrimSpace(kind), strings.TrimSpace(rest)
 	s := Step{Label: label(kind + ": " + rest)}
-	kind, s.Commits = strings.CutPrefix(kind, "commit ")
-	kind = strings.TrimSpace(kind)
+	for words := strings.Fields(kind); len(words) > 1; words = words[1:] {
+		kind = words[len(words)-1]
+		switch word := words[0]; {
+		case word == "commit" && !s.Commits:
+			s.Commits = true
+		case word == "persistent" && !s.Persistent:
+			s.Persistent = true
+		default:
+			found = false
+		}
+	}
 	s.Logs = kind == "agent"
 	var err error
 	switch {
 	case !found || kind != "exec" && kind != "agent" && kind != "shell":
 		return s, invalid("step %s has no type: write 'exec: PROGRAM ARG…', 'shell: SCRIPT' or 'agent: PROGRAM ARG…', "+
-			"each with 'commit ' before it if it has to commit", quote(text))
+			"with 'commit ' before it if it has to commit, and 'persistent ' if it stays", quote(text))
 	case rest == "":
 		return s, invalid("step %s is empty: write what it runs after the colon", quote(text))
 	case !utf8.ValidString(text):

@@ -17,6 +17,9 @@ func TestParseStep(t *testing.T) {
 	}{
 		"commit agent: a b":               {"commit agent: a b", []string{"a", "b"}, true},
 		"commit shell : x":                {"commit shell: x", []string{"sh", "-c", "x"}, false},
+		"persistent exec: a":              {"persistent exec: a", []string{"a"}, false},
+		"commit persistent exec: a":       {"commit persistent exec: a", []string{"a"}, false},
+		"persistent  commit shell: x":     {"persistent  commit shell: x", []string{"sh", "-c", "x"}, false},
 		"exec: gofmt -w {file}":           {"exec: gofmt -w {file}", []string{"gofmt", "-w", "a.go"}, false},
 		" exec :  true ":                  {"exec: true", []string{"true"}, false},
 		"agent: ./fix {}":                 {"agent: ./fix {}", []string{"./fix", "whole"}, true},
@@ -31,7 +34,8 @@ func TestParseStep(t *testing.T) {
 		"shell: cd a\nmake":               {"shell: cd a make", []string{"sh", "-c", "cd a\nmake"}, false},
 	} {
 		s, err := command.ParseStep(text)
-		if err != nil || s.Label != want.label || s.Logs != want.logs || s.Commits != strings.HasPrefix(text, "commit") {
+		if err != nil || s.Label != want.label || s.Logs != want.logs || s.Commits != strings.Contains(text, "commit ") ||
+			s.Persistent != strings.Contains(text, "persistent ") {
 			t.Errorf("%q: %q, logs %t, %v", text, s.Label, s.Logs, err)
 			continue
 		}
@@ -49,6 +53,8 @@ func TestParseStepRefuses(t *testing.T) {
 		"Shell: x":                "has no type",
 		"commit: x":               "has no type",
 		"commit commit exec: x":   "has no type",
+		"persistent: x":           "has no type",
+		"persist exec: x":         "has no type",
 		"shell:":                  "is empty",
 		"exec: ":                  "is empty",
 		"exec: sh -c 'x'":         "it is only split at blanks",

@@ -37,13 +37,15 @@ type message struct {
 	Body       *string        `json:"body"`        // null if it is no text
 	BodyBase64 []byte         `json:"body_base64"` // null if it is text
 	Deadline   *time.Time     `json:"deadline"`    // null if there is none
+	Folder     string         `json:"folder"`      // empty: that of the process
 }
 
-// Append adds the line of a delivery to b, its end included. A zero deadline is none.
-func Append(b []byte, d *nixie.Delivery, deadline time.Time) ([]byte, error) {
+// Append adds the line of a delivery to b, its end included. The work on it is done in folder;
+// empty is that of the process. A zero deadline is none.
+func Append(b []byte, d *nixie.Delivery, folder string, deadline time.Time) ([]byte, error) {
 	m := message{
 		ID: d.ID.String(), Queue: d.Queue, Type: d.Type, Key: d.Key, Stream: d.Stream, Attempt: d.Attempts, Generation: d.Generation,
-		Redrives: d.Redrives, Lease: d.Lease.Number, Steps: d.Steps, Headers: d.Headers,
+		Redrives: d.Redrives, Lease: d.Lease.Number, Steps: d.Steps, Headers: d.Headers, Folder: folder,
 	}
 	if utf8.Valid(d.Body) {
 		body := string(d.Body)
@@ -74,7 +76,7 @@ type Answer struct {
 	Progress bool            // the message goes on: of the verdict only Steps are set
 	Verdict  command.Verdict // Complete if the line has no outcome
 	Then     []nixie.Message // to be enqueued with a success
-	Result   []byte          // the text of a JSON string, other JSON as it is written; nil if there is none
+	Result   json.RawMessage // as it is written; nil if there is none
 }
 
 // Parse reads a line of a process that has a message. It has the fields of a verdict, see
@@ -126,9 +128,8 @@ func (a *Answer) field(name string, value *json.Decoder) (known bool, err error)
 		}
 		return true, err
 	case "result":
-		var raw json.RawMessage
-		if err = decode(name, value, &raw, "any JSON"); err == nil {
-			a.Result, err = textOf(raw)
+		if err = decode(name, value, &a.Result, "any JSON"); string(a.Result) == "null" {
+			a.Result = nil
 		}
 		return true, err
 	case "then":
@@ -141,17 +142,13 @@ func (a *Answer) field(name string, value *json.Decoder) (known bool, err error)
 	return false, nil
 }
 
-// textOf returns the text of a JSON string, and other JSON as it is written; null is nothing.
-func textOf(raw json.RawMessage) ([]byte, error) {
-	switch {
-	case string(raw) == "null":
-		return nil, nil
-	case raw[0] != '"':
-		return raw, nil
-	}
+// Text returns a result that is a JSON string as its text, and other JSON as it is written.
+func (a *Answer) Text() []byte {
 	var text string
-	err := json.Unmarshal(raw, &text)
-	return []byte(text), err
+	if len(a.Result) == 0 || a.Result[0] != '"' || json.Unmarshal(a.Result, &text) != nil {
+		return a.Result
+	}
+	return []byte(text)
 }
 
 // following is an element of then.

@@ -56,7 +56,7 @@ func TestParse(t *testing.T) {
 		case a.Progress:
 			got = "progress"
 		case a.Result != nil:
-			quoted, _ := json.Marshal(string(a.Result))
+			quoted, _ := json.Marshal(string(a.Text()))
 			got += " " + string(quoted)
 		case a.Then != nil:
 			got += " 2"
@@ -73,8 +73,8 @@ func TestAppend(t *testing.T) {
 		"text": `"body":"text","body_base64":null,`, "\xff\x00": `"body":null,"body_base64":"/wA=",`, "": `"body":"","body_base64":null,`,
 		"<\n>": `"body":"<\n>","body_base64":null,`,
 	} {
-		line, err := Append(nil, &nixie.Delivery{Message: nixie.Message{Queue: "q", Body: []byte(body)}}, time.Time{})
-		want = `"steps":[],"headers":[],` + want + `"deadline":null}` + "\n"
+		line, err := Append(nil, &nixie.Delivery{Message: nixie.Message{Queue: "q", Body: []byte(body)}}, "/a", time.Time{})
+		want = `"steps":[],"headers":[],` + want + `"deadline":null,"folder":"/a"}` + "\n"
 		if err != nil || !strings.HasSuffix(string(line), want) {
 			t.Errorf("%q: %s, %v", body, line, err)
 		}
@@ -108,7 +108,7 @@ func FuzzAppend(f *testing.F) {
 		if deadline != 0 {
 			at = noon.Add(time.Duration(deadline))
 		}
-		line, err := Append([]byte("before"), &d, at)
+		line, err := Append([]byte("before"), &d, key, at)
 		line = bytes.TrimPrefix(line, []byte("before"))
 		if err != nil || bytes.IndexByte(line, '\n') != len(line)-1 {
 			t.Fatalf("%v: %q", err, line)
@@ -125,7 +125,8 @@ func FuzzAppend(f *testing.F) {
 		} else if m.Body != nil {
 			text = []byte(*m.Body)
 		}
-		if m.Queue != queue || m.Key != key || !bytes.Equal(text, body) || !reflect.DeepEqual(m.Headers, d.Headers) || m.Steps[0] != step ||
+		if m.Queue != queue || m.Key != key || m.Folder != key || m.Steps[0] != step ||
+			!bytes.Equal(text, body) || !reflect.DeepEqual(m.Headers, d.Headers) ||
 			(m.Deadline == nil) != at.IsZero() || m.Deadline != nil && !m.Deadline.Equal(at) {
 			t.Fatalf("%s is not %+v", line, d)
 		}

@@ -37,6 +37,7 @@ func List() []Proof {
 		{"three-causes", "internal/cli", "TestThreeCauses", "letters", 3000, 50_000, 50_000},
 		{"previews", "internal/cli", "TestPreviewIsTheRun", "offices in each store", 20, 200, 200},
 		{"map-kills", "internal/cli", "TestR55_MapKilledAtAnyMoment", "kills", 2, 4, 60},
+		{"map-persistent-kills", "internal/cli", "TestPersistentMapKilledAtAnyMoment", "kills", 2, 4, 60},
 		{"map-module", "internal/cli", "TestMapOfAGoModule", "files", 30, 60, 1000},
 		{"redrive-kills", "internal/cli", "TestRedriveKilledAtAnyMoment", "kills", 4, 8, 300},
 		{"kills-postgres-streams", "store/postgres", "TestShow1_WorkersOfStreamsAreKilled", "messages", 2000, 4000, 200_000},

@@ -48,6 +48,7 @@ func (r *Runner) attempt(ctx context.Context, d *nixie.Delivery) error {
 		return nixie.WithReason(nixie.Permanent(errors.New(d.Header(headerError))), nixie.ReasonSerialization)
 	}
 	a := attempt{Runner: r, d: d, item: items.OpenStored(d.Body, d.Type == typeLine), env: r.env}
+	d.Tracking.Then = nil // of a run in the same claim that failed
 	args, err := a.arguments()
 	if err != nil {
 		return err
@@ -205,10 +206,10 @@ func writeJSON(path string, v any) error {
 
 // runStep runs the i-th step and makes an error of its exit and verdict.
 func (a *attempt) runStep(ctx context.Context, i int, args []string) error {
-	if a.crew != nil {
-		return a.converse(ctx)
-	}
 	step := &a.steps[i]
+	if step.crew != nil {
+		return a.converse(ctx, i)
+	}
 	verdictPath := a.verdicts + "/" + a.d.ID.String() + "-" + strconv.FormatInt(a.d.Lease.Number, 10)
 	variables := a.variables(a.d)
 	variables.Verdict = verdictPath

@@ -56,10 +56,6 @@ type Config struct {
 	StopAfter StopAfter           // of a job
 	HaltAfter time.Duration       // ends work of which nothing succeeds; see [worker.Config]
 
-	// Persistent makes the only step a program whose processes stay and get messages as lines; see
-	// package lines.
-	Persistent bool
-
 	PermanentExit []int    // exit codes, 1 to 255, that mean: will never succeed
 	Environ       []string // the environment that commands inherit
 	StateFolder   string   // of the notes of running process groups, of verdicts and of agents' logs
@@ -100,7 +96,6 @@ type Runner struct {
 	env       command.Environment
 	decider   *decider
 	guard     *command.Guard
-	crew      *crew        // of a persistent step
 	source    nixie.Source // of the worker
 	verdicts  string       // folder of the verdicts of this run's commands
 	logs      bool         // a step has a log
@@ -166,6 +161,7 @@ func New(c Config) (*Runner, error) {
 type step struct {
 	command.Step
 	file string
+	crew *crew // of a persistent step, while the runner runs
 }
 
 // steps returns all steps; the validating one is last.
@@ -180,16 +176,36 @@ func (c *Config) steps() (all []step, err error) {
 		if all[i].Commits && (c.Workplace == nil || c.Validate != nil && i == len(all)-1) {
 			return nil, nixie.Errorf(nixie.CodeInvalid, "step %q has to commit, which only a --step of nixie map run can", all[i].Label)
 		}
-		if all[i].file, err = c.programFile(all[i].Program()); err != nil {
+		if err = checkPersistent(&all[i].Step); err != nil {
+			return nil, err
+		}
+		if all[i].file, err = c.programFile(&all[i].Step); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
+// checkPersistent refuses what only a command for each item can have.
+func checkPersistent(s *command.Step) error {
+	switch {
+	case !s.Persistent:
+	case s.Logs:
+		return nixie.Errorf(nixie.CodeInvalid, "step %q is persistent, and an agent has a log file for each attempt: "+
+			"write exec instead of agent; what it writes to standard error is kept with a failure", s.Label)
+	case len(s.Paths()) > 0:
+		field := s.Paths()[0]
+		return nixie.Errorf(nixie.CodeInvalid, "the command has {%s}, and a persistent one gets each message as a line: "+
+			"leave it out, or write {{%s}} for the text", field, field)
+	}
+	return nil
+}
+
 // programFile finds the file of a program. A relative path is below the workplace, if there is one.
-func (c *Config) programFile(name string) (string, error) {
-	if c.Workplace != nil && strings.Contains(name, "/") && !filepath.IsAbs(name) {
+// A process that stays is in none.
+func (c *Config) programFile(s *command.Step) (string, error) {
+	name := s.Program()
+	if c.Workplace != nil && !s.Persistent && strings.Contains(name, "/") && !filepath.IsAbs(name) {
 		return name, nil
 	}
 	path, err := command.LookPath(name)
@@ -233,13 +249,6 @@ func (c *Config) check() error {
 		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", c.Lease, nixie.MinLease, nixie.MaxLease)
 	case len(c.Steps) == 0:
 		return nixie.Errorf(nixie.CodeInvalid, "no command: give it after --, as in -- ./handle {id}")
-	case c.Persistent && (c.Workplace != nil || len(c.Steps) != 1 || c.Steps[0].Label != ""):
-		return nixie.Errorf(nixie.CodeInvalid, "persistent is for one command after --: steps, and the attempts of a map, have a folder "+
-			"and an environment of their own, which a process that stays cannot have")
-	case c.Persistent && len(c.Steps[0].Paths()) > 0:
-		field := c.Steps[0].Paths()[0]
-		return nixie.Errorf(nixie.CodeInvalid, "the command has {%s}, and a persistent one gets each message as a line: "+
-			"leave it out, or write {{%s}} for the text", field, field)
 	case c.Validate != nil && c.Workplace == nil:
 		return nixie.Errorf(nixie.CodeInvalid, "validate needs a worktree for each attempt: use nixie map")
 	}

@@ -35,24 +35,26 @@ type crew struct {
 	hasty   bool // haste is closed
 }
 
-// newCrew makes the crew of an only step.
-func (r *Runner) newCrew() (*crew, error) {
-	args, err := r.steps[0].Expand(nil)
+// newCrew makes the crew of a step.
+func (r *Runner) newCrew(s *step) (*crew, error) {
+	args, err := s.Expand(nil)
 	if err != nil {
 		return nil, err
 	}
 	return &crew{r: r, all: map[*command.Resident]bool{}, haste: make(chan struct{}), spec: command.Spec{
-		Args: args, Path: r.steps[0].file, Env: r.env.For(command.ItemVariables{}), Grace: commandGrace, Guard: r.guard,
+		Args: args, Path: s.file, Grace: commandGrace, Guard: r.guard,
 	}}, nil
 }
 
 // take returns a process that is ready for a message, or errNotTaken if one ended before that and
-// the work should go on.
-func (c *crew) take(ctx context.Context) (*command.Resident, error) {
+// the work should go on. All attempts of a run have the same environment.
+func (c *crew) take(ctx context.Context, env command.Environment) (*command.Resident, error) {
 	if p := c.pop(); p != nil {
 		return p, nil
 	}
-	return c.start(ctx)
+	spec := c.spec
+	spec.Env = env.For(command.ItemVariables{})
+	return c.start(ctx, spec)
 }
 
 // pop returns the process that rested last, which is the one in the caches; nil if none rests.
@@ -69,14 +71,14 @@ func (c *crew) pop() *command.Resident {
 }
 
 // start starts a process and waits until it is ready; see take.
-func (c *crew) start(ctx context.Context) (*command.Resident, error) {
+func (c *crew) start(ctx context.Context, spec command.Spec) (*command.Resident, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if why := c.r.whyHalted(); why != nil {
 		return nil, nixie.Verdict(nixie.Release, why)
 	}
-	p, err := command.StartResident(c.spec, lines.MaxAnswer)
+	p, err := command.StartResident(spec, lines.MaxAnswer)
 	if err != nil {
 		return nil, err
 	}

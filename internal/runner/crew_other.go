@@ -11,10 +11,10 @@ import (
 // crew would keep processes; this system has none.
 type crew struct{}
 
-func (*Runner) newCrew() (*crew, error) { return nil, command.Supported() }
+func (*Runner) newCrew(*step) (*crew, error) { return nil, command.Supported() }
 
 func (*crew) hasten() {}
 
 func (*crew) close() {}
 
-func (*attempt) converse(context.Context) error { return command.Supported() }
+func (*attempt) converse(context.Context, int) error { return command.Supported() }

@@ -146,15 +146,21 @@ func (r *Runner) begin() (end func(), err error) {
 		tidy()
 		return nil, err
 	}
-	if r.c.Persistent {
-		r.mu.Lock()
-		r.crew, err = r.newCrew()
-		r.mu.Unlock()
-	}
-	end = func() {
-		if r.crew != nil {
-			r.crew.close()
+	r.mu.Lock()
+	for i := range r.steps {
+		if s := &r.steps[i]; s.Persistent && err == nil {
+			s.crew, err = r.newCrew(s)
 		}
+	}
+	r.mu.Unlock()
+	end = func() {
+		var crews sync.WaitGroup
+		for _, s := range r.steps {
+			if s.crew != nil {
+				crews.Go(s.crew.close)
+			}
+		}
+		crews.Wait()
 		_ = r.guard.Close() // every command has ended
 		tidy()
 	}
@@ -212,8 +218,10 @@ func (r *Runner) Abort() {
 	if r.w != nil {
 		r.w.Abort()
 	}
-	if r.crew != nil {
-		r.crew.hasten()
+	for _, s := range r.steps {
+		if s.crew != nil {
+			s.crew.hasten()
+		}
 	}
 }
 

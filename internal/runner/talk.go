@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
 
@@ -26,22 +27,23 @@ const (
 // attempt goes on.
 var errNotTaken = errors.New("the process took no message")
 
-// converse gives the message of an attempt to a process, and to another one as long as none has
-// begun with it.
-func (a *attempt) converse(ctx context.Context) error {
+// converse gives the message of an attempt to a process of the i-th step, and to another one as
+// long as none has begun with it.
+func (a *attempt) converse(ctx context.Context, i int) error {
+	c := a.steps[i].crew
 	var pass io.Writer
 	if a.printed != nil {
 		pass = &a.printed.Stderr
 	}
 	for {
-		p, err := a.crew.take(ctx)
+		p, err := c.take(ctx, a.env)
 		switch {
 		case err != nil:
 		case p.Begin(pass):
-			t := talk{attempt: a, p: p, written: make(chan struct{})}
+			t := talk{attempt: a, crew: c, first: i == 0, p: p, written: make(chan struct{})}
 			err = t.run(ctx)
 		default:
-			err = a.crew.stale(p)
+			err = c.stale(p)
 		}
 		if !errors.Is(err, errNotTaken) {
 			return err
@@ -52,6 +54,8 @@ func (a *attempt) converse(ctx context.Context) error {
 // talk is a message in the hands of a process.
 type talk struct {
 	*attempt
+	crew     *crew
+	first    bool // of the steps
 	p        *command.Resident
 	begun    bool          // the process has begun to answer
 	extended time.Time     // when a line of progress extended the lease last
@@ -62,7 +66,11 @@ type talk struct {
 func (t *talk) run(ctx context.Context) error {
 	deadline, inTime := t.watch(ctx)
 	defer inTime()
-	line, err := lines.Append(nil, t.d, deadline)
+	folder := ""
+	if t.workplace != nil {
+		folder = t.workplace.Dir()
+	}
+	line, err := lines.Append(nil, t.d, folder, deadline)
 	if err != nil {
 		t.crew.rest(t.p)
 		return nixie.Permanent(err)
@@ -86,6 +94,9 @@ func (t *talk) run(ctx context.Context) error {
 		case answer.Progress:
 			t.begun = true
 			err = t.progress(ctx, answer.Verdict.Steps)
+		case len(answer.Then) > 0 && t.workplace != nil:
+			err = nixie.Errorf(nixie.CodeInvalid, "nixie map takes no field then: an item that was merged before a kill is not run again, "+
+				"and what should follow it would be lost")
 		case !inTime():
 			return t.late()
 		default:
@@ -135,7 +146,9 @@ func (t *talk) end(kill bool) (result command.Result, worked bool, err error) {
 // counts notes that the attempt was made.
 func (t *talk) counts() {
 	t.crew.works(t.p)
-	t.count.attempts.Add(1)
+	if t.first {
+		t.count.attempts.Add(1)
+	}
 }
 
 // late returns the error of an attempt that was told to end before its answer came.
@@ -186,7 +199,8 @@ func (t *talk) refuse(why error) error {
 }
 
 // mistaken kills a process that answered for another message. The attempt does not count, unless
-// the process had begun to answer for this one.
+// the process had begun to answer for this one. It may have changed the folder of this one, which
+// then comes back for a clean one.
 func (t *talk) mistaken(line []byte) error {
 	why := lines.Wrong(line, fmt.Errorf("it names another message than %s, which the process has", t.d.ID))
 	if t.begun {
@@ -197,7 +211,10 @@ func (t *talk) mistaken(line []byte) error {
 		t.counts()
 		return errors.Join(err, result.Err(t.c.PermanentExit))
 	}
-	return t.crew.lost(worked, why)
+	if err = t.crew.lost(worked, why); t.workplace != nil && errors.Is(err, errNotTaken) {
+		return nixie.Verdict(nixie.Release, why)
+	}
+	return err
 }
 
 // progress saves the steps of a line and extends the lease.
@@ -237,8 +254,8 @@ func (t *talk) answered(answer *lines.Answer) error {
 	}
 	t.counts()
 	t.giveBack()
-	if t.printed != nil {
-		_, _ = t.printed.Stdout.Write(answer.Result) // it never fails
+	if err := t.keep(answer); err != nil {
+		return err
 	}
 	switch {
 	case verdict.Outcome != nixie.Complete:
@@ -248,6 +265,20 @@ func (t *talk) answered(answer *lines.Answer) error {
 	}
 	if err := t.d.Then(answer.Then...); err != nil {
 		return nixie.WithReason(nixie.Permanent(fmt.Errorf("answer of the worker: %w", err)), nixie.ReasonValidation)
+	}
+	return nil
+}
+
+// keep puts the result where a command would have written it: into the file of a workplace, else to
+// its standard output.
+func (t *talk) keep(answer *lines.Answer) error {
+	switch {
+	case t.workplace == nil && t.printed != nil:
+		_, _ = t.printed.Stdout.Write(answer.Text()) // it never fails
+	case t.workplace != nil && answer.Result != nil:
+		if err := os.WriteFile(t.workplace.ResultFile(), answer.Result, 0o600); err != nil {
+			return nixie.WithReason(nixie.Transient(fmt.Errorf("file of the result: %w", err)), nixie.ReasonResource)
+		}
 	}
 	return nil
 }
