@@ -2,6 +2,16 @@ package main
 
 // ofLines has mutants of processes that stay.
 var ofLines = []mutant{
+	{number: 224, name: "a folder is used again after an answer for another item",
+		breaks: "an attempt begins with what another process did",
+		tests:  finder{"internal/cli", "^TestPersistentMapBadWorkers$"},
+		edits:  []edit{{"internal/runner/talk.go", "t.workplace != nil && errors.Is(err, errNotTaken) {", "false {"}}},
+	{number: 225, name: "a map lets messages follow", breaks: "what follows an item is lost at a kill between merge and settlement",
+		tests: finder{"internal/cli", "^TestPersistentMapBadWorkers$"},
+		edits: []edit{{"internal/runner/talk.go", "case len(answer.Then) > 0 && t.workplace != nil:", "case false:"}}},
+	{number: 226, name: "each step that stays is an attempt", breaks: "a summary counts attempts several times",
+		tests: finder{"internal/cli", "^TestPersistentMapLines$"},
+		edits: []edit{{"internal/runner/talk.go", "	if t.first {\n", "	if t.first || true {\n"}}},
 	{number: 230, name: "an answer of another message is taken", breaks: "a message succeeds because another one did",
 		tests: finder{"internal/cli", "^TestPersistentBadWorkers$"},
 		edits: []edit{{"internal/runner/talk.go", "case answer.ID != t.d.ID.String():", "case answer.ID == \"\":"}}},
