@@ -182,7 +182,8 @@ func TestPoolHasTheLastWord(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), url)
 	must(t, err)
 	for others := 1; others > 0; { // a test that had the schema before may still be leaving
-		must(t, conn.QueryRow(t.Context(), "select count(*) from pg_stat_activity where application_name = $1", "nixie listen "+schema).Scan(&others))
+		must(t, conn.QueryRow(t.Context(), "select count(*) from pg_stat_activity where application_name = $1",
+			"nixie listen "+schema).Scan(&others))
 	}
 	must(t, conn.Close(t.Context()))
 	right, err := pgx.ParseConfig(url)
