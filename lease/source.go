@@ -34,6 +34,14 @@ type Listener interface {
 	Patience() time.Duration
 }
 
+// Exchanger is an optional ability of a source: it settles and receives in one call.
+type Exchanger interface {
+	// Exchange is Settle and then Receive, for less than both cost where the source can do so. The
+	// i-th error answers the i-th settlement, and the last result tells of the receive. One fails
+	// without the other.
+	Exchange(ctx context.Context, settlements []nixie.Settlement, want nixie.Want) ([]error, []*nixie.Delivery, error)
+}
+
 // PolicyKeeper is an optional ability of a source: it knows the policies that are stored with its
 // queues, for workers that have no policy of their own.
 type PolicyKeeper interface {

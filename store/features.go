@@ -66,6 +66,11 @@ type Features struct {
 	// hands out work in the same commit that adds it. A caller whose last claim found nothing gives
 	// as idle the channel that Wake returned before that claim; Await claims when it is closed.
 	Await func(ctx context.Context, queue string, want nixie.Want, idle <-chan struct{}) ([]*nixie.Delivery, error)
+
+	// Exchange is Settle and then Claim, in one transaction. The i-th error answers the i-th
+	// settlement, and the last result tells of the claim. If the claim fails, the settlements are
+	// made without it, unless the store is away or the outcome is unknown.
+	Exchange func(ctx context.Context, settlements []nixie.Settlement, queue string, want nixie.Want) ([]error, []*nixie.Delivery, error)
 }
 
 // Configure replaces the settings of a queue, and creates it if there is none.

@@ -41,10 +41,33 @@ func (s *Source) Name() string { return strings.Join(s.names, ",") }
 // Receive claims, and waits up to want.Wait for the first message.
 func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	got, err := s.receive(ctx, want)
+	s.learnOwner(got)
+	return got, err
+}
+
+// learnOwner notes the owner of the leases of this process.
+func (s *Source) learnOwner(got []*nixie.Delivery) {
 	if len(got) > 0 && s.owner.Load() == nil {
 		s.owner.Store(&got[0].Lease.Owner)
 	}
-	return got, err
+}
+
+// Exchange implements [lease.Exchanger]. It is one transaction of a store with Exchange, unless the
+// source has several queues, or its queue is known to be empty.
+func (s *Source) Exchange(ctx context.Context, settlements []nixie.Settlement, want nixie.Want) ([]error, []*nixie.Delivery, error) {
+	if s.store.Exchange == nil || len(s.names) != 1 || len(settlements) == 0 || want.Wait > 0 && s.empty.of(0, want.NoSuspects) != nil {
+		errs := s.Settle(ctx, settlements)
+		got, err := s.Receive(ctx, want)
+		return errs, got, err
+	}
+	wake := s.wake(0)
+	errs, got, err := s.store.Exchange(ctx, settlements, s.names[0], want)
+	s.learnOwner(got)
+	s.note(0, got, want, err, wake)
+	if len(got) == 0 && err == nil && want.Wait > 0 {
+		got, err = s.Receive(ctx, want)
+	}
+	return errs, got, err
 }
 
 func (s *Source) receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
@@ -168,10 +191,15 @@ func (s *Source) claimOne(ctx context.Context, i int, want nixie.Want) ([]*nixie
 	}
 	wake := s.wake(i)
 	got, err := s.queue.Claim(ctx, s.names[i], want)
+	s.note(i, got, want, err, wake)
+	return got, err
+}
+
+// note notes after a claim whether the queue is empty until the channel is closed.
+func (s *Source) note(i int, got []*nixie.Delivery, want nixie.Want, err error, wake <-chan struct{}) {
 	if err == nil && (len(got) == 0 || s.store.Watch != nil && tookAll(got, want.Max)) {
 		s.empty.begin(i, want.NoSuspects, wake)
 	}
-	return got, err
 }
 
 // tookAll reports whether a claim left no due message in the queue. A claim leaves others when it

@@ -45,6 +45,8 @@ type How struct {
 	Bytes   int  // of bodies and values that it may add
 	Ends    bool // it ends leases: no want of room refuses it
 	Renews  bool // it renews leases: it waits for no handler
+
+	Claims string // the queue from which it claims at its end: the caller has to know what it holds
 }
 
 // Tx is one call inside a write transaction. A Load sees what an earlier Write of the call wrote.

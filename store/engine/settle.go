@@ -11,17 +11,42 @@ import (
 
 // Settle implements store.Queue.
 func (e *Engine) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
-	errs := make([]error, len(settlements))
 	if len(settlements) == 0 {
-		return errs
+		return []error{}
 	}
+	errs, _ := e.settleThen(ctx, settlements, "", nil)
+	return errs
+}
+
+// Exchange settles, and then claims from a queue by a function of the driver, in one transaction.
+func (e *Engine) Exchange(ctx context.Context, settlements []nixie.Settlement, queue string, claim func(Tx) error) ([]error, error) {
+	errs, err := e.settleThen(ctx, settlements, queue, claim)
+	if err != nil {
+		errs = e.Unexchanged(ctx, settlements, err)
+	}
+	return errs, err
+}
+
+// Unexchanged settles without a claim after an exchange has failed, as the claim may be to blame.
+// It does not if the exchange may have been made, or if the store is away.
+func (e *Engine) Unexchanged(ctx context.Context, settlements []nixie.Settlement, err error) []error {
+	switch nixie.CodeOf(err) {
+	case nixie.CodeOutcomeUnknown, nixie.CodeUnavailable:
+		return all(make([]error, len(settlements)), err)
+	}
+	return e.Settle(ctx, settlements)
+}
+
+// settleThen settles, and then claims if there is a claim. The error is that of the transaction.
+func (e *Engine) settleThen(ctx context.Context, settlements []nixie.Settlement, queue string, claim func(Tx) error) ([]error, error) {
+	errs := make([]error, len(settlements))
 	size, err := store.CheckSettlements(settlements)
-	if err != nil {
-		return all(errs, err)
+	var done []bool
+	if err == nil && claim == nil {
+		done, err = e.driver.CompletePlain(ctx, settlements)
 	}
-	done, err := e.driver.CompletePlain(ctx, settlements)
 	if err != nil {
-		return all(errs, err)
+		return all(errs, err), err
 	}
 	var at []int
 	for i := range settlements {
@@ -37,8 +62,8 @@ func (e *Engine) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 		}
 		at = append(at, i)
 	}
-	if len(at) == 0 {
-		return errs
+	if len(at) == 0 && claim == nil {
+		return errs, nil
 	}
 	rest := settlements
 	if len(at) < len(rest) {
@@ -48,13 +73,19 @@ func (e *Engine) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 		}
 	}
 	left := make([]error, len(rest))
-	if err := e.driver.Update(ctx, How{Ends: true, Bytes: size}, func(tx Tx) error { return Settle(tx, rest, left) }); err != nil {
+	err = e.driver.Update(ctx, How{Ends: true, Bytes: size, Claims: queue}, func(tx Tx) error {
+		if err := Settle(tx, rest, left); err != nil || claim == nil {
+			return err
+		}
+		return claim(tx)
+	})
+	if err != nil {
 		all(left, err)
 	}
 	for i, at := range at {
 		errs[at] = left[i]
 	}
-	return errs
+	return errs, err
 }
 
 // Settle applies settlements that [store.CheckSettlement] allows, and sets why one was refused. It

@@ -11,40 +11,27 @@ import (
 
 // Claim implements store.Queue. It skips rows that others have locked, so it never waits for them.
 func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error) {
-	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
-	if err := store.CheckWant(queue, &want); err != nil {
+	leave, err := s.beginClaim(ctx, queue, &want)
+	if err != nil {
 		return nil, err
 	}
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.gate.leave()
-	if err := s.owner.arrives(ctx, s); err != nil {
-		return nil, err
-	}
-	defer s.owner.rest.claiming.RUnlock()
+	defer leave()
 	owner := s.owner.self()
 	for {
 		var got *claims
 		err := s.transact(ctx, s.pool, func(t *tx) (err error) {
 			t.quiet = true
 			got, err = t.claim(queue, want, owner)
-			if err != nil || got == nil || !want.LogProgress {
-				return err
-			}
-			return t.noteClaimed(got, owner)
+			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		if got != nil && got.cursorWentBack {
-			s.seen.forgetMoves(got.q.n)
-			if len(got.list) == 0 {
-				continue
-			}
+		if got.counts() {
+			return got.sorted(), nil
 		}
 		if got != nil {
-			return got.sorted(), nil
+			continue
 		}
 		if owner, err = s.owner.registered(ctx, s, owner); err != nil {
 			return nil, s.explain(err)
@@ -52,14 +39,46 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 	}
 }
 
+// beginClaim checks a want and lets a claim in, which has to call leave at its end.
+func (s *Store) beginClaim(ctx context.Context, queue string, want *nixie.Want) (leave func(), err error) {
+	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
+	if err := store.CheckWant(queue, want); err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.owner.arrives(ctx, s); err != nil {
+		s.gate.leave()
+		return nil, err
+	}
+	return func() {
+		s.owner.rest.claiming.RUnlock()
+		s.gate.leave()
+	}, nil
+}
+
+// counts reports whether a claim was made. It was not if the cursor had gone back, and the next one
+// can be made then.
+func (c *claims) counts() bool {
+	if c == nil {
+		return false
+	}
+	if c.t.cursor.wentBack {
+		c.t.store.seen.forgetMoves(c.q.name)
+	}
+	return !c.t.cursor.wentBack || len(c.list) > 0
+}
+
 // claim ends the leases that are over and claims what is due. It returns nil, and has done nothing,
-// if the owner is not in the list.
+// if the owner is not in the list. After settlements it also does so if leases are over or keys
+// become free: then it would lock what calls lock before that which the transaction holds.
 func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) {
 	var known, void, suspects bool
 	since := t.store.seen.since()
 	t.read(func(r row) error { return r.Scan(&t.now, &known, &void, &suspects) }, "claim_look.sql", owner, t.store.clockArg(), since, queue)
 	t.readQueues("name = $1", queue)
-	if err := t.send(); err != nil || !known {
+	if err := t.send(); err != nil || !known || void && t.claims != "" {
 		return nil, err
 	}
 	if !void {
@@ -74,6 +93,9 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 	if c.q == nil || c.q.settings.Paused {
 		return c, nil
 	}
+	if t.claims != "" && lifecycle.FreesClaimed(c.q.settings.DedupeScope) {
+		return nil, nil
+	}
 	if err := t.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -86,7 +108,10 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 	if err := c.claimDue(want, owner, void, suspects); err != nil {
 		return c, err
 	}
-	return c, c.freeKeys()
+	if err := c.freeKeys(); err != nil || !want.LogProgress {
+		return c, err
+	}
+	return c, t.noteClaimed(c, owner)
 }
 
 // claimDue claims suspects if there are any, or else other messages.
@@ -132,19 +157,18 @@ func (c *claims) claimOrdered(want nixie.Want, owner int64, swept bool) error {
 	most := int64(want.Max)
 	var rows bool
 	if c.q.settings.Order == nixie.OrderStrict {
-		moves, err := c.lockCursor()
-		if err != nil {
+		if err := t.lockCursor(c.q.name); err != nil {
 			return err
 		}
 		c.batch = t.store.owner.batches(owner) + 1
 		t.read(c.scanOrdered, "claim_ordered.sql", c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.lease, t.store.clockArg(), c.batch,
-			moves, nixie.MaxBatchBytes)
+			t.cursor.moves, nixie.MaxBatchBytes)
 	}
 	t.read(func(r row) error { return r.Scan(&rows, &t.now) }, "ordered_rows_wait.sql", c.q.n, t.store.clockArg())
 	if err := t.send(); err != nil {
 		return err
 	}
-	if !rows && !swept {
+	if !rows && !swept && t.claims == "" {
 		t.run("set local synchronous_commit = off")
 	}
 	if len(c.added.streams) > 0 {
@@ -188,25 +212,35 @@ func (c *claims) recomputeAdded() error {
 	return nil
 }
 
-// lockCursor locks the cursor of the queue, and returns how often it had moved at least. A lease
-// begins once the lock was waited for: a clock that a test set is read then. After a crash that
-// made the server forget moves, the cursor is not found, or another claim moves it to the number
-// that was seen before: so everything that a claim does depends on its own move of the cursor.
-func (c *claims) lockCursor() (moves int64, err error) {
-	t, seen := c.t, &c.t.store.seen
-	moves = seen.cursorMoves(c.q.n)
-	c.cursorWentBack = moves > 0
+// cursor has what a claim knows of the cursor of its queue, once it is locked.
+type cursor struct {
+	locked   bool
+	moves    int64 // how often it had moved at least
+	wentBack bool  // it moved less often than was seen, and was not locked
+}
+
+// lockCursor locks the cursor of a queue, unless that is done. A lease begins once the lock was
+// waited for: a clock that a test set is read then. After a crash that made the server forget
+// moves, the cursor is not found, or another claim moves it to the number that was seen before: so
+// everything that a claim does depends on its own move of the cursor.
+func (t *tx) lockCursor(queue string) error {
+	if t.cursor.locked {
+		return nil
+	}
+	seen := &t.store.seen
+	moves := seen.cursorMoves(queue)
+	t.cursor = cursor{locked: true, moves: moves, wentBack: moves > 0}
 	t.read(func(r row) error {
 		var n int64
 		err := r.Scan(&n)
-		c.cursorWentBack = false
-		seen.noteMoves(c.q.n, n)
+		t.cursor.wentBack = false
+		seen.noteMoves(queue, n)
 		return err
-	}, "select moves from @.cursor where queue = $1 and moves >= $2 order by moves desc limit 1 for update", c.q.n, moves)
+	}, "lock_cursor.sql", queue, moves)
 	if t.store.opts.Clock != nil {
-		err = t.send()
+		return t.send()
 	}
-	return moves, err
+	return nil
 }
 
 // claimUnordered claims messages of a queue without order, unless the queue changed since it was
@@ -215,13 +249,12 @@ func (c *claims) lockCursor() (moves int64, err error) {
 func (c *claims) claimUnordered(want nixie.Want, owner int64) error {
 	t, s := c.t, c.t.store
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
-	moves, err := c.lockCursor()
-	if err != nil {
+	if err := t.lockCursor(c.q.name); err != nil {
 		return err
 	}
 	batches := s.owner.batches(owner)
-	t.read(c.scan, "claim_unordered.sql", c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), moves, c.q.text,
-		batches, nixie.MaxBatchBytes)
+	t.read(c.scan, "claim_unordered.sql", c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), t.cursor.moves,
+		c.q.text, batches, nixie.MaxBatchBytes, t.claims != "")
 	t.read(c.scanPiece, "select n, claimed, until, members from @.batch where n between $1::bigint + 1 and $2 order by n",
 		batches, batches+maxPieces)
 	t.read(c.scanMember, "claimed_members.sql", batches, batches+maxPieces)

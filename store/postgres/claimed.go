@@ -18,8 +18,6 @@ type claims struct {
 	list []*claimed
 	size int // bytes of their bodies
 
-	cursorWentBack bool // the cursor moved less often than was seen, and was not locked
-
 	lease  int64    // of messages of the ordered path
 	batch  int64    // of messages of the ordered path
 	added  tokens   // mixed streams to which transactions of callers have appended

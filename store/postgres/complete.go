@@ -27,6 +27,7 @@ func isPlain(st *nixie.Settlement) bool {
 type completing struct {
 	s           *Store
 	settlements []nixie.Settlement
+	plain       int // how many of them
 	done        []bool
 	at          map[int64]int     // indexes in the call of positions that are not in batches by range
 	rows        map[int64][]int64 // positions of messages with rows, by the number of the lease
@@ -37,16 +38,30 @@ type completing struct {
 
 // CompletePlain implements engine.Driver.
 func (d engineDriver) CompletePlain(ctx context.Context, settlements []nixie.Settlement) ([]bool, error) {
-	s := d.Store
+	c := d.plan(settlements)
+	if c == nil {
+		return nil, nil
+	}
+	if err := d.single(ctx, d.pool, c.statements()); isRace(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err // the server undid also the statements before the one that failed
+	}
+	d.tell(c.woken)
+	return c.done, nil
+}
+
+// plan sorts the plain settlements of a call; nil if it completes none plainly.
+func (s *Store) plan(settlements []nixie.Settlement) *completing {
 	c := &completing{s: s, settlements: settlements, at: map[int64]int{}, rows: map[int64][]int64{}, ordered: map[int64]*tokens{},
 		woken: map[string]bool{}}
-	plain, members := 0, 0
+	members := 0
 	for i := range settlements {
 		st := &settlements[i]
 		if !isPlain(st) {
 			continue
 		}
-		plain++
+		c.plain++
 		if in := st.Delivery.Lease.Handle; in.Batch != 0 && in.Stream == 0 {
 			members++
 			c.batches = addPart(c.batches, &in, i)
@@ -54,32 +69,29 @@ func (d engineDriver) CompletePlain(ctx context.Context, settlements []nixie.Set
 			c.sort(&st.Delivery.Lease, i)
 		}
 	}
-	if plain == 0 || len(c.at)+members < plain || mentionedTwice(settlements, plain) {
-		return nil, nil
+	if c.plain == 0 || len(c.at)+members < c.plain || mentionedTwice(settlements, c.plain) {
+		return nil
 	}
 	for _, b := range c.batches {
 		if !b.findRuns() {
-			return nil, nil
+			return nil
 		}
 	}
-	c.done = make([]bool, len(settlements))
-	// Statements after the lock see the batches as they are then. All are locked in the order in
-	// which all calls lock them.
-	var list []stmt
+	return c
+}
+
+// statements returns what completes the plain settlements, and notes which are done. Statements
+// after the lock see the batches as they are then. All are locked in the order in which all calls
+// lock them.
+func (c *completing) statements() (list []stmt) {
+	c.done = make([]bool, len(c.settlements))
 	numbers := eachOf(c.batches, func(b *settled) int64 { return b.n })
 	if numbers = slices.AppendSeq(numbers, maps.Keys(c.ordered)); len(numbers) > 0 {
-		list = append(list, stmt{query: s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
+		list = append(list, stmt{query: c.s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
 	}
 	list = append(list, c.ofRanges()...)
 	list = append(list, c.ofOrdered()...)
-	list = append(list, c.ofRows()...)
-	if err := s.single(ctx, s.pool, list); isRace(err) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err // the server undid also the statements before the one that failed
-	}
-	s.tell(c.woken)
-	return c.done, nil
+	return append(list, c.ofRows()...)
 }
 
 // Complete implements engine.Tx: what is plain was completed before.

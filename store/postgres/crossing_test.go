@@ -74,7 +74,7 @@ func deadlocks(t *testing.T) (n int) {
 
 // disturb does one random thing.
 func disturb(ctx context.Context, s *postgres.Store, rng *rand.Rand, queue func() string) []error {
-	switch rng.IntN(9) {
+	switch rng.IntN(10) {
 	case 0, 1:
 		var ms []nixie.Message
 		conflict := []nixie.Conflict{nixie.ReturnExisting, nixie.ReplaceExisting}[rng.IntN(2)]
@@ -87,16 +87,17 @@ func disturb(ctx context.Context, s *postgres.Store, rng *rand.Rand, queue func(
 	case 2, 3:
 		ds, err := s.Claim(ctx, queue(), nixie.Want{Max: 5, Lease: nixie.MaxLease})
 		errs := []error{err}
-		var settlements []nixie.Settlement
-		for _, d := range ds {
-			f := &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}
-			burial := &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Redrivable: true}
-			settlements = append(settlements, [...]nixie.Settlement{
-				{Delivery: d, Verb: nixie.Complete}, {Delivery: d, Verb: nixie.Release}, {Delivery: d, Verb: nixie.Retry, Failure: f},
-				{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: burial}, {Delivery: d, Verb: nixie.Halt, Failure: f, Burial: burial},
-			}[rng.IntN(5)])
+		return append(errs, s.Settle(ctx, outcomes(ds, rng, 5))...)
+	case 8:
+		ds, err := s.Claim(ctx, queue(), nixie.Want{Max: 5, Lease: nixie.MaxLease})
+		errs := []error{err}
+		for range 4 {
+			var some []error
+			some, ds, err = s.Features().Exchange(ctx, outcomes(ds, rng, []int{1, 5}[rng.IntN(2)]), queue(),
+				nixie.Want{Max: 5, Lease: nixie.MaxLease})
+			errs = append(append(errs, some...), err)
 		}
-		return append(errs, s.Settle(ctx, settlements)...)
+		return append(errs, s.Settle(ctx, outcomes(ds, rng, 1))...)
 	case 4:
 		letters, _, err := s.Letters(ctx, nixie.Filter{}, store.Page{Limit: 4})
 		var resolutions []store.Resolution
@@ -130,6 +131,19 @@ func disturb(ctx context.Context, s *postgres.Store, rng *rand.Rand, queue func(
 	_, err := s.Prune(ctx, store.Pruning{Resume: rng.IntN(2) == 0})
 	_, other := s.Queues(ctx, store.QueueQuery{})
 	return []error{err, other}
+}
+
+// outcomes settles deliveries in some of the ways.
+func outcomes(ds []*nixie.Delivery, rng *rand.Rand, ways int) (settlements []nixie.Settlement) {
+	for _, d := range ds {
+		f := &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}
+		burial := &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Redrivable: true}
+		settlements = append(settlements, [...]nixie.Settlement{
+			{Delivery: d, Verb: nixie.Complete}, {Delivery: d, Verb: nixie.Release}, {Delivery: d, Verb: nixie.Retry, Failure: f},
+			{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: burial}, {Delivery: d, Verb: nixie.Halt, Failure: f, Burial: burial},
+		}[rng.IntN(ways)])
+	}
+	return settlements
 }
 
 // TestFollowersTakeEachOthersKeys lets two processes settle messages whose followers take each

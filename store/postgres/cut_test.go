@@ -86,6 +86,14 @@ func exchanges() []exchange {
 		}, func(r *store.Record) bool { return r.State == nixie.Leased && r.Deliveries <= 2 }},
 		{"complete", []nixie.Verb{claimed}, settle(nixie.Complete),
 			func(r *store.Record) bool { return r.State == nixie.Succeeded && r.Deliveries == 1 }},
+		{"exchange", []nixie.Verb{claimed}, func(c *cutting, m *cut) error {
+			errs, _, err := c.store.Features().Exchange(c.Context(), []nixie.Settlement{{Delivery: m.d, Verb: nixie.Complete}}, m.queue,
+				nixie.Want{Max: 1, Lease: time.Minute})
+			if nixie.CodeOf(err) == nixie.CodeInternal {
+				return err
+			}
+			return errs[0]
+		}, func(r *store.Record) bool { return r.State == nixie.Succeeded && r.Deliveries == 1 }},
 		{"retry", []nixie.Verb{claimed}, settle(nixie.Retry), func(r *store.Record) bool {
 			return r.State == nixie.Queued &&
 				len(r.History) == 1
@@ -212,7 +220,7 @@ func (c *cutting) length(x *exchange, back bool) int {
 	return c.passed()
 }
 
-// TestConnectionCutAnywhere cuts the connection of six calls at one byte after the
+// TestConnectionCutAnywhere cuts the connection of calls at one byte after the
 // other, of what is asked and of what is answered; a deep run at each byte. What
 // the call says is true: done, not done, or unknown, and then it is done again,
 // with one effect. A quick run has half of the bytes of a long one.
@@ -242,7 +250,7 @@ func TestConnectionCutAnywhere(t *testing.T) {
 }
 
 // TestB053_ConnectionThatIsMute lets a connection die without a word in the middle
-// of six calls: nothing comes back and nothing says so. Each call ends by its own
+// of calls: nothing comes back and nothing says so. Each call ends by its own
 // time, and what it was about is done once in the end. Of a claim whose answer never
 // comes, nothing is lost when its lease ends.
 func TestB053_ConnectionThatIsMute(t *testing.T) {
@@ -251,7 +259,7 @@ func TestB053_ConnectionThatIsMute(t *testing.T) {
 	c.mute = true
 	answers := map[nixie.Code]int{}
 	for _, x := range exchanges() {
-		back := slices.Contains([]string{"claim", "complete", "redrive"}, x.name)
+		back := slices.Contains([]string{"claim", "complete", "exchange", "redrive"}, x.name)
 		answers[c.at(&x, c.length(&x, back)/2, back)]++
 	}
 	t.Logf("answers: %v", answers)

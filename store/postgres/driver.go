@@ -19,7 +19,10 @@ func (d engineDriver) Update(ctx context.Context, how engine.How, f func(engine.
 	if how.Renews {
 		over = d.own
 	}
-	err := d.writeOver(ctx, over, func(t *tx) error { return f(t.verb()) })
+	err := d.writeOver(ctx, over, func(t *tx) error {
+		t.claims = how.Claims
+		return f(t.verb())
+	})
 	if err == nil && how.Letters > 0 {
 		d.changed(ctx, how.Letters)
 	}

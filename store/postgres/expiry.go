@@ -22,31 +22,31 @@ type seen struct {
 	watermark  int64 // no lease is over that ended up to here
 	checks     int
 	idleChecks int
-	moves      map[int64]int64 // how often the cursor of a queue has moved at least
+	moves      map[string]int64 // how often the cursor of a queue has moved at least
 
 	streams atomic.Int64 // the last stream that was checked for being idle
 }
 
 // cursorMoves returns how often the cursor of a queue has moved at least.
-func (s *seen) cursorMoves(queue int64) int64 {
+func (s *seen) cursorMoves(queue string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.moves[queue]
 }
 
 // noteMoves notes how often a cursor had moved.
-func (s *seen) noteMoves(queue, moves int64) {
+func (s *seen) noteMoves(queue string, moves int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.moves == nil {
-		s.moves = map[int64]int64{}
+		s.moves = map[string]int64{}
 	}
 	s.moves[queue] = max(s.moves[queue], moves)
 }
 
 // forgetMoves notes that a cursor has moved less often than this process has seen: claims do not
 // wait for the disk, and a server that crashed forgot some.
-func (s *seen) forgetMoves(queue int64) {
+func (s *seen) forgetMoves(queue string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.moves, queue)

@@ -22,6 +22,7 @@ type siege struct {
 	taken, failed, ended atomic.Int64
 	mu                   sync.Mutex
 	known                []nixie.ID // what was told to be taken in
+	done                 sync.Map   // what was told to be completed
 }
 
 // away reports whether an error is that of a store whose server is away.
@@ -60,21 +61,34 @@ func (s *siege) produce(st *postgres.Store) {
 	}
 }
 
-// work claims and completes until nothing is left.
-func (s *siege) work(st *postgres.Store) {
+// work claims and completes until nothing is left, in two calls or in one. What it was told to be
+// completed is on the disk: it does not come again.
+func (s *siege) work(st *postgres.Store, exchange bool) {
 	defer func() { must(s, st.Close()) }()
+	var ds []*nixie.Delivery
 	for !s.Failed() {
-		ds, err := st.Claim(s.Context(), "q", nixie.Want{Max: 5, Lease: time.Second})
+		settlements := make([]nixie.Settlement, 0, len(ds))
+		for _, d := range ds {
+			if _, done := s.done.Load(d.ID); done {
+				s.Errorf("message %s came again, and was completed", d.Key)
+			}
+			settlements = append(settlements, nixie.Settlement{Delivery: d, Verb: nixie.Complete})
+		}
+		var errs []error
+		var err error
+		if want := (nixie.Want{Max: 5, Lease: time.Second}); exchange {
+			errs, ds, err = st.Features().Exchange(s.Context(), settlements, "q", want)
+		} else {
+			errs = st.Settle(s.Context(), settlements)
+			ds, err = st.Claim(s.Context(), "q", want)
+		}
 		if !s.away(err) {
 			return
 		}
-		settlements := make([]nixie.Settlement, 0, len(ds))
-		for _, d := range ds {
-			settlements = append(settlements, nixie.Settlement{Delivery: d, Verb: nixie.Complete})
-		}
-		for _, err := range st.Settle(s.Context(), settlements) {
+		for i, err := range errs {
 			if err == nil {
 				s.ended.Add(1)
+				s.done.Store(settlements[i].Delivery.ID, true)
 			} else if !s.away(err) {
 				return
 			}
@@ -116,7 +130,7 @@ func besiege(t *testing.T, kills int) {
 	all.Go(func() { s.produce(st) })
 	for i := range workers {
 		w := open(fmt.Sprint("worker-", i))
-		all.Go(func() { s.work(w) })
+		all.Go(func() { s.work(w, i > 0) })
 	}
 	for range kills {
 		for goal := s.taken.Load() + perKill; s.taken.Load() < goal && !t.Failed(); {

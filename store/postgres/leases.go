@@ -16,6 +16,11 @@ func (v *verb) loadLeases(w *engine.Want) error {
 	if len(w.Halted) > 0 { // their queues will be paused
 		v.run("lock_queues_of.sql", uuids(w.Halted))
 	}
+	if v.claims != "" {
+		if err := v.lockCursor(v.claims); err != nil {
+			return err
+		}
+	}
 	if err := v.holdLeased(w.Leases, w.Failures); err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (s *Store) Features() store.Features {
 	return store.Features{
 		Streams: s, Check: s.Check, Inspect: s.Inspect, Ping: s.Ping, Tried: s.Tried, Patience: patienceFor,
 		Documents: s.Documents(), Stopping: s.stopping, Regroup: s.Regroup,
-		Canceled: s.canceled, Ended: s.ended, Wake: s.wake, Watch: s.watchFor,
+		Canceled: s.canceled, Ended: s.ended, Wake: s.wake, Watch: s.watchFor, Exchange: s.exchange,
 	}
 }
 

@@ -135,11 +135,19 @@ func TestStreamBasedFailureCascade_ReleasesLaterMessagesInSameStream(t *testing.
 		t.Fatalf("%d were released, want 2", n)
 	}
 	o.row("m1", "status", failed)
-	for _, key := range []string{"m2", "m3"} {
-		o.row(key, "status, attempts, instance_id, lease_expiry", stored+" 0")
-		o.settle(nixie.Settlement{Delivery: o.claim(key), Verb: nixie.Complete})
-		o.row(key, "status", published)
+	o.row("m2", "status, attempts, instance_id, lease_expiry", stored+" 0")
+	o.row("m3", "status, attempts, instance_id, lease_expiry", stored+" 0")
+	m2 := o.claim("m2")
+	errs, next, err := o.Features().Exchange(t.Context(), []nixie.Settlement{{Delivery: m2, Verb: nixie.Complete}}, "outbox",
+		nixie.Want{Max: 10})
+	o.must(err)
+	o.must(errs[0])
+	if len(next) != 1 || next[0].Key != "m3" {
+		t.Fatalf("the next batch is %v, want m3", next)
 	}
+	o.settle(nixie.Settlement{Delivery: next[0], Verb: nixie.Complete})
+	o.row("m2", "status", published)
+	o.row("m3", "status", published)
 	o.clock.Advance(time.Minute)
 	o.settle(nixie.Settlement{Delivery: o.claim("m1"), Verb: nixie.Complete})
 }

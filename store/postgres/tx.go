@@ -26,6 +26,8 @@ type tx struct {
 	quiet      bool   // it changes nothing that others wait for
 	sees       string // how that is isolated
 	recomputes bool   // heads of streams are recomputed
+	claims     string // it settles, and then claims from this queue
+	cursor     cursor
 	now        int64
 	list       []stmt
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
 // claimed lists what a transaction handed out. The messages are read afterwards.
@@ -71,31 +72,65 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 	case !found.busy:
 		return nil, nil
 	}
-	got, err := s.leaseMessages(ctx, queue, want, found.dead)
-	if err != nil {
-		return nil, err
-	}
-	if len(found.dead) > 0 {
-		s.forget(found.dead)
-	}
-	return s.deliveries(ctx, queue, got)
-}
-
-// leaseMessages leases messages to this process.
-func (s *Store) leaseMessages(ctx context.Context, queue string, want nixie.Want, dead []ownerRow) (*claimed, error) {
 	var got claimed
 	// The caller has to wait for the outcome: it must know the leases that it holds.
-	err := s.submit(ctx, 0, true, func(t *tx) error {
-		got = claimed{}
-		if err := t.sweep(dead); err != nil {
-			return err
-		}
-		return t.claim(&got, queue, want)
-	})
+	err = s.submit(ctx, 0, true, func(t *tx) error { return t.leaseMessages(&got, queue, want, found.dead) })
+	return s.readClaimed(ctx, queue, &got, found.dead, err)
+}
+
+// exchange implements Exchange of store.Features.
+func (s *Store) exchange(ctx context.Context, settlements []nixie.Settlement, queue string, want nixie.Want) ([]error,
+	[]*nixie.Delivery, error) {
+	var got claimed
+	found, err := s.beforeExchange(ctx, queue, &want)
+	var errs []error
 	if err != nil {
-		s.owner.progress.forget(&got)
+		errs = s.verbs.Settle(ctx, settlements)
+	} else {
+		defer s.gate.leave()
+		errs, err = s.verbs.Exchange(ctx, settlements, queue, func(tx engine.Tx) error {
+			return tx.(*verb).leaseMessages(&got, queue, want, found.dead)
+		})
 	}
-	return &got, err
+	s.owner.progress.settled(settlements, errs)
+	deliveries, err := s.readClaimed(ctx, queue, &got, found.dead, err)
+	return errs, deliveries, err
+}
+
+// beforeExchange lets the claim of an exchange in, and reads what it has to do. Without an error
+// the caller leaves the gate.
+func (s *Store) beforeExchange(ctx context.Context, queue string, want *nixie.Want) (found outlook, err error) {
+	if err := store.CheckWant(queue, want); err != nil {
+		return found, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return found, err
+	}
+	if found, err = s.precheck(ctx, queue); err != nil {
+		s.gate.leave()
+	}
+	return found, err
+}
+
+// leaseMessages ends leases that are over, and leases messages to this process.
+func (t *tx) leaseMessages(got *claimed, queue string, want nixie.Want, dead []ownerRow) error {
+	*got = claimed{}
+	if err := t.sweep(dead); err != nil {
+		return err
+	}
+	return t.claim(got, queue, want)
+}
+
+// readClaimed reads what a transaction leased, or forgets it if the transaction failed.
+func (s *Store) readClaimed(ctx context.Context, queue string, got *claimed, dead []ownerRow, err error) ([]*nixie.Delivery, error) {
+	if err != nil {
+		s.owner.progress.forget(got)
+		return nil, err
+	}
+	if len(dead) > 0 {
+		s.forget(dead)
+	}
+	return s.deliveries(ctx, queue, got)
 }
 
 // outlook tells a claim what it has to do.

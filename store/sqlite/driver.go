@@ -23,9 +23,11 @@ func (d engineDriver) Update(ctx context.Context, how engine.How, f func(engine.
 			return err
 		}
 	}
-	return d.write(ctx, how.Bytes, func(t *tx) error {
-		return f(t.verb())
-	})
+	if err := d.enter(ctx); err != nil {
+		return err
+	}
+	defer d.gate.leave()
+	return d.submit(ctx, how.Bytes, how.Claims != "", func(t *tx) error { return f(t.verb()) })
 }
 
 // CompletePlain implements engine.Driver: a call is one transaction, and [verb.Complete] is in it.

@@ -58,8 +58,9 @@ func (s *Store) Run(ctx context.Context, queries ...string) error {
 
 // ClaimSlowly claims, and reads what it got when it is told to.
 func (s *Store) ClaimSlowly(ctx context.Context, queue string, want nixie.Want) (read func() ([]*nixie.Delivery, error), err error) {
-	got, err := s.leaseMessages(ctx, queue, want, nil)
-	return func() ([]*nixie.Delivery, error) { return s.deliveries(ctx, queue, got) }, err
+	var got claimed
+	err = s.write(ctx, 0, func(t *tx) error { return t.leaseMessages(&got, queue, want, nil) })
+	return func() ([]*nixie.Delivery, error) { return s.deliveries(ctx, queue, &got) }, err
 }
 
 // ProgressFile is the file of an owner with one lease in it.

@@ -296,7 +296,7 @@ func (s *Store) Features() store.Features {
 	return store.Features{
 		Streams: s, Check: s.Check, Inspect: s.Inspect, Ping: s.Ping, Tried: s.Tried, Patience: s.patience,
 		Documents: s.Documents(), Stopping: s.stopping, Ended: s.ended,
-		Regroup: s.Regroup, Wake: s.wakes.Next, Watch: s.watch.Watch, Await: s.await,
+		Regroup: s.Regroup, Wake: s.wakes.Next, Watch: s.watch.Watch, Await: s.await, Exchange: s.exchange,
 	}
 }
 

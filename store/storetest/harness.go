@@ -100,6 +100,7 @@ func Run(t *testing.T, h Harness) {
 		{"Lease", leaseClauses()},
 		{"Settle", settleClauses()},
 		{"Then", thenClauses()},
+		{"Exchange", exchangeClauses()},
 		{"Notice", noticeClauses()},
 		{"Many", manyClauses()},
 		{"Source", sourceClauses()},

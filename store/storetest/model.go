@@ -84,7 +84,7 @@ func model(t *testing.T, h Harness, faults bool, every int) {
 		m.begin()
 		actions := map[string]func(*rapid.T){
 			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle,
-			"settleMany": m.settleMany, "extend": m.extend, "amend": m.amend,
+			"settleMany": m.settleMany, "exchange": m.exchange, "extend": m.extend, "amend": m.amend,
 			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder,
 			"unblock": m.unblock, "query": m.query, "adopt": m.adopt, "purge": m.purge, "adjust": m.adjust, "tally": m.retrying,
 			"regroup": m.regroup, "document": m.document,

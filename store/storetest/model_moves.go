@@ -69,6 +69,22 @@ func seeReceipt(name int, r nixie.Receipt) string { return fmt.Sprint(name, r.Du
 
 func (m *machine) claim(r *rapid.T) {
 	p, queue := m.process(r), m.queue(r)
+	want := m.want(r, p)
+	others := m.others(queue)
+	m.claimFrom(p, queue, want)
+	m.claimOthers(p, others)
+}
+
+// claimOthers claims from queues in which leases are over: some stores end all leases at a claim.
+func (m *machine) claimOthers(p *process, queues []string) {
+	for _, queue := range queues {
+		m.claimFrom(p, queue, nixie.Want{Max: 1})
+	}
+	m.vanished = nil
+}
+
+// want draws what a claim asks for.
+func (m *machine) want(r *rapid.T, p *process) nixie.Want {
 	want := nixie.Want{
 		Max:        rapid.SampledFrom([]int{1, 2, 3, 5, 10}).Draw(r, "max"),
 		Lease:      rapid.SampledFrom([]time.Duration{0, 10 * time.Second, 30 * time.Second}).Draw(r, "lease"),
@@ -79,19 +95,19 @@ func (m *machine) claim(r *rapid.T) {
 	if _, ok := p.sut.(lease.ProgressLog); ok {
 		want.LogProgress = rapid.Bool().Draw(r, "noted")
 	}
-	others := m.others(queue)
-	m.claimFrom(p, queue, want)
-	for _, other := range others {
-		m.claimFrom(p, other, nixie.Want{Max: 1})
-	}
-	m.vanished = nil
+	return want
 }
 
 func (m *machine) claimFrom(p *process, queue string, want nixie.Want) {
 	sut, err := p.sut.Claim(m.ctx, queue, want)
 	ref, expected := p.ref.Claim(m.ctx, queue, want)
 	m.sameCode("claim", err, expected)
-	m.same(fmt.Sprintf("claim of %+v from %s", want, queue), m.seeDeliveries(0, sut), m.seeDeliveries(1, ref))
+	m.took(p, fmt.Sprintf("claim of %+v from %s", want, queue), sut, ref)
+}
+
+// took compares what a claim got, and keeps it.
+func (m *machine) took(p *process, what string, sut, ref []*nixie.Delivery) {
+	m.same(what, m.seeDeliveries(0, sut), m.seeDeliveries(1, ref))
 	for i := range ref {
 		m.pairs = append(m.pairs, pair{sut[i], ref[i], p})
 		m.received++
@@ -134,16 +150,20 @@ func (m *machine) settle(r *rapid.T) {
 	m.settleBoth(p, "settle", sut, ref)
 }
 
-// settleBoth settles in both stores, and numbers the messages that follow. Of a call only those of
-// the last settlement have dedupe keys: a store may take in earlier ones before or after a later
-// settlement frees their key.
-func (m *machine) settleBoth(p *process, what string, sut, ref []nixie.Settlement) {
-	m.Helper()
+// dropKeys leaves dedupe keys only to the messages of the last settlement: a store may take in
+// earlier ones before or after a later settlement frees their key.
+func dropKeys(sut []nixie.Settlement) {
 	for i := range sut[:max(len(sut)-1, 0)] {
 		for j := range sut[i].Then { // the reference has the same list
 			sut[i].Then[j].DedupeKey = ""
 		}
 	}
+}
+
+// settleBoth settles in both stores, and numbers the messages that follow.
+func (m *machine) settleBoth(p *process, what string, sut, ref []nixie.Settlement) {
+	m.Helper()
+	dropKeys(sut)
 	m.sameCodes(what, p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
 	m.followed()
 }

@@ -18,6 +18,7 @@
 -- in: settings — of the queue, as they were when they were read
 -- in: batches — the first batch has the number after this
 -- in: bytes — how many bytes of bodies at most
+-- in: settles — whether the transaction also settles: then it waits for the disk
 -- locks: pending (skip locked)
 -- out: delivered_message, delivered_row of each row; batches are read by claimed_batches
 with recursive
@@ -140,7 +141,7 @@ with recursive
 
   -- Without rows that are due, and if it is not too much, all that was found is taken.
   whole as materialized (
-    select *, case when not mixed then set_config('synchronous_commit', 'off', true) end as commits
+    select *, case when not mixed and not :settles then set_config('synchronous_commit', 'off', true) end as commits
     from (select taken, size > :bytes or exists (select from due) as mixed from total) x
   ),
   -- Otherwise the first by rank, rows and plain messages together. Rows are remembered by where
