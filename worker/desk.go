@@ -31,6 +31,11 @@ func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 		want.Lease = k.c.Lease
 	}
 	got, err := k.c.receive(ctx, want)
+	return k.take(ctx, got, err)
+}
+
+// take settles deliveries that must not run, and returns the others.
+func (k *Desk) take(ctx context.Context, got []*nixie.Delivery, err error) ([]*nixie.Delivery, error) {
 	if err == nil {
 		k.c.events.over(receiving)
 	}
@@ -69,16 +74,66 @@ func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 //	[nixie.CodeLeaseLost]       another worker decides about the message now
 //	[nixie.CodeOutcomeUnknown]  the settlement may have happened: call Done again
 func (k *Desk) Done(ctx context.Context, d *nixie.Delivery, err error, startedAt time.Time) (nixie.Settlement, error) {
+	sts := []nixie.Settlement{k.decide(d, err, startedAt)}
+	err = k.c.settle(ctx, sts)[0]
+	return sts[0], k.settleRefused(ctx, sts, err)
+}
+
+// Outcome says how a delivery went.
+type Outcome struct {
+	Delivery  *nixie.Delivery
+	Err       error     // of the handler; nil completes
+	StartedAt time.Time // of the handler; zero: it was not begun, and is released
+}
+
+// Settled is the answer to an [Outcome]: what [Desk.Done] returns.
+type Settled struct {
+	nixie.Settlement
+	Err error
+}
+
+// Exchange settles deliveries as [Desk.Done] and [Desk.Release] do, and claims the next ones as
+// [Desk.Receive] does. Messages of [nixie.Delivery.Then] are enqueued. With a store in SQLite or
+// PostgreSQL and one queue all of it is one transaction. Other sources get two calls.
+//
+// The i-th Settled answers the i-th outcome, and the error tells of the claim. One fails without
+// the other. What was claimed without an answer comes again when its leases end.
+func (k *Desk) Exchange(ctx context.Context, outcomes []Outcome, want nixie.Want) ([]Settled, []*nixie.Delivery, error) {
+	if want.Lease == 0 {
+		want.Lease = k.c.Lease
+	}
+	sts, answers := make([]nixie.Settlement, len(outcomes)), make([]Settled, len(outcomes))
+	for i, o := range outcomes {
+		if o.StartedAt.IsZero() {
+			sts[i] = nixie.Settlement{Delivery: o.Delivery, Verb: nixie.Release}
+		} else {
+			sts[i] = k.decide(o.Delivery, o.Err, o.StartedAt)
+		}
+	}
+	errs, got, err := k.c.exchange(ctx, sts, want)
+	for i := range answers {
+		errs[i] = k.settleRefused(ctx, sts[i:i+1], errs[i])
+		answers[i] = Settled{sts[i], errs[i]}
+	}
+	next, err := k.take(ctx, got, err)
+	return answers, next, err
+}
+
+// decide makes the settlement of a delivery whose handler has returned.
+func (k *Desk) decide(d *nixie.Delivery, err error, startedAt time.Time) nixie.Settlement {
 	now := k.c.Clock()
 	st := k.c.decide(d, err, nil, startedAt, now)
 	st.Took = now.Sub(startedAt)
-	sts := []nixie.Settlement{st}
-	err = k.c.settle(ctx, sts)[0]
+	return st
+}
+
+// settleRefused settles again what the source refused for the messages that follow it.
+func (k *Desk) settleRefused(ctx context.Context, sts []nixie.Settlement, err error) error {
 	for err != nil && refusesThen(&sts[0], err) {
 		sts[0] = k.c.refused(&sts[0], err)
 		err = k.c.settle(ctx, sts)[0]
 	}
-	return sts[0], err
+	return err
 }
 
 // Release gives back deliveries that were not begun, and refunds their attempts. The i-th error

@@ -134,3 +134,82 @@ func TestDeskOnABadDay(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDeskExchanges settles each kind of outcome and claims in one call, over a store and over a
+// source that cannot exchange.
+func TestDeskExchanges(t *testing.T) {
+	for name, over := range map[string]func(nixie.Source) nixie.Source{
+		"a source that exchanges": func(s nixie.Source) nixie.Source { return s },
+		"a source that does not":  func(s nixie.Source) nixie.Source { return struct{ nixie.Source }{s} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := &hands{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+			st := memory.New(memory.Options{Clock: clock.Now})
+			fill(t, st, "good", "bad", "unstarted", "late", "next")
+			seen := &troubles{}
+			desk := newDesk(t, over(store.NewSource(st, "q")), clock, seen)
+			ds, err := desk.Receive(t.Context(), nixie.Want{Max: 4})
+			if err != nil || len(ds) != 4 {
+				t.Fatal(ds, err)
+			}
+			begun := clock.Now()
+			if err := ds[0].Then(nixie.Message{Queue: "answers", Key: "answer"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := desk.Done(t.Context(), ds[3], nil, begun); err != nil {
+				t.Fatal(err)
+			}
+			clock.move(time.Second)
+			settled, next, err := desk.Exchange(t.Context(), []worker.Outcome{
+				{Delivery: ds[0], StartedAt: begun},
+				{Delivery: ds[1], Err: nixie.Permanent(errBoom), StartedAt: begun},
+				{Delivery: ds[2]},
+				{Delivery: ds[3], StartedAt: begun},
+			}, nixie.Want{Max: 10})
+			if err != nil || len(next) != 2 || next[0].Key != "next" || next[1].Key != "unstarted" || next[1].Attempts != 1 {
+				t.Fatalf("next is %v, %v", next, err)
+			}
+			for i, verb := range []nixie.Verb{nixie.Complete, nixie.Bury, nixie.Release, nixie.Complete} {
+				if s := settled[i]; s.Verb != verb || s.Delivery != ds[i] || (s.Err != nil) != (i == 3) {
+					t.Errorf("%s: %s, %v", ds[i].Key, s.Verb, s.Err)
+				}
+			}
+			if nixie.CodeOf(settled[3].Err) != nixie.CodeLeaseLost || settled[1].Failure.Took != time.Second {
+				t.Errorf("late: %v; bad: %+v", settled[3].Err, settled[1].Failure)
+			}
+			if m := message(t, st, "answer"); m.Queue != "answers" {
+				t.Errorf("%+v", m)
+			}
+			if _, _, err := desk.Exchange(t.Context(), nil, nixie.Want{Max: 1}); err != nil {
+				t.Error(err)
+			}
+			sound(t, st)
+		})
+	}
+}
+
+// TestDeskExchangesWithARefusal settles again, as Done does, what a closed queue refuses.
+func TestDeskExchangesWithARefusal(t *testing.T) {
+	clock := &hands{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	st := memory.New(memory.Options{Clock: clock.Now})
+	fill(t, st, "a", "b")
+	if err := store.Configure(t.Context(), st, "closed", nixie.QueueSettings{Closed: true}, "ann", "r"); err != nil {
+		t.Fatal(err)
+	}
+	desk := newDesk(t, store.NewSource(st, "q"), clock, &troubles{})
+	ds, err := desk.Receive(t.Context(), nixie.Want{Max: 1})
+	if err != nil || len(ds) != 1 {
+		t.Fatal(ds, err)
+	}
+	if err := ds[0].Then(nixie.Message{Queue: "closed"}); err != nil {
+		t.Fatal(err)
+	}
+	settled, next, err := desk.Exchange(t.Context(), []worker.Outcome{{Delivery: ds[0], StartedAt: clock.Now()}}, nixie.Want{Max: 1})
+	if err != nil || len(next) != 1 || next[0].Key != "b" {
+		t.Fatal(next, err)
+	}
+	if s := settled[0]; s.Err != nil || s.Verb == nixie.Complete || s.Failure == nil {
+		t.Errorf("%s, %v", s.Verb, s.Err)
+	}
+	sound(t, st)
+}

@@ -99,3 +99,44 @@ func ExampleDesk() {
 	// a complete <nil>
 	// b hold <nil>
 }
+
+// One call settles a batch, enqueues what follows it, and claims the next one.
+func ExampleDesk_Exchange() {
+	st := memory.New(memory.Options{})
+	ctx := context.Background()
+	for _, key := range []string{"a", "b", "c"} {
+		if _, err := st.Enqueue(ctx, nixie.Message{Queue: "orders", Key: key}); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	desk, err := worker.NewDesk(worker.Config{Source: store.NewSource(st, "orders")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var outcomes []worker.Outcome // of the batch before
+	for {
+		settled, batch, err := desk.Exchange(ctx, outcomes, nixie.Want{Max: 2})
+		for _, s := range settled {
+			fmt.Println(s.Delivery.Key, s.Verb, s.Err)
+		}
+		if err != nil || len(batch) == 0 {
+			return
+		}
+		outcomes = nil
+		for _, d := range batch {
+			outcome := worker.Outcome{Delivery: d, StartedAt: time.Now()}
+			if d.Key == "b" {
+				outcome.Err = nixie.Permanent(errors.New("no such customer"))
+			} else {
+				outcome.Err = d.Then(nixie.Message{Queue: "mails"})
+			}
+			outcomes = append(outcomes, outcome)
+		}
+	}
+	// Output:
+	// a complete <nil>
+	// b bury <nil>
+	// c complete <nil>
+}

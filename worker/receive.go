@@ -222,21 +222,49 @@ func (w *Worker) callWhenEmpty(f func()) {
 // receive asks the source, when the policies are known: without them the worker could not decide
 // about a delivery.
 func (c *Config) receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
-	if !c.policies.known() {
-		if err := c.policies.refresh(ctx); err != nil && !c.policies.known() {
-			return nil, err
-		}
+	if err := c.learnPolicies(ctx); err != nil {
+		return nil, err
 	}
 	got, err := c.Source.Receive(ctx, want)
+	c.refreshPolicies(ctx, got)
+	return got, err
+}
+
+// exchange settles and receives, in one call where the source can do so.
+func (c *Config) exchange(ctx context.Context, sts []nixie.Settlement, want nixie.Want) ([]error, []*nixie.Delivery, error) {
+	source, ok := c.Source.(lease.Exchanger)
+	if !ok || len(sts) == 0 || c.learnPolicies(ctx) != nil {
+		errs := c.settle(ctx, sts)
+		got, err := c.receive(ctx, want)
+		return errs, got, err
+	}
+	errs, got, err := source.Exchange(ctx, sts, want)
+	errs = c.settled(sts, errs)
+	c.refreshPolicies(ctx, got)
+	return errs, got, err
+}
+
+// learnPolicies reads the policies unless they are known.
+func (c *Config) learnPolicies(ctx context.Context) error {
+	if c.policies.known() {
+		return nil
+	}
+	if err := c.policies.refresh(ctx); !c.policies.known() {
+		return err
+	}
+	return nil
+}
+
+// refreshPolicies reads the policies again if it is time and something was received.
+func (c *Config) refreshPolicies(ctx context.Context, got []*nixie.Delivery) {
 	if len(got) == 0 {
-		return got, err
+		return
 	}
 	if bad := c.policies.refresh(ctx); bad != nil {
 		c.trouble(policyLookup, bad)
 	} else {
 		c.events.over(policyLookup)
 	}
-	return got, err
 }
 
 // take takes deliveries in hand, settles those that must not run and offers the others to the
