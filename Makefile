@@ -98,6 +98,9 @@ bench-idle: ## what workers that wait cost, on SQLite and on a PostgreSQL server
 bench-sql-enqueue: ## what enqueue by SQL costs, on a PostgreSQL server that it starts
 	cd bench/postgres && $(GO) run ./sqlenqueue $(BENCHFLAGS)
 
+bench-exchange: ## what settle and claim in one call cost, on a PostgreSQL server that it starts
+	cd bench/postgres && $(GO) run ./exchange $(BENCHFLAGS)
+
 bench-map: ## what an item of nixie map costs, and what git in a shell loop does
 	cd bench && $(GO) run ./worktree $(BENCHFLAGS)
 
