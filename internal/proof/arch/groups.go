@@ -45,7 +45,7 @@ var groups = []group{
 		"internal/sqlfile", "internal/watchdog", "internal/where"}, lines: 15700, exports: 330},
 	{name: "proofs and apparatus", in: []string{"internal/proof/..."}, lines: 11300, exports: 250},
 	{name: "release", in: []string{"internal/release/..."}, lines: 2380},
-	{name: "bench, examples", in: []string{"bench/...", "examples/..."}, lines: 9430, exports: 134},
+	{name: "bench, examples", in: []string{"bench/...", "examples/..."}, lines: 9570, exports: 134},
 	{name: "whole repository"},
 }
 
