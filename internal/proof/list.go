@@ -26,6 +26,7 @@ func List() []Proof {
 		{"model-postgres-faults", "store/postgres", "TestModelInStorms", "checks", 10, 30, 5000},
 		{"model-postgres-modes", "store/postgres", "TestModelInModes", "checks", 10, 20, 400},
 		{"suite-postgres-modes", "store/postgres", "TestSuiteInModes", "suites", 1, 2, 4},
+		{"suite-postgres-pool", "store/postgres", "TestStoreOverAPool", "suites", 1, 1, 1},
 		{"histories-sqlite", "internal/proof/histories", "TestSQLite", "histories", 20, 60, 10_000},
 		{"histories-postgres", "internal/proof/histories", "TestPostgres", "histories", 20, 60, 10_000},
 		{"burden-sqlite", "store/sqlite", "TestShow4BurdenCostsOthersNothing", "rounds", 40, 110, 110},

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/storetest"
@@ -78,8 +79,18 @@ func harnessOverPools() storetest.Harness {
 	return h
 }
 
-// TestStoreOverAPool runs the suite over pools of callers.
-func TestStoreOverAPool(t *testing.T) { storetest.Run(t, harnessOverPools()) }
+// TestStoreOverAPool runs the suite over pools of callers. A quick run has the part that is about
+// transactions of callers.
+func TestStoreOverAPool(t *testing.T) {
+	proof.Run(t, "suite-postgres-pool", func(t *testing.T, _ uint64) int {
+		if proof.Current() < proof.Long {
+			storetest.RunTransactions(t, harnessOverPools())
+		} else {
+			storetest.Run(t, harnessOverPools())
+		}
+		return 1
+	})
+}
 
 // TestHandlersHoldThePool lets eight handlers take connections of a pool of two, and keep them for
 // two leases: no lease is lost, because renewals have a connection of their own.
