@@ -38,14 +38,15 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 		r.show(ctx, d, nil, started)
 		return nil
 	}
-	if ctx.Err() != nil {
-		return err // the item comes back, or another process has it
-	}
 	var start *command.StartError
 	if errors.As(err, &start) {
-		// No item will do better: stop instead of burying all of them.
+		// No item will do better: stop instead of burying all of them, also those that find out while
+		// the first ends the run.
 		r.halt(err)
 		return nixie.Verdict(nixie.Release, err)
+	}
+	if ctx.Err() != nil {
+		return err // the item comes back, or another process has it
 	}
 	if len(r.custom.args) > 0 {
 		r.askCustom(ctx, d, err, started)
