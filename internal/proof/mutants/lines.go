@@ -29,7 +29,7 @@ var ofLines = []mutant{
 		edits: []edit{{"internal/runner/crew.go", "		p.CloseInput()\n", "		_ = p\n"}}},
 	{number: 235, name: "every body is text", breaks: "a body that is no text reaches a worker changed",
 		tests: finder{"internal/lines", "^TestAppend$"},
-		edits: []edit{{"internal/lines/lines.go", "if utf8.Valid(d.Body) {", "if true {"}}},
+		edits: []edit{{"internal/lines/lines.go", "if utf8.Valid(d.Body) {", "if utf8.Valid(d.Body) || true {"}}},
 	{number: 236, name: "one log for all messages", breaks: "a letter shows what other messages logged",
 		tests: finder{"internal/cli", "^TestPersistentBadWorkers$"},
 		edits: []edit{{"internal/command/resident.go", "ring{limit: l.limit, data: l.ring.data[:0]}, pass, false", "l.ring, pass, false"}}},
