@@ -64,12 +64,18 @@ func FuzzJSONL(f *testing.F) {
 		"\"\xff\"\n\x00", "{\"a\":{\"b\":\"\\ud800\"}} "} {
 		f.Add(seed)
 	}
+	f.Add("0\r0")
+	f.Add("0\r")
 	f.Fuzz(func(t *testing.T, text string) {
 		items, err := fuzz(t, text, Options{Format: JSONL, IDField: "no such field"})
 		text = strings.TrimPrefix(text, "\ufeff")
 		valid := utf8.ValidString(text)
-		count := 0
-		for line := range strings.SplitSeq(text, "\n") {
+		count, end := 0, "\n"
+		head := strings.TrimSuffix(text[:min(len(text), sniffBytes)], "\r")
+		if strings.Contains(head, "\r") && !strings.Contains(head, "\n") {
+			end = "\r" // as old programs of the Mac write it
+		}
+		for line := range strings.SplitSeq(text, end) {
 			if strings.Trim(line, " \t\r") != "" {
 				valid = valid && json.Valid([]byte(line))
 				count++
