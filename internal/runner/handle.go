@@ -40,8 +40,8 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 	}
 	var start *command.StartError
 	if errors.As(err, &start) {
-		// No item will do better: stop instead of burying all of them. Others may find out while the
-		// first ends the run.
+		// No item will do better: stop instead of burying all of them. Others may find out while
+		// the first ends the run.
 		r.halt(err)
 		return nixie.Verdict(nixie.Release, err)
 	}
