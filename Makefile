@@ -18,7 +18,7 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build first release release-check site look test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-redis bench-idle bench-sql-enqueue bench-map bench-console screenshots pictures bench-check microbench fuzz cover ci clean
+.PHONY: help build first release release-check site look test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-redis bench-idle bench-sql-enqueue bench-exchange bench-map bench-console screenshots pictures bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

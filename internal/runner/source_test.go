@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -123,6 +124,26 @@ func TestHaltedRunBeginsNothing(t *testing.T) {
 	r.halt(errors.New("stop"))
 	if o := nixie.OutcomeOf(r.handle(t.Context(), &nixie.Delivery{})); o.Verb != nixie.Release {
 		t.Errorf("asks for %q, want a release", o.Verb)
+	}
+}
+
+// A command that cannot be started costs no message, also one whose attempt found out while another
+// one ended the run.
+func TestNoMessagePaysForTheCommand(t *testing.T) {
+	missing := &command.StartError{Program: "deliver", Err: errors.New("it is not there")}
+	for _, isFirst := range []bool{true, false} {
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		r := &Runner{c: Config{Clock: time.Now}, decider: &decider{}}
+		r.defaults = &rules{attempt: nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error {
+			if !isFirst {
+				end()
+			}
+			return missing
+		})}
+		if o := nixie.OutcomeOf(r.handle(ctx, &nixie.Delivery{})); o.Verb != nixie.Release || !errors.Is(r.whyHalted(), missing) {
+			t.Errorf("it asks for %q, want a release; the run ends for %v", o.Verb, r.whyHalted())
+		}
 	}
 }
 

@@ -5,30 +5,22 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"sync"
-	"syscall"
-	"text/tabwriter"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/bench/contest"
-	"github.com/nixie-go/nixie/internal/proof/testservers"
+	"github.com/nixie-go/nixie/bench/postgres/compare"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/worker"
 )
 
-// most is the target: the processor time of both sides for one call, over that of two calls.
-const most = 0.8
+// target is that of one call for one message, over two.
+var target = compare.Target{Name: "exchange-one", Most: 0.8}
 
 // Sizes of what is measured.
 const (
@@ -36,42 +28,21 @@ const (
 	desks = 8
 )
 
-// options are the flags of a run.
-type options struct {
-	folder        string
-	rounds, calls int
-	reportOnly    bool
-}
+const calls = "calls"
 
-func main() {
-	var o options
-	flag.StringVar(&o.folder, "dir", os.TempDir(), "folder for the files; what is made there is removed")
-	flag.IntVar(&o.rounds, "rounds", 11, "how often each is measured; medians are printed")
-	flag.IntVar(&o.calls, "calls", 1000, "calls of a round")
-	flag.BoolVar(&o.reportOnly, "report", false, "exit with 0 also when a target is short")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, o, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
+func main() { compare.Main(calls, 1000, run) }
 
-// way is one way to work through a queue, with what each round of it took for a call.
+// way is one way to work through a queue.
 type way struct {
-	name        string
 	desks, size int
 	source      func(*store.Source) nixie.Source
-	cpu, wall   []time.Duration
 }
 
 // unable hides that a source can exchange.
 type unable struct{ nixie.Source }
 
 // ways returns those that are compared, in the order of a round: two calls, then one.
-func ways() (list []*way) {
+func ways(st *postgres.Store, count int) (list []*compare.Way) {
 	for _, c := range []struct {
 		name        string
 		desks, size int
@@ -79,51 +50,25 @@ func ways() (list []*way) {
 		{"one message", 1, 1}, {fmt.Sprintf("%d messages", many), 1, many}, {fmt.Sprintf("one message, %d desks", desks), desks, 1},
 		{fmt.Sprintf("%d messages, %d desks", many, desks), desks, many},
 	} {
-		two := func(s *store.Source) nixie.Source { return unable{s} }
-		one := func(s *store.Source) nixie.Source { return s }
-		list = append(list, &way{name: "two calls, " + c.name, desks: c.desks, size: c.size, source: two},
-			&way{name: "one call, " + c.name, desks: c.desks, size: c.size, source: one})
+		add := func(name string, source func(*store.Source) nixie.Source) {
+			w := way{c.desks, c.size, source}
+			list = append(list, &compare.Way{
+				Name:   name + ", " + c.name,
+				Before: func(ctx context.Context) error { return fill(ctx, st, count*c.size) },
+				Do:     func(ctx context.Context) error { return w.drain(ctx, st, count/c.desks) },
+			})
+		}
+		add("two calls", func(s *store.Source) nixie.Source { return unable{s} })
+		add("one call", func(s *store.Source) nixie.Source { return s })
 	}
 	return list
 }
 
 // run measures and prints.
-func run(ctx context.Context, o options, out io.Writer) (err error) {
-	own, err := testservers.MakePostgres(ctx, o.folder, "max_connections=50")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, own.Stop()) }()
-	st, err := postgres.Open(ctx, own.URL, postgres.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	c, err := pgx.Connect(ctx, own.URL)
-	if err != nil {
-		return err
-	}
-	postmaster := contest.ParentOf(c.PgConn().PID())
-	if err := c.Close(ctx); err != nil {
-		return err
-	}
-	list := ways()
-	for round := range o.rounds + 1 { // the first one warms up
-		for _, w := range list {
-			if err := fill(ctx, st, o.calls*w.size); err != nil {
-				return err
-			}
-			wall, cpu := time.Now(), contest.ProcessorTime()+contest.ServerTime(postmaster)
-			if err := w.drain(ctx, st, o.calls/w.desks); err != nil {
-				return err
-			}
-			if round > 0 {
-				w.wall = append(w.wall, time.Since(wall)/time.Duration(o.calls))
-				w.cpu = append(w.cpu, (contest.ProcessorTime()+contest.ServerTime(postmaster)-cpu)/time.Duration(o.calls))
-			}
-		}
-	}
-	return o.print(out, list)
+func run(ctx context.Context, o compare.Options, out io.Writer) error {
+	return o.OnServer(ctx, func(url string, st *postgres.Store) error {
+		return o.Measure(ctx, url, out, calls, ways(st, o.Count), target)
+	})
 }
 
 // queue is the only one.
@@ -191,30 +136,4 @@ func (w *way) work(ctx context.Context, st *postgres.Store, calls int) error {
 		}
 	}
 	return nil
-}
-
-var errShort = errors.New("a target is short")
-
-func (o *options) print(out io.Writer, list []*way) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "way\tcalls/s\tprocessor µs each\t")
-	for _, w := range list {
-		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t\n", w.name, 1/median(w.wall).Seconds(), float64(median(w.cpu).Nanoseconds())/1e3)
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	word, reached := "ok", median(list[1].cpu).Seconds()/median(list[0].cpu).Seconds()
-	if reached > most {
-		word = "short"
-	}
-	fmt.Fprintf(out, "target exchange-one %.2f want at most %.2f %s\n", reached, most, word)
-	if word == "short" && !o.reportOnly {
-		return errShort
-	}
-	return nil
-}
-
-func median(list []time.Duration) time.Duration {
-	return slices.Sorted(slices.Values(list))[len(list)/2]
 }

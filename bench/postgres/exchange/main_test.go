@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nixie-go/nixie/bench/postgres/compare"
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) { os.Exit(testservers.WithPostgres(m.Run, &server)) 
 func TestEachWay(t *testing.T) {
 	server.Need(t)
 	var out bytes.Buffer
-	o := options{rounds: 1, calls: desks, reportOnly: true}
+	o := compare.Options{Rounds: 1, Count: desks, ReportOnly: true}
 	if err := run(t.Context(), o, &out); err != nil {
 		t.Fatal(err)
 	}
