@@ -97,7 +97,7 @@ func (c *crowded) Claim(ctx context.Context, queue string, want nixie.Want) (ds 
 }
 
 func (c *crowded) Settle(ctx context.Context, sts []nixie.Settlement) (errs []error) {
-	c.try("settle", func() error { errs = c.Store.Settle(ctx, sts); return firstOf(errs...) })
+	c.try("settle", func() error { errs = c.Store.Settle(ctx, sts); return refusalOf(errs) })
 	return errs
 }
 
@@ -107,8 +107,19 @@ func (c *crowded) Plan(ctx context.Context, op store.Operation, f nixie.Filter, 
 }
 
 func (c *crowded) Resolve(ctx context.Context, all []store.Resolution) (errs []error) {
-	c.try("resolve", func() error { errs = c.Store.Resolve(ctx, all); return firstOf(errs...) })
+	c.try("resolve", func() error { errs = c.Store.Resolve(ctx, all); return refusalOf(errs) })
 	return errs
+}
+
+// refusalOf is the error of the disk, if one item has it. Items that are refused for what they are
+// get their own error, whatever the disk does.
+func refusalOf(errs []error) error {
+	for _, err := range errs {
+		if nixie.CodeOf(err) == nixie.CodeUnavailable {
+			return err
+		}
+	}
+	return firstOf(errs...)
 }
 
 // transact is one transaction of the caller, whole.
