@@ -16,6 +16,21 @@ type Problem struct {
 	Text    string
 }
 
+// Limits are those of who handles the records of a source. Zero or less is none.
+type Limits struct {
+	Attempt    time.Duration // longest execution
+	Wait       time.Duration // longest wait of a retry
+	Deliveries int           // of a record, before it is poison
+	Age        time.Duration // of a record, before it is too old
+}
+
+// Examiner is an optional ability of a driver: it knows settings of its broker by which that ends,
+// drops or loses a record sooner than the limits of its consumer do.
+type Examiner interface {
+	// Examine is asked by [Source.Check], with the channels that take letters.
+	Examine(ctx context.Context, letters []string, limits Limits) ([]Problem, error)
+}
+
 // Check examines the channels that a source is to use, before it receives the first record: the
 // sources themselves, their stages, and the channels that take their letters. [FirstRefused] makes
 // an error of its result.
@@ -26,6 +41,7 @@ func (s *Source) Check(ctx context.Context, sources []string) ([]Problem, error)
 		return nil, err
 	}
 	var out []Problem
+	var letters []string
 	for n := range sources {
 		source := &channels[n]
 		out = append(out, checkSource(source)...)
@@ -36,7 +52,15 @@ func (s *Source) Check(ctx context.Context, sources []string) ([]Problem, error)
 		if s.c.Letters != "" {
 			at := slices.Index(names, ChannelName(s.c.Letters, source.Name))
 			out = append(out, checkLetters(source, &channels[len(sources)+at], read)...)
+			letters = append(letters, names[at])
 		}
+	}
+	if e, can := s.c.Driver.(Examiner); can && FirstRefused(out) == nil {
+		more, err := e.Examine(ctx, letters, s.c.Limits)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
 	}
 	return slices.Compact(out), nil
 }

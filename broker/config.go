@@ -33,6 +33,8 @@ type Config struct {
 	// acknowledged. Without it they are published to the channel that is named like their queue.
 	Then nixie.Enqueuer
 
+	Limits Limits // of the handler and its policy, with which [Source.Check] compares the settings of the broker
+
 	MaxInHand int   // most records in hand; default [DefaultInHand]
 	MaxBytes  int64 // most bytes of keys, values and headers in hand; one call of Receive may exceed it; default [DefaultBytes]
 

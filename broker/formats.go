@@ -107,6 +107,7 @@ var formats = []format{
 		parts: map[string]part{
 			"x-death-origin": channel, "x-death-cause": reason, "x-death-why": text,
 			"x-death-at": lastFailed, "x-death-first-at": firstFailed,
+			"x-death-exception": exception, "x-death-stack": stack, "x-death-attempts": attempts,
 		},
 	},
 	{

@@ -19,6 +19,7 @@ type Address struct {
 	User, Password string // default guest, whom a server lets in from its own machine only
 	TLS            bool   // rabbitmqs:// or amqps://
 	CA, Cert, Key  string // paths of PEM files: the authority of the servers, and the client's own certificate
+	Management     string // URL of the management API; default port 15672 of the hosts, with TLS 15671
 	KeyHeader      string // header whose value is the key of a record; empty: records of others have none
 }
 
@@ -35,6 +36,7 @@ const (
 //
 //	vhost            of rabbitmq://; default /
 //	queue            of amqp://
+//	management       URL of the management API; default port 15672 of the hosts, with TLS 15671
 //	key              header:NAME: the value of that header is the key of a record
 //	ca, cert         paths of PEM files
 //	cert_key         path of the key of cert
@@ -131,6 +133,9 @@ func (a *Address) set(name, value string, native bool) error {
 				value)
 		}
 		a.KeyHeader = header
+	case name == "management":
+		a.Management = value
+		return checkManagement(value)
 	case name == "ca":
 		a.CA = value
 	case name == "cert":
@@ -142,7 +147,8 @@ func (a *Address) set(name, value string, native bool) error {
 		if !native {
 			own = "queue"
 		}
-		return nixie.Errorf(nixie.CodeInvalid, "parameter %q of rabbitmq is unknown: known are %s, key, ca, cert and cert_key", name, own)
+		return nixie.Errorf(nixie.CodeInvalid, "parameter %q of rabbitmq is unknown: known are %s, management, "+
+			"key, ca, cert and cert_key", name, own)
 	}
 	return nil
 }

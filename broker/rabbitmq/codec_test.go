@@ -110,8 +110,9 @@ func FuzzDeath(f *testing.F) {
 		}
 		var got broker.Record
 		headers := amqp.Table{"x-death": value, "x-first-death-queue": value}
-		decode(&amqp.Delivery{Headers: headers}, "", time.UnixMilli(1), &got)
-		tellDeath(headers, &got)
+		from := &amqp.Delivery{Headers: headers, Body: text}
+		decode(from, "", time.UnixMilli(1), &got)
+		tellDeath(from, &got)
 		l := broker.Adopted("rabbitmq", &got, "q")
 		if l.Fingerprint == "" || l.Message.Queue == "" {
 			t.Errorf("%+v", l)

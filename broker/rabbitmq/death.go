@@ -1,6 +1,7 @@
 package rabbitmq
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/internal/task"
 )
 
 // Headers in which a record tells what the server's x-death says. The format rabbitmq of package
@@ -22,6 +24,12 @@ const (
 	deathAt      = "x-death-at"       // ms since 1970
 	deathFirstAt = "x-death-first-at" // ms since 1970
 	deathEntries = "x-death-entries"  // all of x-death, in JSON
+
+	// Of a task of another program.
+	deathTask      = "x-death-task"
+	deathAttempts  = "x-death-attempts"
+	deathException = "x-death-exception"
+	deathStack     = "x-death-stack"
 )
 
 // death is an entry of x-death: how often a message left a queue for one reason. The server puts
@@ -98,8 +106,18 @@ func lastDeath(all []death) (death, bool) {
 	return all[0], true
 }
 
-// tellDeath adds what the server says of the deaths of a message.
-func tellDeath(headers amqp.Table, into *broker.Record) {
+// taskOf reads what a message of Celery or Dramatiq tells of its task.
+func taskOf(d *amqp.Delivery) task.Task {
+	if t, is := task.ReadCelery(d.Headers); is {
+		return t
+	}
+	t, _ := task.ReadDramatiq(d.Body)
+	return t
+}
+
+// tellDeath adds what the server says of the deaths of a message, and what its sender does.
+func tellDeath(from *amqp.Delivery, into *broker.Record) {
+	headers := from.Headers
 	all := deathsOf(headers)
 	d, died := lastDeath(all)
 	if !died {
@@ -121,8 +139,19 @@ func tellDeath(headers amqp.Table, into *broker.Record) {
 		}
 	}
 	tell(deathOrigin, origin)
-	tell(deathCause, string(d.cause()))
-	tell(deathWhy, d.why())
+	t := taskOf(from)
+	if t.Kind != "" {
+		tell(deathTask, t.Kind)
+		tell(deathAttempts, strconv.Itoa(t.Attempts))
+	}
+	if d.Reason == rejected && t.Stack != "" { // the task's own failure is the cause
+		tell(deathException, t.Type)
+		tell(deathWhy, cmp.Or(t.Text, t.Type))
+		tell(deathStack, t.Stack)
+	} else {
+		tell(deathCause, string(d.cause()))
+		tell(deathWhy, d.why())
+	}
 	tell(deathAt, milliseconds(d.First))
 	tell(deathFirstAt, milliseconds(first))
 	if text, err := json.Marshal(all); err == nil {

@@ -25,6 +25,7 @@ type Driver struct {
 	*Publisher
 	c        Config
 	features broker.Features
+	version  string          // of the server
 	stages   map[string]bool // names of their queues
 
 	mu      sync.Mutex
@@ -36,8 +37,9 @@ type Driver struct {
 }
 
 var (
-	_ broker.Driver  = (*Driver)(nil)
-	_ broker.Counter = (*Driver)(nil)
+	_ broker.Driver   = (*Driver)(nil)
+	_ broker.Counter  = (*Driver)(nil)
+	_ broker.Examiner = (*Driver)(nil)
 )
 
 // Open connects to the server and looks at the queues. [nixie.CodeInvalid] means that the queue or
@@ -74,7 +76,8 @@ func (d *Driver) begin(ctx context.Context) error {
 		leave(conn)
 		return err
 	}
-	d.features = broker.Features{System: "rabbitmq", Held: true, Stages: d.c.Stages, CountsAll: countsAll(versionOf(conn))}
+	d.version = versionOf(conn)
+	d.features = broker.Features{System: "rabbitmq", Held: true, Stages: d.c.Stages, CountsAll: countsAll(d.version)}
 	d.hand, err = newHand(conn, 0)
 	if err != nil {
 		leave(conn)

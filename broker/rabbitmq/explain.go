@@ -24,6 +24,7 @@ var answers = []struct {
 	{amqp.NotFound, "no queue", nixie.CodeNotFound, "create the queue, or correct its name and vhost"},
 	{amqp.NotFound, "", nixie.CodeNotFound, "correct the name"},
 	{amqp.ResourceLocked, "", nixie.CodeDenied, "the queue is exclusive to another connection: consume it there"},
+	{amqp.AccessRefused, "exclusive use", nixie.CodeDenied, "another consumer has the queue alone: end that one"},
 	{amqp.AccessRefused, "", nixie.CodeDenied, "grant the user this right in the vhost"},
 	{amqp.NotImplemented, "", nixie.CodeInvalid,
 		"the queue is a stream, which hands no message to one consumer: name a quorum or classic queue"},

@@ -43,6 +43,7 @@ var queues atomic.Int64
 type raw struct {
 	t       testing.TB
 	at      rabbitmq.Address
+	conn    *amqp.Connection
 	ch      *amqp.Channel
 	version string
 }
@@ -62,7 +63,7 @@ func connect(t testing.TB, addr string) *raw {
 		t.Fatal(err)
 	}
 	version, _ := conn.Properties["version"].(string)
-	return &raw{t, rabbitmq.Address{Hosts: []string{addr}, VHost: "/"}, ch, version}
+	return &raw{t, rabbitmq.Address{Hosts: []string{addr}, VHost: "/"}, conn, ch, version}
 }
 
 func actual(t testing.TB) *raw {
@@ -74,10 +75,13 @@ func actual(t testing.TB) *raw {
 // declare makes a quorum queue with a name of its own, and with more arguments.
 func (r *raw) declare(args amqp.Table) string {
 	r.t.Helper()
-	name := fmt.Sprintf("t%d-%d", os.Getpid(), queues.Add(1))
+	name := r.name()
 	r.declareAs(name, args)
 	return name
 }
+
+// name returns one that no other queue has.
+func (r *raw) name() string { return fmt.Sprintf("t%d-%d", os.Getpid(), queues.Add(1)) }
 
 func (r *raw) declareAs(name string, args amqp.Table) {
 	r.t.Helper()

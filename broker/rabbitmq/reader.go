@@ -109,7 +109,7 @@ func (r *Reader) records(taken []*amqp.Delivery) []broker.Record {
 	for n, d := range taken {
 		one := &out[n]
 		name := decode(d, r.at.KeyHeader, now, one)
-		tellDeath(d.Headers, one)
+		tellDeath(d, one)
 		one.ID = idOf(r.server, r.at.VHost, r.at.Queue, name, one.Timestamp)
 		one.Channel, one.MessageID, one.Server, one.Database = r.at.Queue, nixie.ID(one.ID).String(), r.server, r.at.VHost
 		one.Receipt = d.DeliveryTag

@@ -20,6 +20,7 @@ type Channel struct {
 	Takes  bool   // what a reader has done is removed
 	Spends string // why a record may not be read and given back; empty: it may
 
+	gives   func(ctx context.Context) bool // whether a record may be read and given back all the same; nil: as Spends says
 	read    func(ctx context.Context, name string) (broker.Reader, error)
 	look    func(ctx context.Context) (broker.Reader, error)
 	adopt   func(ctx context.Context, name string) (broker.Reader, error) // nil: as read
@@ -63,6 +64,11 @@ func (c *Channel) Look(ctx context.Context) (broker.Reader, error) {
 			c.Spends, c.Shown)
 	}
 	return c.look(ctx)
+}
+
+// Gives reports whether records may be read and given back.
+func (c *Channel) Gives(ctx context.Context) bool {
+	return c.Spends == "" || c.gives != nil && c.gives(ctx)
 }
 
 // Adopt opens a reader whose records an office takes in. It may leave a mark there, such as the key

@@ -17,6 +17,7 @@ type Consumption struct {
 	Office  broker.Adopter // nil means none
 	Create  bool           // makes missing channels for stages and letters, and a missing mailbox
 	Profile string         // of the policy; that of mailboxes says how long they keep records
+	Limits  broker.Limits  // with which settings of the broker are compared
 	Warn    func(error)    // gets problems that stop no operation
 }
 
@@ -57,7 +58,7 @@ func OpenConsumer(ctx context.Context, from *Channel, want *Consumption) (*broke
 
 // checked makes a source of a driver and checks it.
 func checked(ctx context.Context, d broker.Driver, c *Consumption, topic string) (*broker.Source, error) {
-	s, err := broker.New(broker.Config{Driver: d, Letters: c.Letters, Office: c.Office, Order: c.Order})
+	s, err := broker.New(broker.Config{Driver: d, Letters: c.Letters, Office: c.Office, Order: c.Order, Limits: c.Limits})
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ func parseRabbitMQ(rawURL, user, password string) (Channel, error) {
 		System: "rabbitmq", Kind: "queue", Name: a.Queue, Shown: a.String(), Takes: true,
 		Spends: "RabbitMQ hands out each message that is looked at, and a quorum queue counts that as a delivery: " +
 			"it drops a message that has reached its limit",
+		gives:   func(ctx context.Context) bool { return a.Queue != "" && rabbitmq.GivesBack(ctx, a) },
 		read:    func(ctx context.Context, _ string) (broker.Reader, error) { return rabbitmq.Read(ctx, a) },
 		connect: func() (Publisher, error) { return rabbitmq.Connect(a) },
 		suits: func(c *Consumption) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -90,6 +91,9 @@ func (f *consumeFlags) run(ctx context.Context, args []string, dash int) error {
 	if cfg.Answers, err = f.answers(broker.ChannelName(want.Letters, f.from.Name)); err != nil {
 		return err
 	}
+	if want.Limits, err = limitsOf(cfg); err != nil {
+		return err
+	}
 	cfg.Queues = []string{"records"} // only for the check below
 	if _, err := runner.New(*cfg); err != nil {
 		return err
@@ -105,6 +109,17 @@ func delaysOf(stages []broker.Stage) string {
 		delays = append(delays, s.Delay.String())
 	}
 	return "list delays=" + strings.Join(delays, ",") + " cap=none jitter=none"
+}
+
+// limitsOf returns what settings of a broker are compared with.
+func limitsOf(c *runner.Config) (broker.Limits, error) {
+	p, err := c.Policy.Policy()
+	if err != nil {
+		return broker.Limits{}, err
+	}
+	values := p.Config()
+	return broker.Limits{Attempt: c.Timeout, Wait: values.Backoff.Ceiling(math.MaxInt32), Deliveries: values.MaxDeliveries,
+		Age: values.MaxAge}, nil
 }
 
 // consumption reads the flags about the broker, and refuses what it cannot do.

@@ -46,7 +46,7 @@ func (a *adopting) run(ctx context.Context, url string) (err error) {
 	if !a.channel.Group && (a.group != "" || a.again) {
 		return usagef("a %s has no groups, which remember what was taken in: leave --group and --again out", a.channel.Kind)
 	}
-	if a.dry && a.channel.Spends != "" {
+	if a.dry && !a.channel.Gives(ctx) {
 		return usagef("%s: leave --dry-run out", a.channel.Spends)
 	}
 	a.report = importReport{DryRun: a.dry, Errors: []string{}}

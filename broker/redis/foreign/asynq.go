@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/task"
 )
 
 // asynq reads the archived tasks of asynq. An entry is the ID of a task, its score seconds; the
@@ -77,7 +78,7 @@ func asynqJob(msg []byte, damage string) job {
 		case asynqPayload:
 			j.body = slices.Clone(value)
 		case asynqRetried:
-			j.attempts = bounded(float64(int32(number)) + 1)
+			j.attempts = task.Count(float64(int32(number)) + 1)
 		case asynqError:
 			j.death.Text = clipped(string(value), nixie.MaxFailureText)
 		case asynqHeaders:

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/task"
 )
 
 // bullmq reads the failed jobs of BullMQ, and of Bull 4. An entry is the ID of a job, its score
@@ -66,7 +67,7 @@ func bullmqJob(s stored, score float64) job {
 	j.enqueued = numeral(f["timestamp"])
 	j.death.FailedAt = cmp.Or(numeral(f["finishedOn"]), moment(score))
 	n, _ := strconv.ParseFloat(cmp.Or(f["atm"], f["attemptsMade"]), 64)
-	j.attempts = bounded(n)
+	j.attempts = task.Count(n)
 	j.death.Text = f["failedReason"]
 	j.tell(headerOpts, f["opts"])
 	var stacks []string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/internal/task"
 )
 
 // celery reads results of failed tasks of Celery in JSON. They are results and no dead tasks: they
@@ -117,11 +118,11 @@ func celeryJob(f fields, stored []byte, id string) job {
 	j := job{id: id, body: stored, kind: f.text("name"), queue: f.text("queue"), score: f.text("date_done")}
 	j.death.FailedAt, j.death.Node, j.death.Stack = zoned(j.score), f.text("worker"), f.text("traceback")
 	if n, ok := f.number("retries"); ok {
-		j.attempts = bounded(n + 1)
+		j.attempts = task.Count(n + 1)
 	}
 	j.tell(broker.HeaderMade, unnamed(slices.Concat(f["name"], f["args"], f["kwargs"])))
 	result := f.object("result")
-	j.death.Type, j.death.Text = pythonError(j.death.Stack)
+	j.death.Type, j.death.Text = task.PythonError(j.death.Stack)
 	var said []string
 	if json.Unmarshal(result["exc_message"], &said) != nil {
 		said = []string{result.text("exc_message")}

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/task"
 )
 
 // dramatiq reads the dead-letter queues of Dramatiq. An entry is the ID that a message has in
@@ -64,7 +65,7 @@ func dramatiqJob(text any, entry, queue string, score float64) job {
 		j.attempts = options.count("retries") + 1
 	}
 	if trace := options.text("traceback"); trace != "" {
-		j.death.Type, j.death.Text = pythonError(trace)
+		j.death.Type, j.death.Text = task.PythonError(trace)
 		j.death.Stack = trace
 		j.tell("job-error", "it is that of the attempt before the last, whose own Dramatiq does not keep")
 	}

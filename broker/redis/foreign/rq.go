@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/task"
 	"github.com/nixie-go/nixie/policy"
 )
 
@@ -85,14 +86,14 @@ func rqJob(s stored, results []redis.XMessage) job {
 	j.unpack = func(j *job, in *inflater) {
 		for n := range j.earlier { // their stacks are not kept
 			e := &j.earlier[n]
-			e.Type, e.Text = pythonError(in.base64(e.Stack))
+			e.Type, e.Text = task.PythonError(in.base64(e.Stack))
 			e.Reason = cmp.Or(policy.ForeignReason(e.Type, e.Text), e.Reason)
 			e.Type, e.Text = clipped(e.Type, nixie.MaxName), clipped(e.Text, maxFact)
 		}
 		if j.death.Stack = in.base64(packed); j.death.Stack == "" {
 			j.death.Stack = in.text([]byte(f["exc_info"]))
 		}
-		j.death.Type, j.death.Text = pythonError(j.death.Stack)
+		j.death.Type, j.death.Text = task.PythonError(j.death.Stack)
 	}
 	return j
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/internal/task"
 )
 
 // sidekiq reads the sets dead and retry of Sidekiq. An entry is a job in JSON, its score seconds.
@@ -59,7 +60,7 @@ func sidekiqJob(stored []byte, score float64, retried bool) job {
 		j.death.FailedAt = moment(score)
 	}
 	if n, ok := f.number("retry_count"); ok { // the first failure makes it 0
-		j.attempts = bounded(n + 1)
+		j.attempts = task.Count(n + 1)
 	}
 	j.death.Type, j.death.Text = f.text("error_class"), f.text("error_message")
 	j.unpack = func(j *job, in *inflater) { j.death.Stack = sidekiqTrace(f["error_backtrace"], in) }
@@ -98,7 +99,7 @@ func (s *sidekiq) back(_ context.Context, _ redis.UniversalClient, r *returning)
 	}
 	set := map[string]any{"enqueued_at": at, "queue": r.queue}
 	if n, ok := f.number("retry_count"); ok {
-		set["retry_count"] = bounded(n+1) - 2
+		set["retry_count"] = task.Count(n+1) - 2
 	}
 	for name, value := range set {
 		text, err := json.Marshal(value)

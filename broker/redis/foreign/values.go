@@ -9,9 +9,10 @@ import (
 	"math"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/nixie-go/nixie/internal/task"
 )
 
 // fields are those of a JSON object. A field of another type than the one that is asked for is as
@@ -43,7 +44,7 @@ func (f fields) number(name string) (n float64, ok bool) {
 // count reads a number of attempts; 0 is none.
 func (f fields) count(name string) int {
 	n, _ := f.number(name)
-	return bounded(n)
+	return task.Count(n)
 }
 
 // moment reads a time in seconds or milliseconds since 1970; zero is none.
@@ -53,14 +54,6 @@ func (f fields) moment(name string) time.Time {
 }
 
 func (f fields) object(name string) fields { return object(f[name]) }
-
-// bounded makes a count of a number; 0 if it is none.
-func bounded(n float64) int {
-	if !(n > 0) {
-		return 0
-	}
-	return int(min(n, math.MaxInt32-1))
-}
 
 // firstMilli is the first number that is milliseconds since 1970 and not seconds.
 const firstMilli = 1e11
@@ -133,35 +126,6 @@ func (in *inflater) base64(text string) string {
 		return ""
 	}
 	return in.text(data)
-}
-
-// exceptionLine matches the last part of a traceback of Python: the exception and its text.
-var exceptionLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([A-Za-z_][\w.]*)(?:: ((?s:.*)))?$`)
-})
-
-// pythonError finds the exception at the end of a traceback. Without one all of it is the text.
-func pythonError(trace string) (kind, text string) {
-	lines := strings.Split(strings.TrimRight(trace, "\n"), "\n")
-	last := -1
-	for n, line := range lines {
-		if strings.HasPrefix(line, `  File "`) {
-			last = n
-		}
-	}
-	if last < 0 {
-		return "", trace
-	}
-	for n := last + 1; n < len(lines); n++ {
-		if strings.HasPrefix(lines[n], " ") {
-			continue
-		}
-		if m := exceptionLine().FindStringSubmatch(strings.Join(lines[n:], "\n")); m != nil {
-			return m[1], m[2]
-		}
-		return "", strings.Join(lines[n:], "\n")
-	}
-	return "", ""
 }
 
 // globChars stand for other characters in patterns of Redis.

@@ -39,6 +39,7 @@ var plan = []room{
 	{path: "internal/command", floor: 1, kind: open, sees: []string{"filter", "policy"}, job: "runs a child process with limits"},
 	{path: "internal/lines", floor: 1, kind: open, sees: []string{"filter", "internal/command", "internal/itemfile"},
 		job: "messages and answers as lines of JSON"},
+	{path: "internal/task", floor: 1, kind: open, job: "reads messages of other task queues"},
 	{path: "internal/watchdog", floor: 1, kind: open, job: "ends a process that is stuck"},
 	{path: "internal/items", floor: 1, kind: open, job: "reads lists of work"},
 	{path: "internal/sqlfile", floor: 1, kind: open, job: "reads SQL statements from files"},

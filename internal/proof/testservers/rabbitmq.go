@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +19,8 @@ import (
 // RabbitMQ is a server for the tests of one process: one node, private, on free ports and in a
 // folder of its own, and gone when the process is.
 type RabbitMQ struct {
-	Addr string // host and port
+	Addr       string // host and port
+	Management string // URL of its management API; "": it has none
 
 	keeper
 	program  string
@@ -45,6 +47,26 @@ func OwnRabbitMQ(t testing.TB, settings ...string) *RabbitMQ {
 	r := &RabbitMQ{settings: settings}
 	own(t, rabbitPatience, r, r.start)
 	return r
+}
+
+// ManagedRabbitMQ starts one more server, which has a management API. The test is skipped, or
+// fails, where there is none.
+func ManagedRabbitMQ(t testing.TB) *RabbitMQ {
+	t.Helper()
+	_, port, err := freePorts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &RabbitMQ{Management: "http://" + port}
+	r.settings = []string{"management.tcp.ip = 127.0.0.1",
+		"management.tcp.port = " + portOf(port), "collect_statistics_interval = 200"}
+	own(t, rabbitPatience, r, r.start)
+	return r
+}
+
+func portOf(address string) string {
+	_, port, _ := net.SplitHostPort(address)
+	return port
 }
 
 func (r *RabbitMQ) start(ctx context.Context, m Machine) error {
@@ -98,15 +120,20 @@ func (r *RabbitMQ) prepare() error {
 	if err := os.WriteFile(config, []byte(strings.Join(append(lines, ""), "\n")), 0o600); err != nil {
 		return err
 	}
-	port := func(address string) string {
-		_, port, _ := net.SplitHostPort(address)
-		return port
+	if r.Management != "" {
+		if err := os.WriteFile(filepath.Join(r.folder, "ENABLED_PLUGINS_FILE"), []byte("[rabbitmq_management]."), 0o600); err != nil {
+			return err
+		}
 	}
 	r.env = append(os.Environ(), "HOME="+r.folder, "RABBITMQ_NODENAME=nixie@localhost", "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
-		"RABBITMQ_NODE_PORT="+port(amqp), "RABBITMQ_DIST_PORT="+port(dist), "ERL_EPMD_PORT="+port(names), "ERL_EPMD_ADDRESS=127.0.0.1",
+		"RABBITMQ_NODE_PORT="+portOf(amqp), "RABBITMQ_DIST_PORT="+portOf(dist), "ERL_EPMD_PORT="+portOf(names),
+		"ERL_EPMD_ADDRESS=127.0.0.1",
 		"ERL_EPMD_RELAXED_COMMAND_CHECK=1", // it may be ended while it still knows a node that was killed
 		"RABBITMQ_CONF_ENV_FILE="+os.DevNull, "RABBITMQ_LOGS=-", "RABBITMQ_CONFIG_FILE="+config,
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +sbwt none")
+	if r.Management != "" { // the API knows of a queue by its tick
+		r.env = append(r.env, "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +sbwt none -rabbit quorum_tick_interval 200")
+	}
 	for _, name := range []string{"MNESIA_BASE", "LOG_BASE", "PLUGINS_EXPAND_DIR", "ENABLED_PLUGINS_FILE", "PID_FILE"} {
 		r.env = append(r.env, "RABBITMQ_"+name+"="+filepath.Join(r.folder, name))
 	}
@@ -135,6 +162,16 @@ func (r *RabbitMQ) answers(ctx context.Context) bool {
 	if _, err := io.WriteString(conn, "AMQP\x00\x00\x09\x01"); err != nil {
 		return false
 	}
-	_, err = conn.Read(make([]byte, 1))
-	return err == nil
+	if _, err = conn.Read(make([]byte, 1)); err != nil || r.Management == "" {
+		return err == nil
+	}
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Management+"/api/overview", nil)
+	if err != nil {
+		return false
+	}
+	said, err := http.DefaultClient.Do(ask)
+	if err != nil {
+		return false
+	}
+	return said.Body.Close() == nil && said.StatusCode == http.StatusUnauthorized
 }
