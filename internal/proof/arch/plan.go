@@ -70,6 +70,8 @@ var plan = []room{
 	{path: "mapreduce", floor: 4, kind: open, sees: []string{"mapreduce/worktree"}, job: "a file of items and what is done to each"},
 	{path: "mapreduce/worktree", floor: 4, kind: open, job: "a part of mapreduce"},
 	{path: "loop", floor: 4, kind: open, job: "typed mailboxes, and loops that answer"},
+	{path: "local", floor: 4, kind: open, only: []string{".", "store", "store/sqlite", "worker"},
+		job: "a queue in a SQLite file and its worker, for programs that begin"},
 
 	{path: "console", floor: 5, kind: open, only: []string{".", "filter", "office"}, job: "face: an office in a browser"},
 
