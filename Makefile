@@ -70,11 +70,11 @@ trust: ## write the last deep run into docs/trust.md
 test-servers: ## install the servers that tests use (Debian; root or sudo)
 	bash internal/proof/testservers/install
 
-lint: ## run the linters of .golangci.yml; gofmt and vet for the benchmarks and Windows too
+lint: ## run the linters of .golangci.yml; gofmt and vet for the other modules and Windows too
 	$(GO) run $(LINTER) run ./...
-	@form=$$(gofmt -l bench) && [ -z "$$form" ] || { echo "gofmt -w $$form"; exit 1; }
+	@form=$$(gofmt -l bench internal/proof/asynqjobs) && [ -z "$$form" ] || { echo "gofmt -w $$form"; exit 1; }
 	GOOS=windows $(GO) vet ./...
-	@set -e; for module in bench bench/postgres bench/kafka bench/redis; do (cd $$module && echo "vet $$module" && $(GO) vet ./...); done
+	@set -e; for module in bench bench/postgres bench/kafka bench/redis internal/proof/asynqjobs; do (cd $$module && echo "vet $$module" && $(GO) vet ./...); done
 
 arch: ## check the floor plan, the house rules and the licences; print the size of each part
 	$(GO) test -count 1 ./internal/proof/arch

@@ -13,8 +13,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/chromedp/chromedp/kb"
-
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/console"
 	"github.com/nixie-go/nixie/console/browser"
@@ -225,7 +223,7 @@ func TestFaultOfAFilterIsShownWhereItIs(t *testing.T) {
 	tab.Go("/letters", http.StatusOK)
 	tab.Click("document.querySelector('main input[type=search]')")
 	tab.Press("queue:orders raeson:timeout")
-	tab.Submit(kb.Enter)
+	tab.Submit(browser.KeyEnter)
 	tab.Wait(browser.Text(".fault", "raeson"))
 	under := browser.Ask[string](tab, `(() => {
 		const text = document.querySelector(".fault pre").firstChild, lines = text.data.split("\n");

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp/kb"
-
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/console"
 	"github.com/nixie-go/nixie/console/browser"
@@ -131,7 +129,7 @@ func (p *trip) follow(element string) {
 		return
 	}
 	p.reach(element)
-	p.Submit(kb.Enter)
+	p.Submit(browser.KeyEnter)
 }
 
 // send writes a text into a field and sends its form.
@@ -144,7 +142,7 @@ func (p *trip) send(field, text string) {
 		p.Click(field)
 	}
 	p.Press(text)
-	p.Submit(kb.Enter)
+	p.Submit(browser.KeyEnter)
 }
 
 // maxTabs limits how often the tab key is pressed to reach an element.
@@ -155,7 +153,7 @@ func (p *trip) reach(element string) {
 	p.t.Helper()
 	p.Wait(element)
 	for range maxTabs {
-		p.Press(kb.Tab)
+		p.Press(browser.KeyTab)
 		if browser.Ask[bool](p.Tab, "document.activeElement === "+element) {
 			if !browser.Ask[bool](p.Tab, `getComputedStyle(document.activeElement).outlineStyle !== "none"`) {
 				p.t.Errorf("%s has the focus, and nothing shows it", element)

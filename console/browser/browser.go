@@ -6,22 +6,13 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/chromedp/cdproto/audits"
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/heapprofiler"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
-	"github.com/chromedp/chromedp"
 
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
@@ -34,9 +25,9 @@ const look = 20 * time.Millisecond
 
 // Browser is a Chromium that runs until Close.
 type Browser struct {
-	ctx   context.Context
-	close []context.CancelFunc
-	fail  func(...any)
+	ctx  context.Context
+	wire *wire
+	fail func(...any)
 }
 
 // For starts a browser that ends with a test. Where there is none the test is skipped, or fails.
@@ -50,19 +41,12 @@ func For(t testing.TB) *Browser {
 	return b
 }
 
-// Start starts a program of Chromium. What goes wrong later is said to fail, which does not return.
+// Start starts a program of Chromium. What goes wrong, also later, is said to fail, which does not
+// return.
 func Start(ctx context.Context, program string, fail func(...any)) *Browser {
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
-		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true))
-	if os.Getuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // it does not start as root otherwise
-	}
-	b := &Browser{fail: fail}
-	allocator, free := chromedp.NewExecAllocator(context.WithoutCancel(ctx), options...)
-	shown, end := chromedp.NewContext(allocator)
-	b.ctx, b.close = shown, []context.CancelFunc{end, free}
-	if err := chromedp.Do(shown); err != nil {
-		b.Close()
+	b := &Browser{ctx: context.WithoutCancel(ctx), fail: fail}
+	var err error
+	if b.wire, err = startWire(b.ctx, program); err != nil {
 		fail(fmt.Errorf("start the browser: %w", err))
 	}
 	return b
@@ -70,8 +54,8 @@ func Start(ctx context.Context, program string, fail func(...any)) *Browser {
 
 // Close ends the browser and removes its files.
 func (b *Browser) Close() {
-	for _, end := range b.close {
-		end()
+	if err := b.wire.close(b.ctx); err != nil {
+		b.fail(fmt.Errorf("end the browser: %w", err))
 	}
 }
 
@@ -86,14 +70,18 @@ type Look struct {
 
 // Tab shows one page after the other. Its methods end the test when they cannot do what they say.
 type Tab struct {
-	ctx     context.Context
-	close   context.CancelFunc
 	browser *Browser
 	origin  string // of the pages that it may show, such as http://127.0.0.1:8321
+	space   string // of cookies and storage, its own
+	frame   string // of its pages
+	session string // of calls and events; empty until it is open
 
 	mu       sync.Mutex
 	seen     Seen
 	expected int64 // status of a page that is no success
+	statuses map[string]int64
+	loaded   string        // the load that ended last
+	loads    chan struct{} // closed when the next one ends
 }
 
 // Seen counts what a tab did since it was opened.
@@ -105,8 +93,7 @@ type Seen struct {
 
 // Open opens a tab for the pages of an origin.
 func (b *Browser) Open(origin string, as Look) *Tab {
-	t := &Tab{browser: b, origin: origin}
-	t.ctx, t.close = chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	t := &Tab{browser: b, origin: origin, statuses: map[string]int64{}, loads: make(chan struct{})}
 	if as.Width == 0 {
 		as.Width, as.Height = 1440, 900
 	}
@@ -114,26 +101,30 @@ func (b *Browser) Open(origin string, as Look) *Tab {
 	if as.Dark {
 		scheme = "dark"
 	}
-	t.do("open a tab", chromedp.Do(t.ctx))
-	t.do("listen", chromedp.Listen(t.ctx, t.hear))
-	call(t, audits.Enable, cdp.Empty{})
-	call(t, network.Enable, network.EnableParams{})
-	call(t, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-		Width: as.Width, Height: as.Height, DeviceScaleFactor: 1, Mobile: as.Width < 700,
+	made := call[struct{ BrowserContextID, TargetID, SessionID string }]
+	t.space = made(t, "Target.createBrowserContext", nil).BrowserContextID
+	t.frame = made(t, "Target.createTarget", object{"url": "about:blank", "browserContextId": t.space}).TargetID
+	session := made(t, "Target.attachToTarget", object{"targetId": t.frame, "flatten": true}).SessionID
+	b.wire.hear(session, t.hear)
+	t.session = session
+	for _, domain := range []string{"Audits", "Log", "Network", "Page", "Runtime"} {
+		t.tell(domain+".enable", nil)
+	}
+	t.tell("Page.setLifecycleEventsEnabled", object{"enabled": true})
+	t.tell("Emulation.setDeviceMetricsOverride", object{
+		"width": as.Width, "height": as.Height, "deviceScaleFactor": 1, "mobile": as.Width < 700,
 	})
-	call(t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-	})
-	call(t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: as.NoScripts})
+	t.tell("Emulation.setEmulatedMedia", object{"features": []object{{"name": "prefers-color-scheme", "value": scheme}}})
+	t.tell("Emulation.setScriptExecutionDisabled", object{"value": as.NoScripts})
 	if as.Zone != "" {
-		call(t, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: as.Zone})
+		t.tell("Emulation.setTimezoneOverride", object{"timezoneId": as.Zone})
 	}
 	if as.Rate > 0 {
-		call(t, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
-			MatchedNetworkConditions: []*network.Conditions{{DownloadThroughput: as.Rate, UploadThroughput: as.Rate, Latency: 100}},
-		})
+		t.tell("Network.emulateNetworkConditionsByRule", object{"matchedNetworkConditions": []object{{
+			"urlPattern": "", "downloadThroughput": as.Rate, "uploadThroughput": as.Rate, "latency": 100,
+		}}})
 	}
-	call(t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
+	t.tell("Page.addScriptToEvaluateOnNewDocument", object{"source": watch})
 	return t
 }
 
@@ -147,7 +138,12 @@ new PerformanceObserver((list) => {
 const Shift = "window.nixieShift"
 
 // Close closes the tab.
-func (t *Tab) Close() { t.close() }
+func (t *Tab) Close() {
+	ctx, end := t.patient()
+	defer end()
+	_ = t.browser.wire.call(ctx, "", "Target.disposeBrowserContext", object{"browserContextId": t.space}, nil) // it may be gone
+	t.browser.wire.hear(t.session, nil)
+}
 
 // Seen returns what the tab did so far.
 func (t *Tab) Seen() Seen {
@@ -156,12 +152,16 @@ func (t *Tab) Seen() Seen {
 	return t.seen
 }
 
-// call sends a command of the protocol of Chromium.
-func call[P, R any](t *Tab, command cdp.Command[P, R], params P) R {
-	answer, err := chromedp.Call(t.ctx, command, params)
-	t.do(command.Method, err)
-	return answer
+// call calls a method of the protocol of Chromium.
+func call[R any](t *Tab, method string, params object) (result R) {
+	ctx, end := t.patient()
+	defer end()
+	t.do("call", t.browser.wire.call(ctx, t.session, method, params, &result))
+	return result
 }
+
+// tell calls a method whose result is not needed.
+func (t *Tab) tell(method string, params object) { call[any](t, method, params) }
 
 func (t *Tab) do(what string, err error) {
 	if err == nil {
@@ -169,13 +169,15 @@ func (t *Tab) do(what string, err error) {
 	}
 	// The page may be gone as well.
 	const shown = `location.href + ": " + document.querySelector("main")?.innerText.slice(0, 1000)`
-	at, _ := chromedp.Run(t.ctx, chromedp.Evaluate[string](shown))
+	ctx, end := t.patient()
+	defer end()
+	at, _ := evaluate[string](ctx, t, shown)
 	t.browser.fail(fmt.Errorf("%s: %w; findings: %q; it shows %s", what, err, t.Seen().Findings, at))
 }
 
 // patient returns a context for a wait.
 func (t *Tab) patient() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(t.ctx, Patience)
+	return context.WithTimeout(t.browser.ctx, Patience)
 }
 
 // Expect tells that pages may have a status that is no success. What a browser notes about it is
@@ -192,18 +194,81 @@ func (t *Tab) Go(path string, status int64) {
 	t.Expect(status)
 	ctx, end := t.patient()
 	defer end()
-	answer, err := chromedp.Run(ctx, chromedp.NavigateResponse(t.origin+path))
-	t.do("open "+path, err)
-	if answer != nil && answer.Status != status && (status != 0 || answer.Status >= http.StatusInternalServerError) {
-		t.do("open "+path, fmt.Errorf("the status is %d, not %d", answer.Status, status))
+	var to struct{ LoaderID, ErrorText string }
+	err := t.browser.wire.call(ctx, t.session, "Page.navigate", object{"url": t.origin + path}, &to)
+	if err == nil && to.ErrorText != "" {
+		err = errors.New(to.ErrorText)
 	}
+	if err == nil {
+		err = t.await(ctx, func() bool { return t.loaded == to.LoaderID })
+	}
+	t.do("open "+path, err)
+	t.mu.Lock()
+	is, answered := t.statuses[to.LoaderID]
+	t.mu.Unlock()
+	if answered && is != status && (status != 0 || is >= http.StatusInternalServerError) {
+		t.do("open "+path, fmt.Errorf("the status is %d, not %d", is, status))
+	}
+}
+
+// await waits for a load that ends so that something is true.
+func (t *Tab) await(ctx context.Context, is func() bool) error {
+	for {
+		t.mu.Lock()
+		done, next := is(), t.loads
+		t.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-next:
+		case <-t.browser.wire.ended:
+			return errors.New("the browser has ended")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// leave waits until the page has loaded that follows an act.
+func (t *Tab) leave(what string, act func()) {
+	t.mu.Lock()
+	was := t.loaded
+	t.mu.Unlock()
+	act()
+	ctx, end := t.patient()
+	defer end()
+	t.do(what, t.await(ctx, func() bool { return t.loaded != was }))
+}
+
+// evaluate returns the value of an expression, which may be a promise. One without a value gives
+// the zero value.
+func evaluate[T any](ctx context.Context, t *Tab, expression string) (value T, err error) {
+	var got struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails *struct {
+			Text      string
+			Exception struct{ Description string }
+		}
+	}
+	params := object{"expression": expression, "returnByValue": true, "awaitPromise": true}
+	if err := t.browser.wire.call(ctx, t.session, "Runtime.evaluate", params, &got); err != nil {
+		return value, err
+	}
+	if e := got.ExceptionDetails; e != nil {
+		return value, errors.New(e.Text + " " + e.Exception.Description)
+	}
+	if len(got.Result.Value) > 0 {
+		err = json.Unmarshal(got.Result.Value, &value)
+	}
+	return value, err
 }
 
 // Ask returns the value of an expression in JavaScript.
 func Ask[T any](t *Tab, expression string) T {
 	ctx, end := t.patient()
 	defer end()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	value, err := evaluate[T](ctx, t, expression)
 	t.do(expression, err)
 	return value
 }
@@ -216,7 +281,7 @@ func (t *Tab) Wait(expression string) {
 	defer tick.Stop()
 	for {
 		// An error is that of a page that is just being left.
-		if is, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")")); err == nil && is {
+		if is, err := evaluate[bool](ctx, t, "!!("+expression+")"); err == nil && is {
 			return
 		}
 		select {
@@ -239,11 +304,13 @@ func Quote(s string) string {
 	return string(quoted)
 }
 
-// Press presses keys, one after the other: kb.Enter of chromedp, or characters.
+// Press presses keys, one after the other: characters, or [KeyEnter] and others.
 func (t *Tab) Press(keys string) {
-	ctx, end := t.patient()
-	defer end()
-	t.do("press keys", chromedp.Do(ctx, chromedp.KeyEvent(keys)))
+	for _, r := range keys {
+		down, up := press(r)
+		t.tell("Input.dispatchKeyEvent", down)
+		t.tell("Input.dispatchKeyEvent", up)
+	}
 }
 
 // Point moves the mouse to the middle of an element, and returns where that is.
@@ -251,47 +318,44 @@ func (t *Tab) Point(element string) (x, y float64) {
 	t.Wait(element)
 	at := Ask[[]float64](t, `((e) => { e.scrollIntoView({ block: "nearest" }); const b = e.getBoundingClientRect();
 		return [b.x + Math.min(b.width / 2, 200), b.y + b.height / 2]; })(`+element+")")
-	t.do("point", chromedp.Do(t.ctx, chromedp.MouseEvent("mouseMoved", at[0], at[1])))
+	t.mouse("mouseMoved", at[0], at[1])
 	return at[0], at[1]
+}
+
+func (t *Tab) mouse(event string, x, y float64) {
+	params := object{"type": event, "x": x, "y": y}
+	if event != "mouseMoved" {
+		params["button"], params["clickCount"] = "left", 1
+	}
+	t.tell("Input.dispatchMouseEvent", params)
 }
 
 // Click clicks an element with the mouse. What is in front of it gets the click.
 func (t *Tab) Click(element string) {
 	x, y := t.Point(element)
-	t.do("click", chromedp.Do(t.ctx, chromedp.MouseClickXY(x, y)))
+	t.mouse("mousePressed", x, y)
+	t.mouse("mouseReleased", x, y)
 }
 
 // Follow clicks an element that leads to another page, and waits until that has loaded.
-func (t *Tab) Follow(element string) {
-	x, y := t.Point(element)
-	ctx, end := t.patient()
-	defer end()
-	_, err := chromedp.RunResponse(ctx, chromedp.MouseClickXY(x, y))
-	t.do("follow "+element, err)
-}
+func (t *Tab) Follow(element string) { t.leave("follow "+element, func() { t.Click(element) }) }
 
 // Submit presses keys that lead to another page, and waits until that has loaded.
 func (t *Tab) Submit(keys string) {
-	ctx, end := t.patient()
-	defer end()
-	_, err := chromedp.RunResponse(ctx, chromedp.KeyEvent(keys))
-	t.do("press keys to another page", err)
+	t.leave("press keys to another page", func() { t.Press(keys) })
 }
 
 // Picture returns the whole page as a PNG.
 func (t *Tab) Picture() []byte {
-	whole := true
 	size := Ask[[]float64](t, "[document.documentElement.clientWidth, document.documentElement.scrollHeight]")
-	data := call(t, page.CaptureScreenshot, page.CaptureScreenshotParams{
-		CaptureBeyondViewport: &whole, Clip: &page.Viewport{Width: size[0], Height: min(size[1], maxPicture), Scale: 1},
-	})
-	return data.Data
+	return call[struct{ Data []byte }](t, "Page.captureScreenshot", object{"captureBeyondViewport": true,
+		"clip": object{"x": 0, "y": 0, "width": size[0], "height": min(size[1], maxPicture), "scale": 1}}).Data
 }
 
 // Heap returns the bytes of the objects of the page, once garbage is collected.
 func (t *Tab) Heap() float64 {
-	call(t, heapprofiler.CollectGarbage, cdp.Empty{})
-	return call(t, runtime.GetHeapUsage, cdp.Empty{}).UsedSize
+	t.tell("HeapProfiler.collectGarbage", nil)
+	return call[struct{ UsedSize float64 }](t, "Runtime.getHeapUsage", nil).UsedSize
 }
 
 // maxPicture limits the height of a picture.

@@ -1,49 +1,83 @@
 package browser
 
 import (
-	"fmt"
+	"encoding/json"
 	"strconv"
 	"strings"
-
-	"github.com/chromedp/cdproto/audits"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 )
 
+// event has the parts of all events that a tab looks at.
+type event struct {
+	Type              string
+	EncodedDataLength float64
+	FrameID, LoaderID string
+	Name, Message     string
+	Request           struct{ URL string }
+	Response          struct{ Status int64 }
+	ExceptionDetails  struct{ Text string }
+	Args              json.RawMessage
+	Entry             struct{ Level, Text, URL string }
+	Issue             struct {
+		Details struct {
+			ContentSecurityPolicyIssueDetails *struct{ ViolatedDirective string }
+		}
+	}
+}
+
 // hear counts the events of a tab.
-func (t *Tab) hear(event any) {
+func (t *Tab) hear(method string, params json.RawMessage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch e := event.(type) {
-	case *network.EventRequestWillBeSent:
+	var e event
+	err := json.Unmarshal(params, &e)
+	if t.count(method, &e) && err != nil {
+		t.find("event", method+": "+err.Error())
+	}
+}
+
+// count counts an event, unless it is of a kind that is not looked at.
+func (t *Tab) count(method string, e *event) bool {
+	switch method {
+	case "Page.lifecycleEvent":
+		if e.FrameID == t.frame && e.Name == "load" {
+			t.loaded = e.LoaderID
+			close(t.loads)
+			t.loads = make(chan struct{})
+		}
+	case "Network.requestWillBeSent":
 		t.seen.Requests++
-		if e.Type == network.ResourceTypeDocument {
+		if e.Type == "Document" {
 			t.seen.Pages++
 		}
 		if !strings.HasPrefix(e.Request.URL, t.origin+"/") {
 			t.find("request", e.Request.URL)
 		}
-	case *network.EventLoadingFinished:
-		t.seen.Bytes += e.EncodedDataLength
-	case *page.EventJavascriptDialogOpening:
-		t.find("dialog", e.Message)
-	case *runtime.EventExceptionThrown:
-		t.find("exception", e.ExceptionDetails.Text)
-	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeAssert {
-			t.find("console", fmt.Sprint(e.Args))
+	case "Network.responseReceived":
+		if e.Type == "Document" && e.FrameID == t.frame {
+			t.statuses[e.LoaderID] = e.Response.Status
 		}
-	case *log.EventEntryAdded:
-		if e.Entry.Level == log.EntryLevelError && !t.isExpected(e.Entry.Text) {
+	case "Network.loadingFinished":
+		t.seen.Bytes += e.EncodedDataLength
+	case "Page.javascriptDialogOpening":
+		t.find("dialog", e.Message)
+	case "Runtime.exceptionThrown":
+		t.find("exception", e.ExceptionDetails.Text)
+	case "Runtime.consoleAPICalled":
+		if e.Type == "error" || e.Type == "assert" {
+			t.find("console", string(e.Args))
+		}
+	case "Log.entryAdded":
+		if e.Entry.Level == "error" && !t.isExpected(e.Entry.Text) {
 			t.find("log", e.Entry.Text+" "+address(e.Entry.URL))
 		}
-	case *audits.EventIssueAdded:
-		if d := e.Issue.Details; d != nil && d.ContentSecurityPolicyIssueDetails != nil {
-			t.find("policy of content", d.ContentSecurityPolicyIssueDetails.ViolatedDirective)
+	case "Audits.issueAdded":
+		if d := e.Issue.Details.ContentSecurityPolicyIssueDetails; d != nil {
+			t.find("policy of content", d.ViolatedDirective)
 		}
+	default:
+		return false
 	}
+	return true
 }
 
 // isExpected reports whether a browser notes a status that a page may have.

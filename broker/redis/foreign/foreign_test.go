@@ -3,6 +3,7 @@ package foreign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -24,7 +25,21 @@ import (
 // server is the Redis of this package's tests. Each test has a database of it.
 var server testservers.Redis
 
-func TestMain(m *testing.M) { os.Exit(testservers.WithRedis(m.Run, &server)) }
+// programs is the folder of programs that tests build.
+var programs string
+
+func TestMain(m *testing.M) {
+	os.Exit(testservers.WithRedis(func() int {
+		folder, err := os.MkdirTemp("", "nixie-jobqueues-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(folder) //nolint:errcheck // it is the temporary folder of the machine
+		programs = folder
+		return m.Run()
+	}, &server))
+}
 
 // databases are those that a server has at least, without the first one.
 var databases = newDatabases()

@@ -40,9 +40,8 @@ type library struct {
 	want              string // type of the job, error, its text
 	attempts, history int
 
-	url   string                        // of its broker
-	acts  func(p *scene, args []string) // instead of a script
-	works func(p *scene, until func())  // instead of a worker
+	url  string // of its broker
+	ends bool   // its worker ends with its standard input, and is not killed
 }
 
 var libraries = []library{
@@ -55,7 +54,7 @@ var libraries = []library{
 		prefix: true, want: "mail TypeError boom 7", attempts: 2, history: 1},
 	{name: "RQ", format: "rq", probe: []string{"python", "-c", "import rq"}, script: []string{"python", "jobs_rq.py"},
 		chain: []string{"7", "after"}, limits: true, want: "jobs_rq.mail ValueError boom 7", history: 1},
-	{name: "asynq", format: "asynq", acts: asynqActs, works: asynqWorks, want: "mail  boom 7", attempts: 1, history: 1},
+	{name: "asynq", format: "asynq", script: []string{"asynqjobs"}, ends: true, want: "mail  boom 7", attempts: 1, history: 1},
 	{name: "Dramatiq", format: "dramatiq", probe: []string{"python", "-c", "import dramatiq"},
 		script: []string{"python", "jobs_dramatiq.py"}, prefix: true, chain: []string{"7", "after"}, want: "mail ValueError boom 7",
 		attempts: 2, history: 1, twice: true},
@@ -178,8 +177,11 @@ func (l *library) command(t *testing.T, p *scene, args []string) *exec.Cmd {
 	}
 	home := filepath.Join(cache, "nixie-jobqueues") // where make test-servers puts libraries
 	name := args[0]
-	if name == "python" {
+	switch name {
+	case "python":
 		name = filepath.Join(home, "venv", "bin", "python")
+	case "asynqjobs":
+		name = asynqjobs(t)
 	}
 	cmd := exec.CommandContext(t.Context(), name, args[1:]...)
 	cmd.Dir = "testdata"
@@ -189,24 +191,19 @@ func (l *library) command(t *testing.T, p *scene, args []string) *exec.Cmd {
 	return cmd
 }
 
-// act does one thing with the library.
-func (p *scene) act(args ...string) {
+// act does one thing with the library, and returns what that says.
+func (p *scene) act(args ...string) string {
 	p.t.Helper()
-	if p.l.acts != nil {
-		p.l.acts(p, args)
-	} else if out, err := p.l.command(p.t, p, append(slices.Clone(p.l.script), args...)).CombinedOutput(); err != nil {
+	out, err := p.l.command(p.t, p, append(slices.Clone(p.l.script), args...)).CombinedOutput()
+	if err != nil {
 		p.t.Fatalf("%s: %v: %s", args, err, out)
 	}
+	return strings.TrimSpace(string(out))
 }
 
 // working runs a worker of the library until something has happened.
 func (p *scene) working(what string, is func() bool) {
 	p.t.Helper()
-	wait := func(is func() bool) { until(p.t, what, is) }
-	if p.l.works != nil {
-		p.l.works(p, func() { wait(is) })
-		return
-	}
 	args := p.l.work
 	if args == nil {
 		args = append(slices.Clone(p.l.script), "work")
@@ -214,17 +211,25 @@ func (p *scene) working(what string, is func() bool) {
 	var said bytes.Buffer
 	cmd := p.l.command(p.t, p, args)
 	cmd.Stdout, cmd.Stderr = &said, &said
+	end := func() { _ = cmd.Process.Kill() } // it may have ended
+	if p.l.ends {
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		end = func() { _ = in.Close() } // likewise
+	}
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
 	defer func() {
-		_ = cmd.Process.Kill() // it may have ended
+		end()
 		_ = cmd.Wait()
 		if p.t.Failed() {
 			p.t.Logf("%s: %s", what, said.String())
 		}
 	}()
-	wait(is)
+	until(p.t, what, is)
 }
 
 // dies enqueues a job and lets it die.

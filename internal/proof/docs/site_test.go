@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp/kb"
-
 	"github.com/nixie-go/nixie/console/browser"
 )
 
@@ -131,12 +129,12 @@ func readSite(t *testing.T, folder string) {
 		browser.Ask[string](tab, `document.activeElement.value = ""`) // the protocol types the key as well
 		tab.Press(words)
 		tab.Wait(`document.querySelector("#found > *")`)
-		tab.Press(kb.ArrowDown)
+		tab.Press(browser.KeyDown)
 		if found := browser.Ask[string](tab, `document.activeElement.href || found.textContent`); !strings.HasSuffix(found, want) {
 			t.Errorf("search for %q finds %q first, not %s", words, found, want)
 		}
 	}
-	tab.Submit(kb.Enter)
+	tab.Submit(browser.KeyEnter)
 	if at := browser.Ask[string](tab, "location.pathname"); !strings.HasPrefix(at, folder) || strings.HasSuffix(at, "kafka.html") {
 		t.Errorf("Enter on what was found leads to %s", at)
 	}
