@@ -96,7 +96,7 @@ func TestTranscripts(t *testing.T) {
 			case onJobs:
 				session.Set("REDIS", startJobs(t))
 			case onGo:
-				buildFor(t, session, "billing", "./examples/start")
+				readyForGo(t, session)
 			}
 			differ, err := session.Play(t.Context(), text)
 			if err != nil {
@@ -270,54 +270,6 @@ func build(t *testing.T) string {
 		t.Fatalf("build nixie: %v\n%s", err, out)
 	}
 	return bin
-}
-
-// onGo is the document about a program.
-const onGo = "docs/start/go.md"
-
-// buildFor makes a program in the folder of a session.
-func buildFor(t *testing.T, s *Session, name, source string) {
-	t.Helper()
-	folder, err := s.Folder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, name), source)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", source, err, out)
-	}
-}
-
-// TestPrograms compares whole files of Go that pages show with those of the examples, which are
-// built and tested.
-func TestPrograms(t *testing.T) {
-	examples := map[string]bool{}
-	names, err := fs.Glob(os.DirFS(root), "examples/*/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		examples[strings.TrimSpace(read(t, name))] = true
-	}
-	shown := 0
-	for _, name := range documents(t) {
-		blocks, err := Blocks(read(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, b := range blocks {
-			if b.Language != "go" || !strings.Contains(b.Text, "\npackage ") && !strings.HasPrefix(b.Text, "package ") {
-				continue
-			}
-			if shown++; !examples[strings.TrimSpace(b.Text)] {
-				t.Errorf("%s:%d: no file of examples is like this", name, b.Line)
-			}
-		}
-	}
-	if shown == 0 {
-		t.Error("no page shows a program")
-	}
 }
 
 // TestLinks follows every link that stays in the repository.
