@@ -1,5 +1,5 @@
-// Package nixie has the words of Nixie, a system for work that can fail. With it a program names
-// its work, sends it and handles it:
+// Package nixie, for programs, has the words of Nixie, a system for work that can fail. With it a
+// program names its work, sends it and handles it:
 //
 //	package main
 //
@@ -8,48 +8,44 @@
 //		"errors"
 //		"fmt"
 //		"log"
-//		"os/signal"
-//		"syscall"
 //
 //		"github.com/nixie-go/nixie"
 //		"github.com/nixie-go/nixie/store"
-//		"github.com/nixie-go/nixie/store/sqlite"
+//		"github.com/nixie-go/nixie/store/memory"
 //		"github.com/nixie-go/nixie/worker"
 //	)
 //
-//	type Invoice struct{ Customer string }
+//	var greeting = nixie.NewType[string]("greeting", nixie.Queue("greetings"))
 //
-//	var sendInvoice = nixie.NewType[Invoice]("send-invoice", nixie.Queue("billing"))
-//
-//	func send(_ context.Context, job *nixie.Job[Invoice]) error {
-//		if job.Body.Customer == "" {
-//			return nixie.Permanent(errors.New("the invoice has no customer")) // buried at once
+//	func greet(_ context.Context, job *nixie.Job[string]) error {
+//		if job.Body == "" {
+//			return nixie.Permanent(errors.New("there is no name")) // not tried again
 //		}
-//		fmt.Println("sent to", job.Body.Customer)
+//		fmt.Println("hello,", job.Body)
 //		return nil // any other error is tried again, and in the end is a dead letter
 //	}
 //
 //	func main() {
-//		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-//		defer stop()
-//		st, err := sqlite.Open("billing.db", sqlite.Options{})
-//		if err != nil {
-//			log.Fatal(err)
-//		}
-//		defer st.Close()
-//		if _, err := sendInvoice.Enqueue(ctx, st, Invoice{Customer: "Ada"}); err != nil {
-//			log.Fatal(err)
+//		ctx := context.Background()
+//		st := memory.New(memory.Options{}) // or sqlite.Open, or postgres.OpenPool
+//		for _, name := range []string{"Ada", "", "Grace"} {
+//			if _, err := greeting.Enqueue(ctx, st, name); err != nil {
+//				log.Fatal(err)
+//			}
 //		}
 //		w, err := worker.New(worker.Config{
-//			Source:  store.NewSource(st, "billing"),
-//			Handler: nixie.Routes(sendInvoice.Handle(send)),
+//			Source:  store.NewSource(st, "greetings"),
+//			Handler: nixie.Routes(greeting.Handle(greet)),
+//			Until:   worker.Until{Idle: true}, // a service leaves this out, and runs until ctx ends
 //		})
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		if err := w.Run(ctx); err != nil { // returns when ctx ends and no message is in hand
+//		if err := w.Run(ctx); err != nil {
 //			log.Fatal(err)
 //		}
+//		letters, _, err := st.Letters(ctx, nixie.Filter{}, store.Page{})
+//		fmt.Println(len(letters), "cannot be greeted", err)
 //	}
 //
 // A [Message] that a worker has claimed is a [Delivery]. Its claim is a [Lease]: it ends at some

@@ -5,8 +5,9 @@
 //
 //	import (
 //		"context"
-//		"fmt"
+//		"errors"
 //		"log"
+//		"os"
 //
 //		"github.com/nixie-go/nixie"
 //		"github.com/nixie-go/nixie/local"
@@ -15,8 +16,7 @@
 //	var hello = nixie.NewType[string]("hello")
 //
 //	func greet(_ context.Context, job *nixie.Job[string]) error {
-//		fmt.Println("hello,", job.Body)
-//		return nil // an error is tried again, and in the end is a dead letter
+//		return nixie.Permanent(os.WriteFile(job.Body, []byte("hello\n"), 0o600))
 //	}
 //
 //	func main() {
@@ -25,11 +25,9 @@
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		defer queue.Close()
-//		if _, err := hello.Enqueue(ctx, queue, "Ada"); err != nil {
-//			log.Print(err)
-//		} else if err := queue.Drain(ctx); err != nil {
-//			log.Print(err)
+//		_, err = hello.Enqueue(ctx, queue, "hello.txt")
+//		if err = errors.Join(err, queue.Drain(ctx), queue.Close()); err != nil {
+//			log.Fatal(err)
 //		}
 //	}
 //

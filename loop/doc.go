@@ -1,4 +1,56 @@
-// Package loop has typed mailboxes for programs that ask and answer each other.
+// Package loop, for programs, has typed mailboxes in which they ask and answer each other.
+//
+//	package main
+//
+//	import (
+//		"context"
+//		"errors"
+//		"fmt"
+//		"log"
+//		"time"
+//
+//		"github.com/nixie-go/nixie/loop"
+//		"github.com/nixie-go/nixie/store/memory"
+//	)
+//
+//	type Order struct{ Item string }
+//
+//	type Confirmation struct{ Text string }
+//
+//	func main() {
+//		ctx := context.Background()
+//		st := memory.New(memory.Options{}) // programs that talk to each other share a file or a server
+//		orders, err := loop.In[Order, Confirmation](st, "orders", loop.Config{})
+//		answers, err2 := loop.In[Confirmation, struct{}](st, "answers", loop.Config{})
+//		if err := errors.Join(err, err2); err != nil {
+//			log.Fatal(err)
+//		}
+//
+//		// One program sends an order and says where it waits for answers.
+//		if _, err := orders.Send(ctx, Order{"tea"}, loop.ReplyTo(answers.Name())); err != nil {
+//			log.Fatal(err)
+//		}
+//
+//		// Another one receives the order, answers it and acknowledges it.
+//		received, err := orders.Receive(ctx, loop.Max(10), loop.Wait(20*time.Second))
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		for _, m := range received {
+//			_, err := m.Reply(ctx, Confirmation{"one " + m.Body.Item})
+//			if err := errors.Join(err, m.Acknowledge(ctx)); err != nil {
+//				log.Fatal(err)
+//			}
+//		}
+//
+//		replies, err := answers.Receive(ctx)
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		for _, m := range replies {
+//			fmt.Println(m.Body.Text)
+//		}
+//	}
 //
 // A [Mailbox] is a queue of a store ([In]) or a channel of a broker ([Over]), with the verbs of a
 // visibility timeout: a received [Message] is invisible to others until it is acknowledged, given

@@ -2,7 +2,9 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log"
 	"time"
 
 	"github.com/nixie-go/nixie/loop"
@@ -13,29 +15,38 @@ type Order struct{ Item string }
 
 type Confirmation struct{ Text string }
 
-// A program sends an order and asks for answers in a mailbox of its own. Another program receives
-// the order, answers it and acknowledges it.
 func Example() {
 	ctx := context.Background()
-	st := memory.New(memory.Options{})
-	orders, _ := loop.In[Order, Confirmation](st, "orders", loop.Config{})
-	answers, _ := loop.In[Confirmation, struct{}](st, "answers", loop.Config{})
+	st := memory.New(memory.Options{}) // programs that talk to each other share a file or a server
+	orders, err := loop.In[Order, Confirmation](st, "orders", loop.Config{})
+	answers, err2 := loop.In[Confirmation, struct{}](st, "answers", loop.Config{})
+	if err := errors.Join(err, err2); err != nil {
+		log.Fatal(err)
+	}
 
+	// One program sends an order and says where it waits for answers.
 	if _, err := orders.Send(ctx, Order{"tea"}, loop.ReplyTo(answers.Name())); err != nil {
-		fmt.Println(err)
+		log.Fatal(err)
 	}
 
-	received, _ := orders.Receive(ctx, loop.Max(10), loop.Wait(20*time.Second))
+	// Another one receives the order, answers it and acknowledges it.
+	received, err := orders.Receive(ctx, loop.Max(10), loop.Wait(20*time.Second))
+	if err != nil {
+		log.Fatal(err)
+	}
 	for _, m := range received {
-		if _, err := m.Reply(ctx, Confirmation{"one " + m.Body.Item}); err != nil {
-			fmt.Println(err)
-		}
-		if err := m.Acknowledge(ctx); err != nil {
-			fmt.Println(err)
+		_, err := m.Reply(ctx, Confirmation{"one " + m.Body.Item})
+		if err := errors.Join(err, m.Acknowledge(ctx)); err != nil {
+			log.Fatal(err)
 		}
 	}
 
-	replies, _ := answers.Receive(ctx)
-	fmt.Println(replies[0].Body.Text)
+	replies, err := answers.Receive(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range replies {
+		fmt.Println(m.Body.Text)
+	}
 	// Output: one tea
 }

@@ -41,7 +41,7 @@ func badDay(ctx context.Context, clock func() time.Time) (*memory.Store, error) 
 }
 
 // The example groups the letters by cause, previews a redrive, and runs it.
-func Example() {
+func Example_causes() {
 	ctx := context.Background()
 	st, err := badDay(ctx, time.Now)
 	if err != nil {

@@ -1,5 +1,45 @@
-// Package store is the contract of stores, which keep messages and letters. It also makes a queue
-// in a store a [nixie.Source].
+// Package store, for stores and drivers, and for programs that give a store to a worker, is the
+// contract of stores, which keep messages and letters. It also makes a queue in a store a
+// [nixie.Source].
+//
+//	package main
+//
+//	import (
+//		"context"
+//		"errors"
+//		"fmt"
+//		"log"
+//
+//		"github.com/nixie-go/nixie"
+//		"github.com/nixie-go/nixie/store"
+//		"github.com/nixie-go/nixie/store/memory"
+//	)
+//
+//	func main() {
+//		ctx := context.Background()
+//		st := memory.New(memory.Options{})
+//		if _, err := st.Enqueue(ctx, nixie.Message{Queue: "mails", Key: "to Ada"}); err != nil {
+//			log.Fatal(err)
+//		}
+//		source := store.NewSource(st, "mails") // as a rule for a worker, which does all that follows
+//		deliveries, err := source.Receive(ctx, nixie.Want{Max: 10})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		var settlements []nixie.Settlement
+//		for _, d := range deliveries {
+//			fmt.Println("sending", d.Key)
+//			settlements = append(settlements, nixie.Settlement{Delivery: d, Verb: nixie.Complete})
+//		}
+//		if err := errors.Join(source.Settle(ctx, settlements)...); err != nil {
+//			log.Fatal(err) // such as a lease that ended
+//		}
+//		messages, _, err := st.Messages(ctx, nixie.Filter{}, store.Page{})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		fmt.Println(messages[0].Key, messages[0].State)
+//	}
 //
 // A store decides nothing. Policy and operators decide; the store applies each settlement or
 // resolution in one transaction, and refuses it when state or lease are not the expected ones.

@@ -18,7 +18,7 @@ type Invoice struct {
 }
 
 // A program names its types once, and uses them to enqueue and to work.
-func Example() {
+func Example_deaths() {
 	sendInvoice := nixie.NewType[Invoice]("send-invoice", nixie.Queue("billing"))
 	st := memory.New(memory.Options{})
 	ctx, stop := context.WithCancel(context.Background())
