@@ -31,7 +31,7 @@ var groups = []group{
 	{name: "engines: worker, redrive", in: []string{"worker", "redrive"}, lines: 5890, exports: 66},
 	{name: "office, mapreduce", in: []string{"office", "mapreduce/..."}, lines: 9330, exports: 310},
 	{name: "loop", in: []string{"loop/..."}, lines: 3500, exports: 168},
-	{name: "local", in: []string{"local"}, lines: 110, exports: 8},
+	{name: "local", in: []string{"local"}, lines: 130, exports: 8},
 	{name: "console", in: []string{"console/..."}, lines: 4990, exports: 40},
 	{name: "store/memory, store/itemdir", in: []string{"store/memory", "store/itemdir"}, lines: 3550, exports: 40},
 	{name: "store/sqlite", in: []string{"store/sqlite"}, lines: 11400, exports: 51},
@@ -46,7 +46,7 @@ var groups = []group{
 		"internal/sqlfile", "internal/task", "internal/watchdog", "internal/where"}, lines: 15700, exports: 330},
 	{name: "proofs and apparatus", in: []string{"internal/proof/..."}, lines: 11300, exports: 250},
 	{name: "release", in: []string{"internal/release/..."}, lines: 2380},
-	{name: "bench, examples", in: []string{"bench/...", "examples/..."}, lines: 9570, exports: 134},
+	{name: "bench, examples", in: []string{"bench/...", "examples/..."}, lines: 9800, exports: 150},
 	{name: "whole repository"},
 }
 

@@ -1,0 +1,25 @@
+package ours
+
+import (
+	"context"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/postgres"
+)
+
+// Again runs the messages that died once more, and returns how many.
+func Again(ctx context.Context, st *postgres.Store) (int, error) {
+	clerk, err := office.New(office.Config{Store: st, Actor: "ann"})
+	if err != nil {
+		return 0, err
+	}
+	died := &office.OperationRequest{Event: store.OnRedrive, Filter: nixie.Filter{Types: []string{"ship-order"}}, Reason: "repaired", Force: true}
+	operation, err := clerk.Begin(ctx, died)
+	if err != nil {
+		return 0, err
+	}
+	done, err := clerk.Run(ctx, operation.Operation, died)
+	return int(done.Done()), err
+}
