@@ -1,6 +1,6 @@
 // Package office, for programs, offers everything that an operator can do. It lists letters,
-// messages and queues, groups letters by cause, redrives or discards them, and checks the store. The
-// command line prints its answers.
+// messages and queues, groups letters by cause, redrives or discards them, and checks the store.
+// The command line prints its answers.
 //
 //	package main
 //

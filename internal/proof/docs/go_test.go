@@ -22,7 +22,8 @@ func readyForGo(t *testing.T, s *Session) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	module := fmt.Sprintf("module billing\n\ngo 1.26.0\n\nrequire %[1]s v0.0.0\n\nreplace %[1]s => %[2]s\n", "github.com/nixie-go/nixie", above)
+	module := fmt.Sprintf("module billing\n\ngo 1.26.0\n\nrequire %[1]s v0.0.0\n\nreplace %[1]s => %[2]s\n",
+		"github.com/nixie-go/nixie", above)
 	for name, text := range map[string]string{"go.mod": module, "go.sum": read(t, "go.sum")} {
 		if err := s.WriteFile(name, text); err != nil {
 			t.Fatal(err)
@@ -79,7 +80,8 @@ func TestPrograms(t *testing.T) {
 	if files == 0 || parts == 0 {
 		t.Errorf("%s shows %d files and %d parts", onGo, files, parts)
 	}
-	if text := read(t, onGo); !strings.Contains(text, "\n$ go vet . && go test .\n") || strings.LastIndex(text, `file="`) > strings.LastIndex(text, "\n$ go ") {
+	text := read(t, onGo)
+	if at := strings.LastIndex(text, "\n$ go vet . && go test .\n"); at < strings.LastIndex(text, `file="`) {
 		t.Errorf("%s does not build and test all of its files", onGo)
 	}
 }

@@ -28,8 +28,8 @@ var (
 	output = regexp.MustCompile(`(?s)\t// (Unordered o|O)utput:.*\z`)
 )
 
-// TestPackagesOpenWithAProgram reads the comments of packages: they say for whom the package is, and
-// show a whole program before anything else, which is one of its examples.
+// TestPackagesOpenWithAProgram reads the comments of packages. They say for whom the package is,
+// and show a whole program before anything else, which is one of its examples.
 func TestPackagesOpenWithAProgram(t *testing.T) {
 	for folder, file := range beginnings {
 		comment := commentOf(t, folder)

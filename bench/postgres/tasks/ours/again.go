@@ -15,7 +15,8 @@ func Again(ctx context.Context, st *postgres.Store) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	died := &office.OperationRequest{Event: store.OnRedrive, Filter: nixie.Filter{Types: []string{"ship-order"}}, Reason: "repaired", Force: true}
+	filter := nixie.Filter{Types: []string{"ship-order"}}
+	died := &office.OperationRequest{Event: store.OnRedrive, Filter: filter, Reason: "repaired", Force: true}
 	operation, err := clerk.Begin(ctx, died)
 	if err != nil {
 		return 0, err
