@@ -1,5 +1,5 @@
 // Package tasks has four tasks of a program that ships orders, each as a file by River and as one
-// of the same name by Nixie: an order that is placed in its own transaction, a worker that retries,
+// of the same name by Nixie: an order that is taken in by a transaction, a worker that retries,
 // what died being run again, and a test of the handler. Both are run by the same test, and
 // docs/coming-from/river.md counts their lines.
 package tasks

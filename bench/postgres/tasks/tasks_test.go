@@ -26,12 +26,12 @@ func TestMain(m *testing.M) { os.Exit(testservers.WithPostgres(m.Run, &server)) 
 
 // library is one way to do the tasks.
 type library struct {
-	place func() error
+	take  func() error
 	work  func(context.Context, tasks.Ship) error
 	again func() (int, error)
 }
 
-// TestRiver and TestOurs place two orders. One is shipped at its second attempt. The other is wrong
+// TestRiver and TestOurs take in two orders. One is shipped at its second attempt. The other is wrong
 // and dies, and is shipped when it was repaired and runs again.
 func TestRiver(t *testing.T) {
 	pool := database(t)
@@ -45,7 +45,7 @@ func TestRiver(t *testing.T) {
 		t.Fatal(err)
 	}
 	ships(t, library{
-		func() error { return river.Place(t.Context(), pool, client) },
+		func() error { return river.Take(t.Context(), pool, client) },
 		func(ctx context.Context, ship tasks.Ship) error { return river.Work(ctx, pool, ship) },
 		func() (int, error) { return river.Again(t.Context(), client) },
 	})
@@ -66,7 +66,7 @@ func TestOurs(t *testing.T) {
 	}
 	defer st.Close() //nolint:errcheck // nothing is kept
 	ships(t, library{
-		func() error { return ours.Place(t.Context(), pool, st) },
+		func() error { return ours.Take(t.Context(), pool, st) },
 		func(ctx context.Context, ship tasks.Ship) error { return ours.Work(ctx, st, ship) },
 		func() (int, error) { return ours.Again(t.Context(), st) },
 	})
@@ -91,7 +91,7 @@ func database(t *testing.T) *pgxpool.Pool {
 func ships(t *testing.T, l library) {
 	t.Helper()
 	for range 2 {
-		if err := l.place(); err != nil {
+		if err := l.take(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,7 +23,7 @@ const program = "example_program_test.go"
 var (
 	// forWhom matches the beginning of the comment of a package.
 	forWhom = regexp.MustCompile(`^Package \w+, for (programs|stores and drivers)\b`)
-	// before and output are what an example has that a program has not, or otherwise.
+	// before and output match the parts of an example that a program has otherwise, or not.
 	before = regexp.MustCompile(`(?s)\A.*?package \w+\n`)
 	output = regexp.MustCompile(`(?s)\t// (Unordered o|O)utput:.*\z`)
 )

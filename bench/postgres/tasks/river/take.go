@@ -14,8 +14,8 @@ type shipOrder struct{ Order int }
 // Kind implements river.JobArgs.
 func (shipOrder) Kind() string { return "ship-order" }
 
-// Place places an order. Its row and its job commit together.
-func Place(ctx context.Context, pool *pgxpool.Pool, client *river.Client[pgx.Tx]) error {
+// Take takes in an order. Its row and its job commit together.
+func Take(ctx context.Context, pool *pgxpool.Pool, client *river.Client[pgx.Tx]) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		var order int
 		if err := tx.QueryRow(ctx, "insert into orders default values returning number").Scan(&order); err != nil {

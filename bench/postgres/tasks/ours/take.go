@@ -13,8 +13,8 @@ import (
 
 var shipOrder = nixie.NewType[int]("ship-order", nixie.Queue("shipping"))
 
-// Place places an order. Its row and its message commit together.
-func Place(ctx context.Context, pool *pgxpool.Pool, st *postgres.Store) error {
+// Take takes in an order. Its row and its message commit together.
+func Take(ctx context.Context, pool *pgxpool.Pool, st *postgres.Store) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		var order int
 		if err := tx.QueryRow(ctx, "insert into orders default values returning number").Scan(&order); err != nil {
