@@ -31,8 +31,8 @@ type library struct {
 	again func() (int, error)
 }
 
-// TestRiver and TestOurs take in two orders. One is shipped at its second attempt. The other is wrong
-// and dies, and is shipped when it was repaired and runs again.
+// TestRiver and TestOurs take in two orders. One is shipped at its second attempt. The other is
+// wrong and dies, and is shipped when it was repaired and runs again.
 func TestRiver(t *testing.T) {
 	pool := database(t)
 	driver := riverpgxv5.New(pool)
