@@ -20,7 +20,7 @@ import (
 // buildAsynqjobs builds the program of asynq, which is a module of its own.
 var buildAsynqjobs = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(programs, "asynqjobs")
-	cmd := exec.Command("go", "build", "-o", program, ".") //nolint:noctx // all tests of the process share it
+	cmd := exec.Command("go", "build", "-o", program, ".")
 	cmd.Dir = filepath.Join("..", "..", "..", "internal", "proof", "asynqjobs")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build asynqjobs: %w\n%s", err, out)

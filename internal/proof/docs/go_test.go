@@ -42,7 +42,7 @@ func readyForGo(t *testing.T, s *Session) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // where a step failed, its worker may still run
-		_ = exec.Command("sh", "-c", `kill "$(cat "$0")"`, filepath.Join(folder, "billing.pid")).Run() //nolint:noctx // the test has ended
+		_ = exec.Command("sh", "-c", `kill "$(cat "$0")"`, filepath.Join(folder, "billing.pid")).Run()
 	})
 }
 
