@@ -71,6 +71,17 @@ type Tx interface {
 	// SelectAgain makes items of a redrive pending again, as [store.Operations.Plan] has it.
 	SelectAgain(operation nixie.ID) error
 
+	// Remember keeps a key of a scope with the present time, and reports whether it is new. Of two
+	// calls at the same time, the second waits for the first.
+	Remember(scope, key string) (first bool, err error)
+
+	// Forget removes up to most of the keys that came at a moment or before, and returns how many.
+	Forget(until int64, most int) (int, error)
+
+	// After runs f once the transaction is durable. A driver that does not learn the end of a
+	// caller's transaction runs it once the call has succeeded.
+	After(f func())
+
 	// Append gives a new message the position behind all of its queue.
 	Append(m *Message)
 

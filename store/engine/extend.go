@@ -52,11 +52,15 @@ func (c *call) extend(m *Message, d *nixie.Delivery, until int64) error {
 	return nil
 }
 
+func missing() error {
+	return nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
+}
+
 // held returns all steps of the message of a delivery, if the lease is current.
 func (c *call) held(m *Message, d *nixie.Delivery) ([]string, error) {
 	switch {
 	case d == nil:
-		return nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
+		return nil, missing()
 	case m == nil || m.State != lifecycle.Leased || m.Number != d.Lease.Number || m.Until <= c.Now:
 		return nil, lifecycle.Lost(d)
 	}

@@ -1,18 +1,15 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/engine"
 )
@@ -26,10 +23,14 @@ var _ store.Tx = (*Tx)(nil)
 // learn what becomes of a foreign transaction. A handler whose commit fails returns that error, and
 // its lease ends by time.
 type Tx struct {
+	calls
 	store *Store
 	on    asker
-	calls sync.Mutex
+	mu    sync.Mutex // held by a call
 }
+
+// calls are the methods of a Tx that the engine has.
+type calls = engine.Within
 
 // Tx binds the store to a transaction of the caller, in the database of the store. Checks,
 // deduplication, IDs, delays and counters are those of the store's own methods. A transaction that
@@ -38,11 +39,21 @@ type Tx struct {
 //
 // A call succeeds whole or changes nothing: after one that is refused the transaction is as it was,
 // and usable. Calls do not overlap.
-func (s *Store) Tx(tx pgx.Tx) *Tx { return &Tx{store: s, on: piped{tx}} }
+//
+// Of Once, scope names the consumer whose keys they are. Both are 1 to 255 bytes, see
+// [nixie.CheckName]. [Store.Prune] forgets a key at an age of [store.InboxRetention]. If the
+// transaction is rolled back, the key was never there.
+func (s *Store) Tx(tx pgx.Tx) *Tx { return s.callerTx(piped{tx}) }
 
 // SQLTx is [Store.Tx] for a transaction of package database/sql with the driver of
 // pgx.
-func (s *Store) SQLTx(tx *sql.Tx) *Tx { return &Tx{store: s, on: stepped{tx}} }
+func (s *Store) SQLTx(tx *sql.Tx) *Tx { return s.callerTx(stepped{tx}) }
+
+func (s *Store) callerTx(on asker) *Tx {
+	x := &Tx{store: s, on: on}
+	x.calls = x.do
+	return x
+}
 
 // Enqueue implements nixie.Enqueuer. The receipts hold once the transaction has
 // committed.
@@ -54,8 +65,8 @@ func (x *Tx) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Re
 		return nil, err
 	}
 	var receipts []nixie.Receipt
-	err := x.do(ctx, func(t *tx) (err error) {
-		receipts, err = t.enqueue(messages)
+	err := x.do(ctx, engine.How{}, func(tx engine.Tx) (err error) {
+		receipts, err = tx.(*verb).enqueue(messages)
 		return err
 	})
 	if err != nil {
@@ -64,73 +75,32 @@ func (x *Tx) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Re
 	return receipts, nil
 }
 
-// Complete ends the message of a delivery as succeeded, with its steps. A lease that is over, by
-// time, by a settlement or by a cancel, is refused with CodeLeaseLost: roll back, because another
-// claim decides.
+// Complete implements store.Tx. A lease that is over, by time, by a settlement or by a cancel, is
+// refused with CodeLeaseLost: roll back, because another claim decides.
 func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
-	if d == nil {
-		return nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
-	}
-	if in := d.Lease.Handle; in.Batch != 0 || in.Pos == 0 {
+	if d != nil && (d.Lease.Handle.Batch != 0 || d.Lease.Handle.Pos == 0) {
 		if err := x.store.split(ctx, d); err != nil {
 			return err
 		}
 	}
-	sts := []nixie.Settlement{{Delivery: d, Verb: nixie.Complete, Then: d.Tracking.Then}}
-	if err := store.CheckSettlement(&sts[0]); err != nil {
-		return err
-	}
-	err := x.do(ctx, func(t *tx) error {
-		errs := make([]error, 1)
-		return cmp.Or(engine.Settle(t.verb(), sts, errs), errs[0])
-	})
-	if err == nil {
-		lease.MarkCompleted(d)
-	}
-	return err
-}
-
-// Once reports whether a key is new to a scope, and remembers it: true the first time and false
-// after that, until [Store.Prune] forgets it at an age of [store.InboxRetention]. If the
-// transaction is rolled back, the key was never there. Of two calls at the same time, the second
-// waits for the first.
-//
-// Scope names the consumer whose keys they are. Both are 1 to 255 bytes, see [nixie.CheckName].
-func (x *Tx) Once(ctx context.Context, scope, key string) (first bool, err error) {
-	for _, f := range [...]struct{ what, value string }{{"inbox scope", scope}, {"inbox key", key}} {
-		if f.value == "" {
-			return false, nixie.Errorf(nixie.CodeInvalid, "%s is empty: name what is to happen once", f.what)
-		}
-		if err := nixie.CheckName(f.what, f.value); err != nil {
-			return false, err
-		}
-	}
-	err = x.do(ctx, func(t *tx) error {
-		if err := t.time(); err != nil {
-			return err
-		}
-		t.read(func(row) error { first = true; return nil },
-			"insert into @.inbox (scope, key, at) values ($1, $2, $3) on conflict do nothing returning at", scope, key, t.now)
-		return t.send()
-	})
-	return first && err == nil, err
+	return x.calls.Complete(ctx, d)
 }
 
 // do runs f as one call inside the caller's transaction, between a savepoint and its release.
 // Nothing is run again: after a race the caller begins a new transaction.
-func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
+func (x *Tx) do(ctx context.Context, _ engine.How, f func(engine.Tx) error) error {
 	s := x.store
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.gate.leave()
-	x.calls.Lock()
-	defer x.calls.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	t := s.newTx(context.WithoutCancel(ctx), x.on)
 	t.callers = true
 	t.run("savepoint nixie")
 	t.read(t.recognize, "caller_transaction.sql")
-	err := f(t)
+	err := f(t.verb())
 	if err == nil {
 		err = t.finish()
 	}
@@ -141,6 +111,9 @@ func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
 		err = t.hand()
 	}
 	if err == nil {
+		for _, do := range t.after {
+			do()
+		}
 		return nil
 	}
 	undone := x.undo(t)
@@ -246,34 +219,4 @@ func (s stepped) step(ctx context.Context, st *stmt) (err error) {
 		return err
 	}
 	return st.done("")
-}
-
-// PruneInbox forgets the keys that [Tx.Once] remembered at least olderThan ago, and returns how
-// many, for callers that want that sooner than [Store.Prune].
-func (s *Store) PruneInbox(ctx context.Context, olderThan time.Duration) (pruned int64, err error) {
-	if olderThan < 0 {
-		return 0, nixie.Errorf(nixie.CodeInvalid, "inbox age is %s: give one from 0", olderThan)
-	}
-	for part := int64(prunePart); part == prunePart; pruned += part {
-		err := s.write(ctx, func(t *tx) error {
-			if err := t.time(); err != nil {
-				return err
-			}
-			part = 0
-			t.forget(&part, t.now-int64(olderThan), prunePart)
-			return t.send()
-		})
-		if err != nil {
-			return pruned, err
-		}
-	}
-	return pruned, nil
-}
-
-// prunePart bounds how many keys one transaction forgets.
-const prunePart = 10_000
-
-// forget removes up to limit keys that were remembered at the moment cutoff or before.
-func (t *tx) forget(n *int64, cutoff int64, limit int) {
-	t.read(func(row) error { *n++; return nil }, "forget_keys.sql", cutoff, limit)
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -284,9 +285,11 @@ func (p *pruner) inbox(after int64) (n int64, err error) {
 	if p.dry {
 		p.number(&n, "select count(*) from (select from @.inbox where at <= $1 offset $2 limit $3) k", cutoff, after, p.left)
 	} else {
-		p.forget(&n, cutoff, int(p.left))
+		var gone int
+		gone, err = p.verb().Forget(cutoff, int(p.left))
+		n = int64(gone)
 	}
-	err = p.send()
+	err = cmp.Or(err, p.send())
 	p.done.Keys += n
 	return n, err
 }

@@ -149,6 +149,27 @@ func (v *verb) NewID(m *engine.Message) nixie.ID {
 	return id
 }
 
+// Remember implements engine.Tx.
+func (v *verb) Remember(scope, key string) (first bool, err error) {
+	if err := v.time(); err != nil {
+		return false, err
+	}
+	v.read(func(row) error { first = true; return nil },
+		"insert into @.inbox (scope, key, at) values ($1, $2, $3) on conflict do nothing returning at", scope, key, v.now)
+	err = v.send()
+	return first, err
+}
+
+// Forget implements engine.Tx.
+func (v *verb) Forget(until int64, most int) (n int, err error) {
+	v.read(func(row) error { n++; return nil }, "forget_keys.sql", until, most)
+	err = v.send()
+	return n, err
+}
+
+// After implements engine.Tx.
+func (v *verb) After(f func()) { v.after = append(v.after, f) }
+
 // Enqueue implements engine.Tx.
 func (v *verb) Enqueue(list []nixie.Message) error {
 	v.flush() // what was written before comes first

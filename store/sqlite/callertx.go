@@ -1,13 +1,11 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/engine"
 )
@@ -17,9 +15,13 @@ var _ store.Tx = (*Tx)(nil)
 // Tx runs store calls inside a transaction of the caller. They take effect when the caller commits,
 // together with the caller's own rows. See [Store.Tx].
 type Tx struct {
+	calls
 	store *Store
 	tx    *sql.Tx
 }
+
+// calls are the methods of a Tx that the engine has.
+type calls = engine.Within
 
 // Tx binds the store to a transaction begun with its [Store.DB]. Checks,
 // deduplication, IDs, delays and counters are those of the store's own methods.
@@ -28,7 +30,20 @@ type Tx struct {
 // transaction as it was and usable. Calls do not overlap. A context that has
 // ended refuses a call and never interrupts one. A transaction that is over,
 // read-only, or not of this store is refused with CodeInvalid.
-func (s *Store) Tx(tx *sql.Tx) *Tx { return &Tx{s, tx} }
+//
+// Complete refuses a lease that is over, by time, by a settlement or by a cancel, with
+// CodeLeaseLost: roll back, as another claim decides. Once the transaction has committed the
+// delivery is [nixie.Delivery.Completed], and the handler returns nil.
+//
+// Of Once, scope says whose keys they are, a consumer's name for example. Both are 1 to 255 bytes,
+// see [nixie.CheckName]. If the transaction is rolled back, the key was never there. So work in the
+// transaction that depends on true happens once, however often its message is delivered.
+// [Store.Prune] forgets the key at an age of [store.InboxRetention], PruneInbox of the store sooner.
+func (s *Store) Tx(tx *sql.Tx) *Tx {
+	x := &Tx{store: s, tx: tx}
+	x.calls = x.do
+	return x
+}
 
 // Enqueue implements nixie.Enqueuer. The receipts hold once the transaction has
 // committed.
@@ -41,8 +56,8 @@ func (x *Tx) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Re
 		return nil, err
 	}
 	var receipts []nixie.Receipt
-	err = x.do(ctx, func(t *tx) (err error) {
-		receipts, err = t.enqueueAll(messages, hashes)
+	err = x.do(ctx, engine.How{}, func(tx engine.Tx) (err error) {
+		receipts, err = tx.(*verb).enqueueAll(messages, hashes)
 		return err
 	})
 	if err != nil {
@@ -51,29 +66,8 @@ func (x *Tx) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Re
 	return receipts, nil
 }
 
-// Complete ends the message of a delivery as succeeded, with its steps. A lease
-// that is over, by time, by a settlement or by a cancel, is refused with
-// CodeLeaseLost: roll back, as another claim decides.
-//
-// Once the transaction has committed the delivery is [nixie.Delivery.Completed],
-// and the handler returns nil.
-func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
-	st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
-	if d != nil {
-		st.Then = d.Tracking.Then
-	}
-	if err := store.CheckSettlement(&st); err != nil {
-		return err
-	}
-	return x.do(ctx, func(t *tx) error {
-		t.after = append(t.after, func() { lease.MarkCompleted(d) })
-		errs := make([]error, 1)
-		return cmp.Or(engine.Settle(t.verb(), []nixie.Settlement{st}, errs), errs[0])
-	})
-}
-
 // do runs f as one call inside the caller's transaction.
-func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
+func (x *Tx) do(ctx context.Context, _ engine.How, f func(engine.Tx) error) error {
 	s := x.store
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -87,7 +81,7 @@ func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
 	defer open.calls.Unlock()
 	on := &joined{ctx: context.WithoutCancel(ctx), tx: x.tx}
 	t := newTx(s, &inserts{}, on)
-	if err := errors.Join(t.between(f), on.close()); err != nil {
+	if err := errors.Join(t.between(func(t *tx) error { return f(t.verb()) }), on.close()); err != nil {
 		return s.explain(context.Background(), err)
 	}
 	open.mu.Lock()

@@ -40,6 +40,9 @@ func (t *tx) verb() *verb {
 	return &verb{tx: t, letters: map[int64]*letterFacts{}, messages: map[int64]*held{}}
 }
 
+// After implements engine.Tx.
+func (v *verb) After(f func()) { v.after = append(v.after, f) }
+
 // verbs are the methods of a store that the engine has. The others of this package decide
 // themselves.
 type verbs = engine.Engine
