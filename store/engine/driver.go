@@ -94,6 +94,10 @@ type Tx interface {
 	// Enqueue takes messages in, after all that was written before.
 	Enqueue([]nixie.Message) error
 
+	// LetGo lets the followers of a stream that was loaded go on: its letters block it no more or,
+	// with mark, the messages that are queued behind its head may pass it. It returns how many changed.
+	LetGo(s *Stream, mark bool) (int64, error)
+
 	// Reorder applies new settings to the streams of a queue that was loaded to be adjusted. It
 	// refuses a change between an order and none while messages have not ended.
 	Reorder(q *Queue, to *nixie.QueueSettings) error

@@ -30,6 +30,8 @@ type Want struct {
 
 	Given []*nixie.Letter // what is here of these letters from elsewhere; their queues, which are made if they do not exist
 
+	Stream *store.Unblocking // the stream that it names, if that is in use; with mark, locked for changes of all its messages
+
 	Documents []store.DocumentKey // also those that have expired
 
 	Letters    []nixie.ID // with their messages, the queues of those, and the holders of their dedupe keys
@@ -73,6 +75,7 @@ type Facts struct {
 	Keys       map[Key]Holder
 	Operations map[nixie.ID]store.Event
 	Documents  map[store.DocumentKey]*store.Document
+	Stream     *Stream // of Want.Stream, nil if there is none
 	Items      map[ItemKey]*Item
 
 	// Of Want.Given. Letters has those that have given IDs.
@@ -124,6 +127,14 @@ type Queue struct {
 	Made     bool // by this call
 
 	Taken, Most int64 // how many messages it has taken, and may take; 0 is no limit
+}
+
+// Stream is a stream of an ordered queue.
+type Stream struct {
+	Number int64
+	Name   string
+	Queue  *Queue
+	Head   nixie.ID // the message that is leased or that the others wait for; zero: none
 }
 
 // Key is a dedupe key of a queue. At most one message holds it.

@@ -74,6 +74,8 @@ func (v *verb) load(w *engine.Want) error {
 		return v.loadOver(w.Gone)
 	case len(w.Given) > 0:
 		return v.loadGiven(w)
+	case w.Stream != nil:
+		return v.loadStream(w.Stream)
 	case w.Documents != nil:
 		return v.loadDocuments(w)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/engine"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -57,67 +58,44 @@ func (s *Store) Streams(ctx context.Context, look store.StreamQuery, page store.
 	return list[:limit], cursors[limit-1], nil
 }
 
-// Unblock implements store.Streams.
-func (s *Store) Unblock(ctx context.Context, u store.Unblocking) (int64, error) {
-	if err := u.Check(); err != nil {
-		return 0, err
-	}
+// loadStream locks and reads a stream and its head.
+func (v *verb) loadStream(w *store.Unblocking) error {
 	var n int64
-	err := s.write(ctx, func(t *tx) (err error) {
-		n, err = t.unblock(&u)
+	v.readQueues("name = $1", w.Queue)
+	if err := v.send(); err != nil {
 		return err
-	})
-	if err != nil {
-		return 0, err
 	}
-	return n, nil
-}
-
-func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
-	var stream int64
-	t.readQueues("name = $1", u.Queue)
-	if err := t.send(); err != nil {
-		return 0, err
-	}
-	q := t.named[u.Queue]
+	q := v.named[w.Queue]
 	if q == nil {
-		return 0, store.NoStream(u.Queue, u.Stream)
+		return nil
 	}
-	if u.Mark {
-		t.lockOrderedPaths(q.n)
+	if w.Mark {
+		v.lockOrderedPaths(q.n)
 	}
-	t.number(&stream, "select s.n from @.stream s where s.queue + 0 = $1 and s.name = $2 for update of s", q.n, u.Stream)
-	t.clock()
-	if err := t.send(); err != nil {
-		return 0, err
-	}
-	if stream == 0 {
-		return 0, store.NoStream(u.Queue, u.Stream)
+	v.number(&n, "select s.n from @.stream s where s.queue + 0 = $1 and s.name = $2 for update of s", q.n, w.Stream)
+	v.clock()
+	if err := v.send(); err != nil || n == 0 {
+		return err
 	}
 	var list []store.Stream
-	t.readStreams(&list, new([]string), "s.n = $3", 1, stream)
-	if err := t.send(); err != nil {
-		return 0, err
+	v.readStreams(&list, new([]string), "s.n = $3", 1, n)
+	if err := v.send(); err != nil || len(list) == 0 {
+		return err
 	}
-	if len(list) == 0 {
-		return 0, store.NoStream(u.Queue, u.Stream)
-	}
-	head := list[0].Head
+	v.facts.Stream = &engine.Stream{Number: n, Name: w.Stream, Queue: v.queue(q), Head: list[0].Head}
+	return nil
+}
+
+// LetGo implements engine.Tx.
+func (v *verb) LetGo(s *engine.Stream, mark bool) (n int64, err error) {
 	count := func(row) error { n++; return nil }
-	switch {
-	case !u.Mark:
-		t.read(count, "free_stream.sql", stream)
-	case q.settings.Order == nixie.OrderStrict:
-		t.giveRowsToAll("s.n = $1", stream)
-		t.read(count, "mark_passing.sql", uuids([]nixie.ID{head}), stream)
+	if mark {
+		v.giveRowsToAll("s.n = $1", s.Number)
+		v.read(count, "mark_passing.sql", uuids([]nixie.ID{s.Head}), s.Number)
+	} else {
+		v.read(count, "free_stream.sql", s.Number)
 	}
-	if err := t.send(); err != nil {
-		return 0, err
-	}
-	if n == 0 {
-		return 0, u.Nothing()
-	}
-	t.markDirty(q.n, u.Stream)
-	t.record(q.n, u.Actor, store.OnUnblock, head, u.Note())
-	return n, nil
+	v.markDirty(s.Queue.Number, s.Name)
+	err = v.send()
+	return n, err
 }

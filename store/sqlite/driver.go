@@ -94,6 +94,9 @@ func (v *verb) Load(w *engine.Want) (*engine.Facts, error) {
 	if err := v.loadOver(w, facts); err != nil {
 		return nil, err
 	}
+	if err := v.loadStream(w, facts); err != nil {
+		return nil, err
+	}
 	if err := v.loadDocuments(w, facts); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
 // Streams implements store.Streams.
@@ -114,66 +115,41 @@ func (s *Store) headOf(on queries, set *nixie.QueueSettings, stream int64, v *st
 	return first.pos, nil
 }
 
-// Unblock implements store.Streams.
-func (s *Store) Unblock(ctx context.Context, u store.Unblocking) (int64, error) {
-	if err := u.Check(); err != nil {
-		return 0, err
+// loadStream reads a stream and its head.
+func (v *verb) loadStream(w *engine.Want, facts *engine.Facts) error {
+	if w.Stream == nil {
+		return nil
 	}
-	var n int64
-	err := s.write(ctx, 0, func(t *tx) (err error) {
-		n, err = t.unblock(&u)
+	q, err := v.queue(w.Stream.Queue)
+	if q == nil || err != nil {
 		return err
-	})
-	if err != nil {
-		return 0, err
 	}
-	return n, nil
+	if err := v.recomputeHeads(); err != nil {
+		return err
+	}
+	n, err := v.number("select n from stream where queue = ? and name = ?", q.n, w.Stream.Stream)
+	if n == 0 || err != nil {
+		return err
+	}
+	pos, err := v.store.headOf(v.queries, &q.settings, n, &store.Stream{})
+	if err != nil {
+		return err
+	}
+	s := &engine.Stream{Number: n, Name: w.Stream.Stream, Queue: q.fact()}
+	facts.Stream = s
+	return v.each("select id from message where pos = ?", func(row rows) error {
+		s.Head = columnID(row, 0)
+		return nil
+	}, pos)
 }
 
-func (t *tx) unblock(u *store.Unblocking) (int64, error) {
-	q, err := t.queue(u.Queue)
-	if err != nil {
-		return 0, err
+// LetGo implements engine.Tx.
+func (v *verb) LetGo(s *engine.Stream, mark bool) (int64, error) {
+	v.markDirty(v.queues[s.Queue.Name], s.Number)
+	if !mark {
+		n, err := v.change("update letter set blocks = 0 where stream = ? and blocks = 1", s.Number)
+		return int64(n), err
 	}
-	if q == nil {
-		return 0, store.NoStream(u.Queue, u.Stream)
-	}
-	if err := t.recomputeHeads(); err != nil {
-		return 0, err
-	}
-	stream, err := t.number("select n from stream where queue = ? and name = ?", q.n, u.Stream)
-	if err != nil {
-		return 0, err
-	}
-	if stream == 0 {
-		return 0, store.NoStream(u.Queue, u.Stream)
-	}
-	var v store.Stream
-	head, err := t.store.headOf(t.queries, &q.settings, stream, &v)
-	if err != nil {
-		return 0, err
-	}
-	changed := 0
-	switch {
-	case !u.Mark:
-		changed, err = t.change("update letter set blocks = 0 where stream = ? and blocks = 1", stream)
-	case q.settings.Order == nixie.OrderStrict:
-		changed, err = t.change("update pending set may_pass = 1 where stream = ? and state <> 1 and may_pass = 0 and pos <> ?", stream,
-			head)
-	}
-	if err != nil {
-		return 0, err
-	}
-	if changed == 0 {
-		return 0, u.Nothing()
-	}
-	t.markDirty(q, stream)
-	var id nixie.ID
-	if err := t.each("select id from message where pos = ?", func(row rows) error {
-		id = columnID(row, 0)
-		return nil
-	}, head); err != nil {
-		return 0, err
-	}
-	return int64(changed), t.audit(q.n, u.Actor, store.OnUnblock, id, u.Note())
+	n, err := v.change(sqlText("mark_passing"), s.Number, s.Head)
+	return int64(n), err
 }
