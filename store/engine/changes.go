@@ -13,8 +13,10 @@ const LastRank = -1
 // Changes has what a call changes. The driver writes it in this order, each row once, as it is
 // after the call. Letters that left a stream or returned to one are known by their InStream.
 type Changes struct {
-	Adjusted  *Queue   // has other settings
-	Halted    []*Queue // are paused, with their other settings as they then are
+	Adjusted  *Queue     // has other settings
+	Halted    []*Queue   // are paused, with their other settings as they then are
+	New       []*Arrival // are taken in
+	Replaced  []Replacement
 	Adopted   []Adopted
 	Failures  []Failure
 	Messages  []*Message
@@ -39,6 +41,13 @@ type Changes struct {
 type DocumentWrite struct {
 	store.DocumentKey
 	*store.Document
+}
+
+// Replacement gives the message at a position what another one says, which is not taken in. It
+// keeps its key if that has none.
+type Replacement struct {
+	Pos int64
+	By  *Arrival
 }
 
 // Adopted is a letter from elsewhere that is taken in: with the history, the notes and what the
@@ -133,20 +142,26 @@ func (c *call) touchLetter(l *Letter) {
 
 // holder returns the message that holds the dedupe key of another one in a queue.
 func (c *call) holder(m *Message, queue *Queue) (by Holder, taken bool) {
+	if m.Dedupe == "" {
+		return by, false
+	}
 	by, held := c.Keys[Key{queue.Number, m.Dedupe}]
-	return by, m.Dedupe != "" && held && by.Pos != m.Pos
+	return by, held && by.Pos != m.Pos
 }
 
 // take gives a message its dedupe key, which is free or its own.
 func (c *call) take(m *Message) {
+	if m.Dedupe == "" {
+		return
+	}
 	own := m.key()
-	if _, held := c.Keys[own]; held || m.Dedupe == "" {
+	if _, held := c.Keys[own]; held {
 		return
 	}
 	if c.changes.Taken == nil {
 		c.changes.Taken = map[Key]*Message{}
 	}
-	c.Keys[own], c.changes.Taken[own] = Holder{m.Pos, m.ID}, m
+	c.Keys[own], c.changes.Taken[own] = Holder{Pos: m.Pos, ID: m.ID}, m
 }
 
 // release frees the dedupe key of a message, if the scope says so. Ended tells that nothing about

@@ -70,7 +70,8 @@ func (e documents) Write(ctx context.Context, w store.Writing) ([]store.Document
 		if len(w.Then) == 0 {
 			return nil
 		}
-		return tx.Enqueue(w.Then)
+		_, err = enqueue(tx, w.Then, hashesOf(w.Then))
+		return err
 	})
 	if err != nil {
 		return nil, err

@@ -27,6 +27,10 @@ type Driver interface {
 	// failed that shared the transaction. So f resets its results first.
 	Update(ctx context.Context, how How, f func(Tx) error) error
 
+	// EnqueuePlain takes messages in about which nothing has to be decided, in a transaction of its
+	// own; nil: it took none.
+	EnqueuePlain(ctx context.Context, messages []nixie.Message) ([]nixie.Receipt, error)
+
 	// CompletePlain completes messages that are settled alone and about which nothing has to be
 	// read, in a transaction of its own, and reports which; nil: none.
 	CompletePlain(ctx context.Context, settlements []nixie.Settlement) (done []bool, err error)
@@ -82,17 +86,15 @@ type Tx interface {
 	// caller's transaction runs it once the call has succeeded.
 	After(f func())
 
-	// Append gives a new message the position behind all of its queue.
+	// Append gives a new message the position behind all of its queue. One of Want.New may have had
+	// its own since Load, so that its key could be held for it.
 	Append(m *Message)
 
-	// NewID makes the ID of the letter of a message.
+	// NewID makes the ID of a new message or of its letter, once the message has its position.
 	NewID(m *Message) nixie.ID
 
 	// Sent reads what the senders of messages said: bodies, headers and when they were enqueued.
 	Sent([]*Message) ([]nixie.Message, error)
-
-	// Enqueue takes messages in, after all that was written before.
-	Enqueue([]nixie.Message) error
 
 	// LetGo lets the followers of a stream that was loaded go on: its letters block it no more or,
 	// with mark, the messages that are queued behind its head may pass it. It returns how many changed.

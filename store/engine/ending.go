@@ -178,5 +178,6 @@ func (e *ending) write() error {
 		}
 		list = append(list, f.then...)
 	}
-	return e.tx.Enqueue(list)
+	_, err := enqueue(e.tx, list, hashesOf(list))
+	return err
 }

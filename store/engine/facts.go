@@ -19,6 +19,8 @@ type Want struct {
 	Into     string     // this queue, made if it does not exist: messages may go there; with the holders of their keys there
 	Failures bool       // the messages may get failures: with the first and the last that they have
 
+	New []nixie.Message // are to be taken in: their queues, which are made if they do not exist, the holders of their keys, and which of their IDs exist
+
 	Leases  []*nixie.Delivery // the messages of deliveries, as far as they may be under those leases; nil ones are left out
 	Settles bool              // the leases end: with the letters that the messages have
 	Dies    []bool            // which of the messages may die: only these need Failures
@@ -68,8 +70,10 @@ type Facts struct {
 	Queues     map[string]*Queue
 	Others     map[string]nixie.QueueSettings
 	Messages   map[nixie.ID]*Message
-	Found      []nixie.ID // the messages of Want.Queued, in their order
-	Leases     []*Message // of Want.Leases, one for each; nil: it is under no such lease
+	Found      []nixie.ID        // the messages of Want.Queued, in their order
+	New        []Arrival         // of Want.New, one for each, with its queue
+	IDs        map[nixie.ID]bool // that messages of Want.New have and that exist; not nil if they have any
+	Leases     []*Message        // of Want.Leases, one for each; nil: it is under no such lease
 	Over       []Vanished
 	Letters    map[nixie.ID]*Letter
 	Keys       map[Key]Holder
@@ -119,6 +123,14 @@ type Message struct {
 	changed bool
 }
 
+// Arrival is a message that may be taken in.
+type Arrival struct {
+	Message
+	Given *nixie.Message // what its sender says
+
+	fields lifecycle.Message // with the rest, so that a call allocates once
+}
+
 // Queue is a queue with its settings.
 type Queue struct {
 	Number   int64
@@ -153,6 +165,12 @@ type Known struct {
 type Holder struct {
 	Pos int64
 	ID  nixie.ID
+
+	// Of Want.New: the hash of its body and, if a message is to replace it, whether it was claimed.
+	Hash              nixie.Hash
+	State, Deliveries int
+
+	of *Arrival // the message, if it is of the call
 }
 
 // ItemKey names a letter in an operation.

@@ -122,7 +122,11 @@ func (v *verb) readLives(ids [][16]byte) map[int64]int {
 }
 
 // Append implements engine.Tx.
-func (v *verb) Append(m *engine.Message) { m.Pos = v.nextPosition() }
+func (v *verb) Append(m *engine.Message) {
+	if m.Pos == 0 && v.drawn() {
+		m.Pos = v.nextPosition()
+	}
+}
 
 // writeAdopted takes in letters from elsewhere.
 func (v *verb) writeAdopted(c *engine.Changes) {
@@ -139,7 +143,7 @@ func (v *verb) writeAdopted(c *engine.Changes) {
 		v.touchLetter(v.letterOf(w.Letter))
 		v.touch(at)
 		enqueued := cmp.Or(lifecycle.Nanos(given.EnqueuedAt), v.now)
-		rows[i] = messageRow{id: m.ID, pos: m.Pos, queue: at.queue, enqueued: enqueued, given: given}
+		rows[i] = messageRow{id: m.ID, pos: m.Pos, queue: at.queue, enqueued: enqueued, hash: m.Hash, given: given}
 	}
 	v.insertMessages(rows)
 	for _, w := range c.Adopted {

@@ -55,26 +55,6 @@ func (s *Store) callerTx(on asker) *Tx {
 	return x
 }
 
-// Enqueue implements nixie.Enqueuer. The receipts hold once the transaction has
-// committed.
-func (x *Tx) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Receipt, error) {
-	if len(messages) == 0 {
-		return nil, nil
-	}
-	if _, err := store.CheckMessages(messages); err != nil {
-		return nil, err
-	}
-	var receipts []nixie.Receipt
-	err := x.do(ctx, engine.How{}, func(tx engine.Tx) (err error) {
-		receipts, err = tx.(*verb).enqueue(messages)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return receipts, nil
-}
-
 // Complete implements store.Tx. A lease that is over, by time, by a settlement or by a cancel, is
 // refused with CodeLeaseLost: roll back, because another claim decides.
 func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {

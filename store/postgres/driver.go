@@ -42,6 +42,7 @@ type verb struct {
 	facts    *engine.Facts
 	about    map[int64]*engine.Message // by position
 	numbered map[nixie.ID]bool         // new letters whose IDs say their positions
+	arriving
 }
 
 // Load implements engine.Tx.
@@ -54,7 +55,8 @@ func (v *verb) Load(w *engine.Want) (*engine.Facts, error) {
 	}
 	v.facts.Now, v.facts.Wall, v.facts.Due = v.now, v.now, same
 	for own, has := range v.keys {
-		v.facts.Keys[engine.Key{Queue: own.queue, Key: own.key}] = engine.Holder{Pos: has.pos, ID: has.id}
+		v.facts.Keys[engine.Key{Queue: own.queue, Key: own.key}] = engine.Holder{Pos: has.pos, ID: has.id, Hash: has.hash,
+			State: has.state, Deliveries: has.deliveries}
 	}
 	return v.facts, nil
 }
@@ -64,6 +66,8 @@ func same[T any](v T) T { return v }
 // load locks and reads what a call is about.
 func (v *verb) load(w *engine.Want) error {
 	switch {
+	case len(w.New) > 0:
+		return v.loadNew(w.New)
 	case len(w.Letters) > 0:
 		return v.loadLetters(w)
 	case w.Queued != nil || len(w.Messages) > 0:

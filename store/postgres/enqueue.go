@@ -3,121 +3,113 @@ package postgres
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/lifecycle"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
-// Enqueue implements nixie.Enqueuer.
-func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Receipt, error) {
-	if len(messages) == 0 {
-		return nil, nil
-	}
-	if _, err := store.CheckMessages(messages); err != nil {
-		return nil, err
-	}
-	if len(messages) < copyLeast && arePlain(messages) {
-		if receipts, err := s.enqueueInGroup(ctx, messages); !errors.Is(err, errNotInGroup) {
-			return receipts, err
+// mayBePlain reports whether a message is claimed by range if its queue has no order.
+func mayBePlain(m *nixie.Message) bool {
+	return m.DedupeKey == "" && m.Priority == 0 && m.Delay <= 0 && m.NotBefore.IsZero()
+}
+
+// arePlain reports whether messages need no decision if their queues have no order.
+func arePlain(messages []nixie.Message) bool {
+	for i := range messages {
+		if m := &messages[i]; !mayBePlain(m) || !m.ID.IsZero() {
+			return false
 		}
 	}
-	var receipts []nixie.Receipt
-	err := s.write(ctx, func(t *tx) (err error) {
-		t.after = append(t.after, func() { s.known.learn(t.named) })
-		receipts, err = t.enqueue(messages)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return receipts, nil
+	return true
 }
 
-// enqueue takes messages in, all or none.
-func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
-	plain := arePlain(messages)
-	if plain && t.copies(len(messages), copyLeast) {
-		t.draw(len(messages))
+// EnqueuePlain implements engine.Driver: it takes in a few messages without order, together with
+// those of other calls.
+func (d engineDriver) EnqueuePlain(ctx context.Context, messages []nixie.Message) ([]nixie.Receipt, error) {
+	if len(messages) >= copyLeast {
+		return nil, nil
 	}
-	existing := map[nixie.ID]bool{}
-	if !plain {
-		messages = slices.Clone(messages) // one of them may be replaced by a later one
-		t.readExisting(messages, existing)
+	if !arePlain(messages) {
+		return nil, nil
 	}
-	t.clock()
-	if err := t.openQueues(queuesOf(messages)); err != nil {
-		return nil, err
+	receipts, err := d.enqueueInGroup(ctx, messages)
+	if errors.Is(err, errNotInGroup) {
+		return nil, nil
 	}
-	if plain && !t.anyOrdered() {
-		return t.enqueuePlain(messages)
-	}
-	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing,
-		streams: map[streamKey]streamRow{}, concurrent: t.callers}
-	if err := e.open(messages); err != nil {
-		return nil, err
-	}
-	e.number()
-	if err := e.claimKeys(messages); err != nil {
-		return nil, err
-	}
-	return e.receipts, e.accept(messages)
+	return receipts, err
 }
 
-// enqueuing is one call of enqueue.
-type enqueuing struct {
-	*tx
-	receipts   []nixie.Receipt
-	fresh      []*message // nil for those that are duplicates
-	existing   map[nixie.ID]bool
-	replaces   bool // some messages replace the one that holds their key
+// arriving has the streams of a call that takes messages in.
+type arriving struct {
 	streams    map[streamKey]streamRow
 	firsts     map[streamKey]*message // the first on the ordered path of its stream
 	concurrent bool                   // a transaction of a caller: other transactions go on in its streams
 }
 
-// open makes the messages, and locks and reads their streams.
-func (e *enqueuing) open(messages []nixie.Message) error {
-	t, streams := e.tx, map[streamKey]bool{}
-	for i := range messages {
-		m := &messages[i]
-		q := t.named[m.Queue]
-		if err := lifecycle.Admits(&q.settings, q.name); err != nil {
-			return err
-		}
-		if m.Stream != "" && q.settings.Ordered() {
-			streams[streamKey{q.n, m.Stream}] = true
-			e.concurrent = e.concurrent && goesOrdered(q, m)
-		}
-		e.replaces = e.replaces || m.OnConflict == nixie.ReplaceExisting
-		e.fresh[i] = t.newMessage(q, m)
+// loadNew locks and reads what messages meet that are to be taken in. Plain ones get the next
+// positions, by a draw if they are copied. Others get theirs here, in the order of the call, and the
+// keys that no other message holds are held for them.
+func (v *verb) loadNew(messages []nixie.Message) error {
+	v.flush() // what was written before comes first
+	v.readExisting(messages)
+	plain := arePlain(messages)
+	if v.drawnPositions = (positions{}); plain && v.copies(len(messages), copyLeast) {
+		v.draw(len(messages))
 	}
-	e.concurrent = e.concurrent && !e.replaces
-	read := func(own streamKey, s streamRow) { e.streams[own] = s }
-	queues, names := streamArgs(streams)
-	switch {
-	case e.replaces:
-		e.openHolders(messages, queues, names)
-	case len(streams) == 0:
-	case e.concurrent:
-		t.addConcurrently(read, queues, names)
-	default:
-		t.openStreams(read, "for update", "select * from unnest($1::int[], $2::text[])", queues, names)
+	v.clock()
+	if err := v.openQueues(queuesOf(messages)); err != nil {
+		return err
 	}
-	t.draw(len(messages)) // positions in a stream are drawn under its lock
-	return t.send()
+	v.made = nil // each gets a message, or the call fails
+	if !v.callers {
+		v.after = append(v.after, func() { v.store.known.learn(v.named) })
+	}
+	list := make([]engine.Arrival, len(messages))
+	v.facts.New, v.arriving = list, arriving{}
+	closed := false
+	for i := range list {
+		q := v.named[messages[i].Queue]
+		list[i].Queue = v.queue(q)
+		plain, closed = plain && !q.settings.Ordered(), closed || q.settings.Closed
+	}
+	if plain || closed { // the engine refuses a call to a closed queue
+		return nil
+	}
+	if err := v.openForNew(messages); err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].Pos = v.nextPosition()
+	}
+	return v.claimKeys(messages)
 }
 
-// number gives each message its position, in the order of the call, and an ID if it has none.
-func (e *enqueuing) number() {
-	for _, m := range e.fresh {
-		m.pos = e.nextPosition()
-		m.queuePos = m.pos
-		if m.ID.IsZero() {
-			m.ID, m.numbered = e.newID(m.pos)
+// openForNew locks and reads the streams of new messages, and those that they may replace.
+func (v *verb) openForNew(messages []nixie.Message) error {
+	v.arriving = arriving{streams: map[streamKey]streamRow{}, concurrent: v.callers}
+	a, streams, replaces := &v.arriving, map[streamKey]bool{}, false
+	for i := range messages {
+		m, q := &messages[i], v.named[messages[i].Queue]
+		if m.Stream != "" && q.settings.Ordered() {
+			streams[streamKey{q.n, m.Stream}] = true
+			a.concurrent = a.concurrent && goesOrdered(q, m)
 		}
+		replaces = replaces || m.OnConflict == nixie.ReplaceExisting
 	}
+	a.concurrent = a.concurrent && !replaces
+	read := func(own streamKey, s streamRow) { a.streams[own] = s }
+	queues, names := streamArgs(streams)
+	switch {
+	case replaces:
+		v.openHolders(messages, queues, names)
+	case len(streams) == 0:
+	case a.concurrent:
+		v.addConcurrently(read, queues, names)
+	default:
+		v.openStreams(read, "for update", "select * from unnest($1::int[], $2::text[])", queues, names)
+	}
+	v.draw(len(messages)) // positions in a stream are drawn under its lock
+	return v.send()
 }
 
 // queuesOf returns the names of the queues of messages, some of them perhaps twice.
@@ -131,7 +123,7 @@ func queuesOf(messages []nixie.Message) (names []string) {
 }
 
 // readExisting reads which of the given IDs are taken.
-func (t *tx) readExisting(messages []nixie.Message, existing map[nixie.ID]bool) {
+func (v *verb) readExisting(messages []nixie.Message) {
 	var given []nixie.ID
 	for i := range messages {
 		if id := messages[i].ID; !id.IsZero() {
@@ -141,72 +133,53 @@ func (t *tx) readExisting(messages []nixie.Message, existing map[nixie.ID]bool) 
 	if len(given) == 0 {
 		return
 	}
-	t.read(func(r row) error {
+	v.facts.IDs = map[nixie.ID]bool{}
+	v.read(func(r row) error {
 		var id nixie.ID
 		err := r.Scan((*idColumn)(&id))
-		existing[id] = true
+		v.facts.IDs[id] = true
 		return err
 	}, "select id from @.message where pos"+which().ids, uuids(given))
 }
 
-// newMessage returns a message as it is taken in, without its position and the ID that it gets.
-func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
-	m := &message{
-		Message: lifecycle.Fresh(t.now),
-		queue:   q.n, q: q, mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey,
-		priority: given.Priority, hash: nixie.HashBody(given.Body), in: unclaimed,
+// writeNew takes messages in. Those that claims by range take have no row of pending.
+func (v *verb) writeNew(c *engine.Changes) {
+	if len(c.New) == 0 {
+		return
 	}
-	m.ID = given.ID
-	if q.settings.Ordered() || !mayBePlain(given) {
-		m.in = nowhere
-	}
-	if given.Delay > 0 {
-		m.Due += int64(given.Delay)
-	}
-	m.Due = max(m.Due, lifecycle.Nanos(given.NotBefore))
-	return m
-}
-
-// anyOrdered reports whether one of the queues that were read has an order.
-func (t *tx) anyOrdered() bool {
-	for _, q := range t.queues {
-		if q.settings.Ordered() {
-			return true
-		}
-	}
-	return false
-}
-
-// accept writes the new messages.
-func (e *enqueuing) accept(messages []nixie.Message) error {
+	rows := make([]messageRow, len(c.New))
 	var list []*message
-	var rows []messageRow
-	seen := map[nixie.ID]bool{}
-	for i, m := range e.fresh {
-		if m == nil {
-			continue
+	for i, m := range c.New {
+		given := m.Given
+		row := messageRow{id: m.ID, pos: m.Pos, queue: m.Queue.Number, enqueued: v.now, hash: m.Hash, given: given,
+			byRange: mayBePlain(given) && !m.Queue.Settings.Ordered(), numbered: given.ID.IsZero() && v.numbers(m.Pos)}
+		if !m.Ordered {
+			v.comes(m.Queue.Name, m.Due)
 		}
-		if e.existing[m.ID] || seen[m.ID] {
-			return nixie.Errorf(nixie.CodeConflict, "message %s exists already: leave the ID out or use a new one", m.ID)
+		if !row.byRange {
+			at := v.arrives(m)
+			if m.Ordered {
+				v.follow(at, given)
+			}
+			row.orderedStream = at.orderedStream
+			list = append(list, at)
 		}
-		seen[m.ID] = true
-		e.receipts[i].ID = m.ID
-		if m.stream != "" && m.q.settings.Ordered() {
-			m.Ordered, m.Rank, m.State = true, m.pos, lifecycle.Behind
-			e.join(m, &messages[i])
-		} else {
-			e.comes(m.q.name, m.Due)
-		}
-		list = append(list, m)
-		rows = append(rows, messageRow{id: m.ID, pos: m.pos, queue: m.queue, enqueued: e.now, byRange: m.goesByRange(),
-			numbered: m.numbered, orderedStream: m.orderedStream, given: &messages[i]})
+		rows[i] = row
 	}
-	e.insertMessages(rows)
-	e.giveTokens()
+	v.insertMessages(rows)
+	v.giveTokens()
 	for _, m := range list {
 		if m.in == nowhere {
-			e.touch(m)
+			v.touch(m)
 		}
 	}
-	return nil
+}
+
+// arrives returns a new message that may get a row of pending.
+func (v *verb) arrives(m *engine.Arrival) *message {
+	given := m.Given
+	return &message{
+		Message: *m.Message.Message, pos: m.Pos, queuePos: m.Pos, queue: m.Queue.Number, q: v.queues[m.Queue.Number],
+		mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey, priority: given.Priority, hash: m.Hash,
+	}
 }

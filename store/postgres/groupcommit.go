@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Calls with few plain messages, for queues that this process knows, are one round trip: the insert
@@ -59,7 +58,7 @@ func (s *Store) enqueueInGroup(ctx context.Context, messages []nixie.Message) ([
 			return nil, errNotInGroup
 		}
 		receipts[i].ID = s.ids.New(now)
-		c.rows[i] = messageRow{id: receipts[i].ID, queue: q.n, byRange: true, given: m}
+		c.rows[i] = messageRow{id: receipts[i].ID, queue: q.n, byRange: true, hash: nixie.HashBody(m.Body), given: m}
 		c.size += len(m.Body)
 	}
 	var err error
@@ -259,7 +258,7 @@ func (k *known) learn(queues map[string]*queueRow) {
 		k.queues = map[string]*queueRow{}
 	}
 	for name, q := range queues {
-		if q.settings.Ordered() || lifecycle.Admits(&q.settings, name) != nil {
+		if q.settings.Ordered() || q.settings.Closed {
 			delete(k.queues, name)
 		} else {
 			k.queues[name] = q

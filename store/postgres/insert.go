@@ -15,6 +15,7 @@ type messageRow struct {
 	byRange       bool  // claims by range take it
 	numbered      bool  // its ID says its position
 	orderedStream int64 // 0: none
+	hash          nixie.Hash
 	given         *nixie.Message
 }
 
@@ -45,7 +46,7 @@ func plainArgs(rows []messageRow) []any {
 		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }),
 		text(func(m *nixie.Message) string { return m.Stream }),
 		eachOf(rows, func(m messageRow) []byte { return notNull(m.given.Body) }),
-		eachOf(rows, func(m messageRow) []byte { hash := nixie.HashBody(m.given.Body); return hash[:] }),
+		eachOf(rows, func(m messageRow) []byte { hash := m.hash; return hash[:] }),
 		text(headersOf), text(originOf),
 		eachOf(rows, func(m messageRow) int64 { return m.enqueued }),
 		eachOf(rows, func(m messageRow) int64 { return lifecycle.Nanos(m.given.ExpiresAt) }),
@@ -74,9 +75,9 @@ var fields = [...]field{
 	{"queue", nil, func(c *copying, m *messageRow) { c.number(m.queue, 4) }},
 	{"type", nil, func(c *copying, m *messageRow) { c.some(m.given.Type) }},
 	{"body", nil, func(c *copying, m *messageRow) { c.bytes(m.given.Body) }},
-	{"hash", nil, func(c *copying, m *messageRow) { hash := nixie.HashBody(m.given.Body); c.bytes(hash[:]) }},
+	{"hash", nil, func(c *copying, m *messageRow) { c.bytes(m.hash[:]) }},
 	{"enqueued", nil, func(c *copying, m *messageRow) { c.number(m.enqueued, 8) }},
-	{"pos", func(m *messageRow) bool { return m.pos > 0 }, func(c *copying, m *messageRow) { c.number(m.pos, 8) }},
+	{"pos", nil, func(c *copying, m *messageRow) { c.number(m.pos, 8) }},
 	{"numbered", func(m *messageRow) bool { return m.numbered }, func(c *copying, m *messageRow) { c.flag(m.numbered) }},
 	{"by_range", func(m *messageRow) bool { return !m.byRange }, func(c *copying, m *messageRow) { c.flag(m.byRange) }},
 	{"ordered_stream", func(m *messageRow) bool { return m.orderedStream != 0 },

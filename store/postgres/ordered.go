@@ -43,44 +43,44 @@ func goesOrdered(q *queueRow, m *nixie.Message) bool {
 	return q.settings.Order == nixie.OrderStrict && mayBePlain(m)
 }
 
-// join appends a new message to its stream.
-func (e *enqueuing) join(m *message, given *nixie.Message) {
+// follow appends a new message to its stream.
+func (v *verb) follow(m *message, given *nixie.Message) {
 	own := streamKey{m.queue, m.stream}
-	s, opened := e.streams[own]
+	s, opened := v.streams[own]
 	if !opened || !goesOrdered(m.q, given) {
-		e.markDirty(m.queue, m.stream)
+		v.markDirty(m.queue, m.stream)
 		return
 	}
 	m.in, m.orderedStream = onOrderedPath, s.n
-	if e.firsts == nil {
-		e.firsts = map[streamKey]*message{}
+	if v.firsts == nil {
+		v.firsts = map[streamKey]*message{}
 	}
-	if e.firsts[own] == nil {
-		e.firsts[own] = m
+	if v.firsts[own] == nil {
+		v.firsts[own] = m
 	}
 }
 
 // giveTokens gives tokens to streams that were idle. A concurrent call gives unresolved tokens to
 // all its streams. The heads of mixed streams are recomputed.
-func (e *enqueuing) giveTokens() {
+func (v *verb) giveTokens() {
 	given := map[int64]*tokens{}
 	var idle []int64
-	for own, s := range e.streams {
-		m := e.firsts[own]
+	for own, s := range v.streams {
+		m := v.firsts[own]
 		if given[own.queue] == nil {
 			given[own.queue] = &tokens{}
 		}
 		switch {
-		case e.concurrent:
+		case v.concurrent:
 			given[own.queue].add(s.n, -m.pos)
 		case s.mixed:
-			e.markDirty(own.queue, own.name)
-		case s.idle && e.work.dirty[own]:
+			v.markDirty(own.queue, own.name)
+		case s.idle && v.work.dirty[own]:
 			idle = append(idle, s.n) // a new row may go before the first message without a row
 		case s.idle && m != nil:
 			given[own.queue].add(s.n, m.pos)
-			if m.Due <= e.now {
-				e.wake(m.q.name)
+			if m.Due <= v.now {
+				v.wake(m.q.name)
 			}
 		}
 	}
@@ -88,10 +88,10 @@ func (e *enqueuing) giveTokens() {
 		if len(t.streams) == 0 {
 			continue
 		}
-		e.run("insert into @.token (queue, streams, positions) values ($1, $2, $3)", queue, t.streams, t.positions)
+		v.run("insert into @.token (queue, streams, positions) values ($1, $2, $3)", queue, t.streams, t.positions)
 	}
 	if len(idle) > 0 {
-		e.run("update @.stream set has_token = false where n = any($1)", idle)
+		v.run("update @.stream set has_token = false where n = any($1)", idle)
 	}
 }
 

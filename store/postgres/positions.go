@@ -46,6 +46,9 @@ func (t *tx) drawn() bool { return len(t.drawnPositions.first) > 0 }
 // maxNumbered is the highest position that an ID can say.
 const maxNumbered = 1<<48 - 1
 
+// numbers reports whether IDs of the transaction say a position.
+func (t *tx) numbers(pos int64) bool { return !t.callers && pos > 0 && pos <= maxNumbered }
+
 // newID makes the ID of a new message. If it can, the ID says the position of the message, which
 // spares the server an index: the last 48 bits are the position, and 14 before them are random.
 //
@@ -54,7 +57,7 @@ const maxNumbered = 1<<48 - 1
 // commit, so they get none of these.
 func (t *tx) newID(pos int64) (id nixie.ID, numbered bool) {
 	id = t.store.ids.New(lifecycle.Moment(t.now))
-	if t.callers || pos > maxNumbered {
+	if !t.numbers(pos) {
 		return id, false
 	}
 	for i := range 6 {

@@ -17,6 +17,10 @@ func (v *verb) Write(c *engine.Changes) error {
 		v.record(e.Queue, e.Actor, e.Event, e.Subject, e.Reason)
 		v.trail[len(v.trail)-1].operation = e.Operation
 	}
+	v.writeNew(c)
+	if err := v.writeReplaced(c); err != nil {
+		return err
+	}
 	v.writeAdopted(c)
 	v.writeFailures(c)
 	for _, m := range c.Messages {
@@ -142,6 +146,9 @@ func (v *verb) writeItems(c *engine.Changes) {
 // NewID implements engine.Tx.
 func (v *verb) NewID(m *engine.Message) nixie.ID {
 	id, numbered := v.newID(m.Pos)
+	if v.facts.New != nil { // writeNew knows
+		return id
+	}
 	if v.numbered == nil {
 		v.numbered = map[nixie.ID]bool{}
 	}
@@ -169,10 +176,3 @@ func (v *verb) Forget(until int64, most int) (n int, err error) {
 
 // After implements engine.Tx.
 func (v *verb) After(f func()) { v.after = append(v.after, f) }
-
-// Enqueue implements engine.Tx.
-func (v *verb) Enqueue(list []nixie.Message) error {
-	v.flush() // what was written before comes first
-	_, err := v.enqueue(list)
-	return err
-}

@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"cmp"
+
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/engine"
@@ -102,17 +104,6 @@ func (v *verb) lived(pos int64) (last int, err error) {
 	}, pos)
 }
 
-// Append implements engine.Tx.
-func (v *verb) Append(m *engine.Message) {
-	q := v.queues[m.Queue.Name]
-	q.last++
-	q.dirty = true
-	if q.fresh == 0 {
-		q.cursor = q.last // no new message lies before it, so claims start here
-	}
-	m.Pos = q.n<<seqBits | q.last
-}
-
 // writeAdopted takes in letters from elsewhere.
 func (v *verb) writeAdopted(c *engine.Changes) error {
 	for _, w := range c.Adopted {
@@ -121,7 +112,8 @@ func (v *verb) writeAdopted(c *engine.Changes) error {
 		q.ended[lifecycle.Dead]++
 		q.largest = max(q.largest, int64(len(given.Body)))
 		row := &letterRow{Letter: *w.Letter.Letter, pos: m.Pos, queue: q.n}
-		if err := v.adoptMessage(m.Pos, m.ID, given, m.Hash); err != nil {
+		q.skips(m.Pos)
+		if err := v.addMessage(m.Pos, m.ID, true, given, m.Hash, cmp.Or(lifecycle.Nanos(given.EnqueuedAt), v.now)); err != nil {
 			return err
 		}
 		if err := v.writeLog(&pendingRow{Message: *m.Message, pos: m.Pos}, "", toLogWhole); err != nil {
@@ -141,16 +133,6 @@ func (v *verb) writeAdopted(c *engine.Changes) error {
 		}
 	}
 	return nil
-}
-
-func (t *tx) adoptMessage(pos int64, id nixie.ID, m *nixie.Message, hash nixie.Hash) error {
-	if err := t.insertMessage(pos, id, true, m, hash); err != nil {
-		return err
-	}
-	if m.EnqueuedAt.IsZero() {
-		return nil
-	}
-	return t.run("update message set enqueued = ? where pos = ?", lifecycle.Nanos(m.EnqueuedAt), pos)
 }
 
 // adoptHistory writes the failures. Their ordinals leave a gap for those that were dropped.

@@ -45,30 +45,12 @@ func (s *Store) Tx(tx *sql.Tx) *Tx {
 	return x
 }
 
-// Enqueue implements nixie.Enqueuer. The receipts hold once the transaction has
-// committed.
-func (x *Tx) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Receipt, error) {
-	if len(messages) == 0 {
-		return nil, nil
-	}
-	_, hashes, err := x.store.admit(messages)
-	if err != nil {
-		return nil, err
-	}
-	var receipts []nixie.Receipt
-	err = x.do(ctx, engine.How{}, func(tx engine.Tx) (err error) {
-		receipts, err = tx.(*verb).enqueueAll(messages, hashes)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return receipts, nil
-}
-
 // do runs f as one call inside the caller's transaction.
-func (x *Tx) do(ctx context.Context, _ engine.How, f func(engine.Tx) error) error {
+func (x *Tx) do(ctx context.Context, how engine.How, f func(engine.Tx) error) error {
 	s := x.store
+	if err := s.hasRoom(how); err != nil {
+		return err
+	}
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

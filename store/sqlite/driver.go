@@ -18,16 +18,22 @@ type engineDriver struct{ *Store }
 
 // Update implements engine.Driver.
 func (d engineDriver) Update(ctx context.Context, how engine.How, f func(engine.Tx) error) error {
-	if how.Bytes > 0 && !how.Ends {
-		if err := d.space.check(d.now(), how.Bytes); err != nil {
-			return err
-		}
+	if err := d.hasRoom(how); err != nil {
+		return err
 	}
 	if err := d.enter(ctx); err != nil {
 		return err
 	}
 	defer d.gate.leave()
 	return d.submit(ctx, how.Bytes, how.Claims != "", func(t *tx) error { return f(t.verb()) })
+}
+
+// hasRoom refuses a call that adds bytes when space is short.
+func (s *Store) hasRoom(how engine.How) error {
+	if how.Bytes == 0 || how.Ends {
+		return nil
+	}
+	return s.space.check(s.now(), how.Bytes)
 }
 
 // CompletePlain implements engine.Driver: a call is one transaction, and [verb.Complete] is in it.
@@ -65,13 +71,15 @@ type letterFacts struct {
 
 // Load implements engine.Tx.
 func (v *verb) Load(w *engine.Want) (*engine.Facts, error) {
-	facts := &engine.Facts{Now: v.now, Wall: v.at.wall, Due: v.at.due}
+	facts := &engine.Facts{Now: v.now, Wall: v.at.wall, Due: v.at.due, Keys: map[engine.Key]engine.Holder{}}
+	if len(w.New) > 0 {
+		return facts, v.loadNew(w, facts)
+	}
 	if err := v.loadQueues(w, facts); err != nil {
 		return nil, err
 	}
 	facts.Messages, facts.Letters = map[nixie.ID]*engine.Message{}, map[nixie.ID]*engine.Letter{}
-	facts.Keys, facts.Operations = map[engine.Key]engine.Holder{}, map[nixie.ID]store.Event{}
-	facts.Items = map[engine.ItemKey]*engine.Item{}
+	facts.Operations, facts.Items = map[nixie.ID]store.Event{}, map[engine.ItemKey]*engine.Item{}
 	ids := w.Messages
 	if w.Queued != nil {
 		var err error
@@ -361,11 +369,17 @@ func (v *verb) locate(h *held, id nixie.ID) error {
 
 // loadKey reads which message holds a dedupe key.
 func (v *verb) loadKey(own engine.Key, facts *engine.Facts) error {
-	if own.Key == "" {
+	if _, known := facts.Keys[own]; known || own.Key == "" {
 		return nil
 	}
-	return v.each("select m.pos, m.id from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(row rows) error {
-		facts.Keys[own] = engine.Holder{Pos: row.ColumnInt64(0), ID: columnID(row, 1)}
+	return v.each(sqlText("key_holder"), func(row rows) error {
+		by := engine.Holder{Pos: row.ColumnInt64(0), ID: columnID(row, 1)}
+		if by.ID.IsZero() {
+			return nixie.Errorf(nixie.CodeInternal, "dedupe key %q of queue %s has no holder: run nixie verify", own.Key,
+				v.byNumber[own.Queue].name)
+		}
+		row.ColumnBytes(2, by.Hash[:])
+		facts.Keys[own] = by
 		return nil
 	}, own.Queue, own.Key)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/engine"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -16,212 +17,149 @@ const (
 	maxQueues = 1 << 22
 )
 
-// Enqueue implements nixie.Enqueuer.
-func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Receipt, error) {
-	if len(messages) == 0 {
-		return nil, nil
-	}
-	size, hashes, err := s.admit(messages)
-	if err != nil {
-		return nil, err
-	}
-	var receipts []nixie.Receipt
-	err = s.write(ctx, size, func(t *tx) (err error) {
-		receipts, err = t.enqueueAll(messages, hashes)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return receipts, nil
+// EnqueuePlain implements engine.Driver: a call is one transaction, which writes all new rows
+// together.
+func (d engineDriver) EnqueuePlain(context.Context, []nixie.Message) ([]nixie.Receipt, error) {
+	return nil, nil
 }
 
-// admit checks messages before the transaction.
-func (s *Store) admit(messages []nixie.Message) (size int, hashes []nixie.Hash, err error) {
-	if size, err = store.CheckMessages(messages); err != nil {
-		return 0, nil, err
-	}
-	hashes = make([]nixie.Hash, len(messages))
-	for i := range messages {
-		hashes[i] = nixie.HashBody(messages[i].Body)
-	}
-	return size, hashes, s.space.check(s.now(), size)
-}
-
-func (t *tx) enqueueAll(messages []nixie.Message, hashes []nixie.Hash) ([]nixie.Receipt, error) {
-	receipts := make([]nixie.Receipt, len(messages))
-	for i := range messages {
-		r, err := t.enqueue(&messages[i], hashes[i])
-		if err != nil {
-			return nil, err
+// loadNew opens the queues of messages that are to be taken in, and reads which of their IDs exist
+// and which messages hold their keys.
+func (v *verb) loadNew(w *engine.Want, facts *engine.Facts) error {
+	facts.New, facts.Queues = make([]engine.Arrival, len(w.New)), map[string]*engine.Queue{}
+	for i := range w.New {
+		m := &w.New[i]
+		if facts.Queues[m.Queue] == nil {
+			q, err := v.openQueue(m.Queue)
+			if err != nil {
+				return err
+			}
+			facts.Queues[m.Queue] = q.fact()
 		}
-		receipts[i] = r
-	}
-	return receipts, nil
-}
-
-// enqueue adds one message, or returns the receipt of the message that holds its dedupe key.
-func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
-	q, err := t.openQueue(m.Queue)
-	if err != nil {
-		return nixie.Receipt{}, err
-	}
-	if err := lifecycle.Admits(&q.settings, q.name); err != nil {
-		return nixie.Receipt{}, err
-	}
-	if q.last >= maxSeq {
-		return nixie.Receipt{}, nixie.Errorf(nixie.CodeLimit,
-			"queue %s has taken %d messages, the limit: use another queue", q.name, q.last)
-	}
-	pos := q.n<<seqBits | (q.last + 1)
-	if m.DedupeKey != "" {
-		taken, err := t.takeKey(q, m, hash, pos)
-		if taken != nil || err != nil {
-			return *orZero(taken), err
+		facts.New[i].Queue = facts.Queues[m.Queue]
+		if err := v.loadID(m.ID, facts); err != nil {
+			return err
 		}
-	}
-	id := m.ID
-	if id.IsZero() {
-		id = t.store.ids.New(lifecycle.Moment(t.now))
-	}
-	due := max(t.at.due(lifecycle.Nanos(m.NotBefore)), 0)
-	if m.Delay > 0 {
-		due = max(due, t.now+int64(m.Delay))
-	}
-	ordered := m.Stream != "" && q.settings.Ordered()
-	own := due > t.now || m.Priority != 0 || ordered
-	insert := t.insertMessage
-	if m.ID.IsZero() && m.Origin == nil {
-		insert = t.addMessage
-	}
-	if err := insert(pos, id, own, m, hash); err != nil {
-		return nixie.Receipt{}, err
-	}
-	if own {
-		row := &pendingRow{pos: pos, queue: q.n, priority: m.Priority, Message: lifecycle.Fresh(max(due, t.now))}
-		if err := t.join(q, row, m.Stream, pos); err != nil {
-			return nixie.Receipt{}, err
+		own := engine.Key{Queue: facts.New[i].Queue.Number, Key: m.DedupeKey}
+		if err := v.loadKey(own, facts); err != nil {
+			return err
 		}
-		if err := t.insertPending(row); err != nil {
-			return nixie.Receipt{}, err
+		if m.OnConflict == nixie.ReplaceExisting {
+			if err := v.loadState(own, facts); err != nil {
+				return err
+			}
 		}
-	}
-	q.last++
-	q.largest = max(q.largest, int64(len(m.Body)))
-	switch {
-	case !own:
-		q.fresh++
-	case q.fresh == 0:
-		q.cursor = q.last // no new message lies before it, so claims start here
-	}
-	q.dirty = true
-	if due <= t.now {
-		t.wake(q.name)
-	}
-	return nixie.Receipt{ID: id}, nil
-}
-
-func orZero(r *nixie.Receipt) *nixie.Receipt {
-	if r == nil {
-		return &nixie.Receipt{}
-	}
-	return r
-}
-
-func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash nixie.Hash) error {
-	st, err := t.prepare(sqlText("add_message"))
-	if err != nil {
-		return err
-	}
-	st.BindInt64(1, pos)
-	st.BindBytes(2, id[:])
-	st.BindBool(3, own)
-	for i, s := range [...]string{m.Type, m.Key, m.Stream, m.DedupeKey} {
-		if s != "" {
-			st.BindText(4+i, s)
-		}
-	}
-	st.BindInt64(8, int64(m.Priority))
-	st.BindBytes(9, m.Body)
-	st.BindBytes(10, hash[:])
-	headers, origin := jsonText(len(m.Headers) == 0, m.Headers), store.OriginText(m.Origin)
-	bind(st, 11, headers)
-	bind(st, 12, text(origin))
-	st.BindInt64(13, t.now)
-	st.BindInt64(14, lifecycle.Nanos(m.ExpiresAt))
-	st.BindInt64(15, messageSum(m, textOf(headers), origin))
-	if _, err := st.Step(); err != nil {
-		return err
-	}
-	if t.Changes() == 0 {
-		return nixie.Errorf(nixie.CodeConflict,
-			"message %s exists already: leave the ID empty, or use a dedupe key to enqueue safely twice", id)
 	}
 	return nil
 }
 
-// addMessage does what insertMessage does, for an ID that the store made, and without origin.
-func (t *tx) addMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash nixie.Hash) error {
-	headers := textOf(jsonText(len(m.Headers) == 0, m.Headers))
+// loadState reads whether the message that holds a key was claimed.
+func (v *verb) loadState(own engine.Key, facts *engine.Facts) error {
+	by, held := facts.Keys[own]
+	if !held {
+		return nil
+	}
+	st, err := v.stateOf(by.Pos)
+	by.State, by.Deliveries = st.state, st.deliveries
+	facts.Keys[own] = by
+	return err
+}
+
+// loadID reads whether there is a message with an ID that a sender gave.
+func (v *verb) loadID(id nixie.ID, facts *engine.Facts) error {
+	if id.IsZero() {
+		return nil
+	}
+	if facts.IDs == nil {
+		facts.IDs = map[nixie.ID]bool{}
+	}
+	return v.each("select 1 from message where id = ?", func(rows) error {
+		facts.IDs[id] = true
+		return nil
+	}, id)
+}
+
+// Append implements engine.Tx.
+func (v *verb) Append(m *engine.Message) {
+	q := v.queues[m.Queue.Name]
+	q.last++
+	q.dirty = true
+	m.Pos = q.n<<seqBits | q.last
+}
+
+// skips notes that claims by range do not take the newest message of the queue: if no new one lies
+// before it, they start behind it.
+func (q *queueRow) skips(pos int64) {
+	if q.fresh == 0 {
+		q.cursor = max(q.cursor, pos&maxSeq)
+	}
+}
+
+// writeNew takes messages in. Those that are plain have no row of pending.
+func (v *verb) writeNew(c *engine.Changes) error {
+	for _, m := range c.New {
+		q, given := v.queues[m.Queue.Name], m.Given
+		own := m.Due > v.now || given.Priority != 0 || m.Ordered
+		if err := v.addMessage(m.Pos, m.ID, own, given, m.Hash, v.now); err != nil {
+			return err
+		}
+		q.largest = max(q.largest, int64(len(given.Body)))
+		if m.Due <= v.now {
+			v.wake(q.name)
+		}
+		if !own {
+			q.fresh++
+			continue
+		}
+		q.skips(m.Pos)
+		row := &pendingRow{pos: m.Pos, queue: q.n, priority: given.Priority, Message: *m.Message.Message}
+		if m.Ordered {
+			var err error
+			if row.stream, err = v.openStream(q, m.Stream); err != nil {
+				return err
+			}
+			v.markDirty(q, row.stream)
+		}
+		if err := v.insertPending(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addMessage adds a row of message.
+func (t *tx) addMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash nixie.Hash, enqueued int64) error {
+	headers, origin := textOf(jsonText(len(m.Headers) == 0, m.Headers)), store.OriginText(m.Origin)
 	row := t.added.add(toMessage)
 	row.num(pos).bytes(id[:]).flag(own).strOrNull(m.Type).strOrNull(m.Key).strOrNull(m.Stream).strOrNull(m.DedupeKey)
-	row.num(int64(m.Priority)).bytes(m.Body).bytes(hash[:]).strOrNull(headers)
-	row.num(t.now).num(lifecycle.Nanos(m.ExpiresAt)).num(messageSum(m, headers, ""))
+	row.num(int64(m.Priority)).bytes(m.Body).bytes(hash[:]).strOrNull(headers).strOrNull(origin)
+	row.num(enqueued).num(lifecycle.Nanos(m.ExpiresAt)).num(messageSum(m, headers, origin))
 	return t.added.end(row)
 }
 
-// takeKey takes the dedupe key for the message at pos. When another message holds the key, it does
-// what OnConflict asks for.
-func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) (*nixie.Receipt, error) {
-	added, err := t.change("insert into dedupe (queue, key, pos) values (?, ?, ?) on conflict do nothing", q.n, m.DedupeKey, pos)
-	if err != nil || added == 1 {
-		return nil, err
-	}
-	var r nixie.Receipt
-	var have nixie.Hash
-	var holder int64
-	var origin string
-	was := nixie.Message{DedupeKey: m.DedupeKey}
-	err = t.each(sqlText("key_holder"), func(row rows) error {
-		row.ColumnBytes(1, have[:])
-		r = nixie.Receipt{ID: columnID(row, 0), Duplicate: true, Different: have != hash}
-		holder, was.Key, was.Stream, origin = row.ColumnInt64(2), row.ColumnText(3), row.ColumnText(4), row.ColumnText(5)
-		return nil
-	}, q.n, m.DedupeKey)
-	switch {
-	case err != nil:
-		return nil, err
-	case r.ID.IsZero():
-		return nil, nixie.Errorf(nixie.CodeInternal, "dedupe key %q of queue %s has no holder: run nixie verify", m.DedupeKey, q.name)
-	case m.OnConflict == nixie.FailOnConflict:
-		return nil, &nixie.DuplicateError{Key: m.DedupeKey, Existing: r.ID}
-	case m.OnConflict == nixie.ReplaceExisting:
-		if err := t.replace(q, &was, m, hash, origin, holder, r.ID); err != nil {
-			return nil, err
+// writeReplaced overwrites messages that wait. They keep ID, position and origin.
+func (v *verb) writeReplaced(c *engine.Changes) error {
+	for _, r := range c.Replaced {
+		m, was, origin := r.By.Given, nixie.Message{DedupeKey: r.By.Dedupe}, ""
+		if err := v.each("select key, stream, origin from message where pos = ?", func(row rows) error {
+			was.Key, was.Stream, origin = row.ColumnText(0), row.ColumnText(1), row.ColumnText(2)
+			return nil
+		}, r.Pos); err != nil {
+			return err
 		}
-		return &r, t.audit(q.n, lifecycle.System, store.OnAmend, r.ID, store.Replaced(have))
+		q := v.queues[r.By.Queue.Name]
+		q.largest, q.dirty = max(q.largest, int64(len(m.Body))), true
+		headers := jsonText(len(m.Headers) == 0, m.Headers)
+		was.Type, was.Key = m.Type, cmp.Or(m.Key, was.Key)
+		if err := v.run("update message set body = ?, hash = ?, headers = ?, type = ?, key = ?, texts = ? where pos = ?",
+			m.Body, r.By.Hash, headers, text(was.Type), text(was.Key), messageSum(&was, textOf(headers), origin), r.Pos); err != nil {
+			return err
+		}
+		if err := v.changeFacet(r.Pos, func(k *facet) { k.mtype = m.Type }); err != nil {
+			return err
+		}
 	}
-	return &r, nil
-}
-
-// replace overwrites a queued message that has not been claimed in its generation. It keeps ID,
-// position and origin, and the old key if the new message has none.
-func (t *tx) replace(q *queueRow, was, m *nixie.Message, hash nixie.Hash, origin string, holder int64, id nixie.ID) error {
-	st, err := t.stateOf(holder)
-	if err != nil {
-		return err
-	}
-	if st.state != lifecycle.Queued || st.deliveries > 0 {
-		return &nixie.DuplicateError{Key: m.DedupeKey, Existing: id}
-	}
-	q.largest, q.dirty = max(q.largest, int64(len(m.Body))), true
-	headers := jsonText(len(m.Headers) == 0, m.Headers)
-	was.Type, was.Key = m.Type, cmp.Or(m.Key, was.Key)
-	if err := t.run("update message set body = ?, hash = ?, headers = ?, type = ?, key = ?, texts = ? where pos = ?",
-		m.Body, hash, headers, text(was.Type), text(was.Key), messageSum(was, textOf(headers), origin), holder); err != nil {
-		return err
-	}
-	return t.changeFacet(holder, func(k *facet) { k.mtype = m.Type })
+	return nil
 }
 
 // freeKey releases the dedupe key of the message at pos, if that holds it.

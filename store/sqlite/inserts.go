@@ -19,6 +19,7 @@ const (
 	toPendingWhole
 	toLetter
 	toAudit
+	toDedupe
 	targets
 )
 
@@ -33,7 +34,7 @@ type addition struct {
 
 var additions = sync.OnceValue(func() *[targets]addition {
 	return &[targets]addition{
-		toMessage:      adding("add_new_message"),
+		toMessage:      adding("add_message"),
 		toLog:          adding("add_log"),
 		toLogWhole:     adding("write_log"),
 		toLogAgain:     adding("write_log", "insert into", "insert or replace into"),
@@ -42,6 +43,7 @@ var additions = sync.OnceValue(func() *[targets]addition {
 		toPendingWhole: adding("add_pending"),
 		toLetter:       adding("add_letter"),
 		toAudit:        adding("add_audit"),
+		toDedupe:       adding("add_key"),
 	}
 })
 

@@ -65,10 +65,9 @@ func (t *tx) openStream(q *queueRow, name string) (int64, error) {
 func (t *tx) appendRank(q *queueRow) int64 {
 	q.last++
 	q.dirty = true
-	if q.fresh == 0 {
-		q.cursor = q.last
-	}
-	return q.n<<seqBits | q.last
+	pos := q.n<<seqBits | q.last
+	q.skips(pos)
+	return pos
 }
 
 // ahead is the message that comes first in a stream by its queue's order.

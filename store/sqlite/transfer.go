@@ -15,10 +15,8 @@ func (v *verb) transfer(h *held, to *queueRow) (int64, error) {
 	}
 	to.last++
 	to.dirty = true
-	if to.fresh == 0 {
-		to.cursor = to.last
-	}
 	pos := to.n<<seqBits | to.last
+	to.skips(pos)
 	for _, query := range [...]string{
 		"update message set pos = ?, own = 1 where pos = ?",
 		"update failure set pos = ? where pos = ?",

@@ -20,7 +20,7 @@ func (v *verb) Write(c *engine.Changes) error {
 		}
 	}
 	for _, write := range [...]func(*engine.Changes) error{
-		v.writeAdopted, v.writeFailures, v.writeMessages, v.writeExtended, v.writeEdits, v.writeLetters, v.writeKeys, v.writeNotes,
+		v.writeNew, v.writeReplaced, v.writeAdopted, v.writeFailures, v.writeMessages, v.writeExtended, v.writeEdits, v.writeLetters, v.writeKeys, v.writeNotes,
 		v.writeItems, v.removeLetters, v.writeDocuments, v.writeAudit, v.dropUnused,
 	} {
 		if err := write(c); err != nil {
@@ -295,7 +295,7 @@ func (v *verb) writeKeys(c *engine.Changes) error {
 		}
 	}
 	for own, m := range c.Taken {
-		if err := v.run("insert into dedupe (queue, key, pos) values (?, ?, ?)", own.Queue, own.Key, m.Pos); err != nil {
+		if err := v.added.end(v.added.add(toDedupe).num(own.Queue).str(own.Key).num(m.Pos)); err != nil {
 			return err
 		}
 	}
@@ -391,14 +391,4 @@ func (v *verb) Sent(list []*engine.Message) ([]nixie.Message, error) {
 		given[i] = d.Message
 	}
 	return given, nil
-}
-
-// Enqueue implements engine.Tx.
-func (v *verb) Enqueue(list []nixie.Message) error {
-	for i := range list {
-		if _, err := v.enqueue(&list[i], nixie.HashBody(list[i].Body)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -24,28 +24,35 @@ var offTheEngine = []struct {
 // drivers are the rooms that keep facts for the engine.
 var drivers = []string{"store/sqlite", "store/postgres"}
 
-// decided lists the functions of lifecycle by which the engine decides a verb that has moved to it.
-// A driver that called one would decide that verb once more. It grows verb by verb.
+// decided lists the functions of contracts, most of them of lifecycle, by which the engine decides a
+// verb that has moved to it. A driver that called one would decide that verb once more. It grows
+// verb by verb.
 var decided = []struct{ verb, function string }{
-	{"Resolve", "Refuse"},
-	{"Resolve", "ItemOf"},
-	{"Resolve", "NeedsKey"},
-	{"Resolve", "Past"},
-	{"Resolve", "Prolonged"},
-	{"Resolve", "Edited"},
-	{"Resolve", "Overtaken"},
-	{"Adjust", "RefuseNotices"},
-	{"Amend", "Changed"},
-	{"Amend", "MayLeave"},
-	{"Amend", "TakesKey"},
-	{"Adopt", "CameBack"},
-	{"Adopt", "Adopted"},
-	{"Adopt", "AdoptedLetter"},
-	{"Documents", "Document"},
-	{"Settle", "Settled"},
-	{"Settle", "Learn"},
-	{"Settle", "Lost"},
-	{"the sweep", "Success"},
+	{"Resolve", "lifecycle.Refuse"},
+	{"Resolve", "lifecycle.ItemOf"},
+	{"Resolve", "lifecycle.NeedsKey"},
+	{"Resolve", "lifecycle.Past"},
+	{"Resolve", "lifecycle.Prolonged"},
+	{"Resolve", "lifecycle.Edited"},
+	{"Resolve", "lifecycle.Overtaken"},
+	{"Adjust", "lifecycle.RefuseNotices"},
+	{"Amend", "lifecycle.Changed"},
+	{"Amend", "lifecycle.MayLeave"},
+	{"Amend", "lifecycle.TakesKey"},
+	{"Adopt", "lifecycle.CameBack"},
+	{"Adopt", "lifecycle.Adopted"},
+	{"Adopt", "lifecycle.AdoptedLetter"},
+	{"Documents", "lifecycle.Document"},
+	{"Settle", "lifecycle.Settled"},
+	{"Settle", "lifecycle.Learn"},
+	{"Settle", "lifecycle.Lost"},
+	{"the sweep", "lifecycle.Success"},
+	{"Once", "nixie.CheckName"},
+	{"Complete of a Tx", "store.CheckSettlement"},
+	{"Unblock", "store.NoStream"},
+	{"Enqueue", "lifecycle.Admits"},
+	{"Enqueue", "store.CheckMessages"},
+	{"Enqueue", "store.Replaced"},
 }
 
 // moved lists the methods of lifecycle of the same kind. In a driver they are called on the verbs
@@ -72,8 +79,8 @@ func (t *Tree) checkEngine(p *pkg, f *file) {
 		}
 		name, on := calledOn(call)
 		for _, d := range decided {
-			if on == "lifecycle" && name == d.function {
-				t.say("driver-decides", t.where(n), "%s calls lifecycle.%s: store/engine decides %s for it", p.path, name, d.verb)
+			if on+"."+name == d.function {
+				t.say("driver-decides", t.where(n), "%s calls %s: store/engine decides %s for it", p.path, d.function, d.verb)
 			}
 		}
 		if slices.Contains(moved, name) && on != "engine" && !strings.HasSuffix(on, ".verbs") {

@@ -53,6 +53,7 @@ var falseTexts = []struct{ file, source, rule, text string }{
 		"decides for itself"},
 	{"store/memory/a.go", "package memory\nimport _ \"" + Module + "/store/engine\"", "second-opinion", "store/engine"},
 	{"store/sqlite/a.go", "package sqlite\nfunc x() { lifecycle.Refuse(f, r) }", "driver-decides", "decides Resolve"},
+	{"store/sqlite/a.go", "package sqlite\nfunc x() { store.NoStream(q, s) }", "driver-decides", "decides Unblock"},
 	{"store/postgres/a.go", "package postgres\nfunc x() { l.Regroup(to, true) }", "driver-decides", "Regroup of l"},
 	{"store/sqlite/a.go", "package sqlite\nfunc x() { h.Settle(st, set, steps, now) }", "driver-decides", "Settle of h"},
 	{"worker/a.go", "package util", "package-name", "says nothing"},

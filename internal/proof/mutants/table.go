@@ -141,10 +141,11 @@ var table = []mutant{
 		breaks: "whether a key is free is looked up before the transaction that takes it: of several producers at once each makes a " +
 			"message",
 		edits: []edit{{"store/sqlite/enqueue.go",
-			"err = s.write(ctx, size, func(t *tx) (err error) {", `const whose = " from dedupe where key = ?1" +
-		" and queue = (select n from queue where name = ?2)"
+			"EnqueuePlain(context.Context, []nixie.Message) ([]nixie.Receipt, error) {\n\treturn nil, nil\n",
+			`EnqueuePlain(ctx context.Context, messages []nixie.Message) ([]nixie.Receipt, error) {
+	const whose = " from dedupe where key = ?1 and queue = (select n from queue where name = ?2)"
 	var free []*nixie.Message
-	err = s.read(ctx, func(c conn) error {
+	err := d.read(ctx, func(c conn) error {
 		for i := range messages {
 			taken, err := c.number("select count(*)"+whose, messages[i].DedupeKey, messages[i].Queue)
 			if err != nil {
@@ -159,12 +160,17 @@ var table = []mutant{
 	if err != nil {
 		return nil, err
 	}
-	err = s.write(ctx, size, func(t *tx) (err error) {
-		for _, m := range free {
-			if err := t.run("delete"+whose, m.DedupeKey, m.Queue); err != nil {
-				return err
+	return engine.Within(func(ctx context.Context, how engine.How, f func(engine.Tx) error) error {
+		return d.Update(ctx, how, func(tx engine.Tx) error {
+			for _, m := range free {
+				if err := tx.(*verb).run("delete"+whose, m.DedupeKey, m.Queue); err != nil {
+					return err
+				}
 			}
-		}`}},
+			return f(tx)
+		})
+	}).Enqueue(ctx, messages...)
+`}},
 		tests: intake,
 	},
 	{
@@ -193,9 +199,8 @@ var table = []mutant{
 		number: 26, name: "payload truncated at 64 KiB",
 		breaks: "the end of a long body is cut off before its hash is taken, so that no damage shows",
 		edits: []edit{
-			{"store/sqlite/enqueue.go", "nixie.HashBody(messages[i].Body)",
+			{"store/engine/enqueue.go", "nixie.HashBody(messages[i].Body)",
 				"nixie.HashBody(messages[i].Body[:min(len(messages[i].Body), 64<<10)])"},
-			{"store/sqlite/enqueue.go", "st.BindBytes(9, m.Body)", "st.BindBytes(9, m.Body[:min(len(m.Body), 64<<10)])"},
 			{"store/sqlite/enqueue.go", "bytes(m.Body)", "bytes(m.Body[:min(len(m.Body), 64<<10)])"},
 		},
 		tests: intake,
@@ -429,7 +434,7 @@ var table = []mutant{
 			"	if err != nil {\n\t\ts.follows = append(s.follows, follow{then: st.Then})\n\t\treturn err\n\t}\n\tif err := s.apply("}}},
 	{number: 99, name: "a closed queue takes what follows", breaks: "messages lie in a queue that was closed", tests: follows,
 		edits: []edit{{"store/engine/settle.go", "q != nil {", "q != nil && false {"},
-			{"store/sqlite/enqueue.go", "	if err := lifecycle.Admits(&q.settings, q.name); err != nil {\n" +
+			{"store/engine/enqueue.go", "	if err := lifecycle.Admits(q.Settings, q.Name); err != nil {\n" +
 				"\t\treturn nixie.Receipt{}, err\n\t}\n", ""}}},
 	{number: 100, name: "each generation has the same keys", breaks: "a redriven message is answered by nothing",
 		tests: finder{"broker", "^TestKeysOfWhatFollows$"},
