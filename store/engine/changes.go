@@ -33,6 +33,7 @@ type Changes struct {
 	Removed   []Removal
 	Documents []DocumentWrite
 	Audit     []Entry
+	PrunedTo  *string  // where pruning goes on; set at the end of a call that prunes and is to be resumed
 	Wakes     []string // what else rings: the driver tells of messages that are due
 }
 

@@ -49,6 +49,7 @@ type How struct {
 	Bytes   int  // of bodies and values that it may add
 	Ends    bool // it ends leases: no want of room refuses it
 	Renews  bool // it renews leases: it waits for no handler
+	Reads   bool // it writes nothing
 
 	Claims string // the queue from which it claims at its end: the caller has to know what it holds
 }
@@ -81,6 +82,10 @@ type Tx interface {
 
 	// Forget removes up to most of the keys that came at a moment or before, and returns how many.
 	Forget(until int64, most int) (int, error)
+
+	// Remove removes a part of what has outlived its retention, or counts it. What the driver removes
+	// later, in the order of its locks, it removes in Write.
+	Remove(Part) (Removed, error)
 
 	// After runs f once the transaction is durable. A driver that does not learn the end of a
 	// caller's transaction runs it once the call has succeeded.

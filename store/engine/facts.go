@@ -32,6 +32,9 @@ type Want struct {
 
 	Given []*nixie.Letter // what is here of these letters from elsewhere; their queues, which are made if they do not exist
 
+	Pruning bool  // where pruning was; no other process prunes until the call ends
+	From    int64 // the queue with the lowest number from this on
+
 	Stream *store.Unblocking // the stream that it names, if that is in use; with mark, locked for changes of all its messages
 
 	Documents []store.DocumentKey // also those that have expired
@@ -79,6 +82,8 @@ type Facts struct {
 	Keys       map[Key]Holder
 	Operations map[nixie.ID]store.Event
 	Documents  map[store.DocumentKey]*store.Document
+	PrunedTo   string  // the cursor that Changes.PrunedTo kept
+	Next       *Queue  // of Want.From, nil if there is none
 	Stream     *Stream // of Want.Stream, nil if there is none
 	Items      map[ItemKey]*Item
 

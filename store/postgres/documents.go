@@ -132,16 +132,3 @@ func (v *verb) writeDocuments(c *engine.Changes) error {
 	}
 	return nil
 }
-
-// documents prunes those that have expired. A dry run has to skip those that it has counted.
-func (p *pruner) documents(after int64) (n int64, err error) {
-	if p.dry {
-		p.number(&n, "select count(*) from (select from @.document where expires > 0 and expires <= $1 offset $2 limit $3) d", p.now, after,
-			p.left)
-	} else {
-		p.number(&n, "forget_documents.sql", p.now, p.left)
-	}
-	err = p.send()
-	p.done.Documents += n
-	return n, err
-}

@@ -43,6 +43,7 @@ type verb struct {
 	about    map[int64]*engine.Message // by position
 	numbered map[nixie.ID]bool         // new letters whose IDs say their positions
 	arriving
+	pruning *pruning
 }
 
 // Load implements engine.Tx.
@@ -66,6 +67,11 @@ func same[T any](v T) T { return v }
 // load locks and reads what a call is about.
 func (v *verb) load(w *engine.Want) error {
 	switch {
+	case w.Pruning:
+		return v.loadPruning()
+	case w.From > 0:
+		v.loadNext(w.From)
+		return nil
 	case len(w.New) > 0:
 		return v.loadNew(w.New)
 	case len(w.Letters) > 0:

@@ -1,100 +1,15 @@
 package postgres
 
 import (
-	"cmp"
-	"context"
-	"fmt"
-	"maps"
-	"slices"
-	"time"
-
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/lifecycle"
+	"github.com/nixie-go/nixie/store/engine"
 )
 
-// The phases of pruning in each queue. The inbox and documents come last, as the first two phases
-// of queue 0.
-const (
-	phaseMessages = iota
-	phaseRanges
-	phaseLetters
-	phaseAudit
-	phases
-)
-
-// Prune implements store.Keeper.
-func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, err error) {
-	if err := p.Check(); err != nil {
-		return done, err
-	}
-	if _, err := parsePruneCursor(p.Cursor); err != nil {
-		return done, err
-	}
-	err = s.write(ctx, func(t *tx) error {
-		pr := &pruner{tx: t, dry: p.DryRun, left: int64(p.Limit)}
-		cursor := p.Cursor
-		t.run("select pg_advisory_xact_lock(hashtext('" + t.store.opts.Schema + "'), 0)") // one process at a time
-		t.clock()
-		t.readQueues("true")
-		t.read(func(r row) error { return r.Scan(&pr.forgets) }, "select has_table_privilege('@.audit', 'delete')")
-		if p.Resume {
-			t.read(func(r row) error { return r.Scan(&cursor) }, "select value from @.meta where name = 'prune'")
-		}
-		if err := t.send(); err != nil {
-			return err
-		}
-		at, err := parsePruneCursor(cursor)
-		if err != nil {
-			return err
-		}
-		if err := pr.from(at); err != nil {
-			return err
-		}
-		done = pr.done
-		if !p.DryRun {
-			pr.removeAll()
-			for _, fold := range folds {
-				t.run(fold)
-			}
-			t.run("delete from @.death where kept and letters = 0")
-		}
-		if p.Resume {
-			t.run("insert into @.meta (name, value) values ('prune', $1) on conflict (name) do update set value = excluded.value",
-				done.Next)
-		}
-		return nil
-	})
-	return done, err
-}
-
-// pruneCursor says where pruning stands: how many rows of a phase in a queue were met that still
-// exist.
-type pruneCursor struct{ queue, phase, after int64 }
-
-func parsePruneCursor(cursor string) (pruneCursor, error) {
-	if cursor == "" {
-		return pruneCursor{queue: 1}, nil
-	}
-	n, err := cursorNumbers(cursor, 3)
-	if err != nil {
-		return pruneCursor{}, err
-	}
-	if n[0] < 0 || n[1] < 0 || n[1] >= phases || n[2] < 0 {
-		return pruneCursor{}, store.BadCursor(cursor)
-	}
-	return pruneCursor{n[0], n[1], n[2]}, nil
-}
-
-// pruner is one step of pruning. What it finds is removed at its end, so that locks are taken in
-// order.
-type pruner struct {
-	*tx
-	dry     bool
-	forgets bool // the role may delete entries of audits: it owns the schema
-	left    int64
-	done    store.Pruned
+// pruning is what one call of Prune found. Write removes it, so that locks are taken in order.
+type pruning struct {
+	forgets bool    // the role may delete entries of audits: it owns the schema
 	found   []int64 // messages with rows
+	letters []int64 // of those, which have letters
 	ranges  []spent
 	chains  []cut
 }
@@ -108,188 +23,181 @@ type cut struct {
 	hash          []byte
 }
 
-// removeAll removes what was found. Letters are locked, and no other call changes the rest.
-func (p *pruner) removeAll() {
-	if len(p.found) > 0 {
-		p.remove("pruned", p.found)
-	}
-	for _, s := range p.ranges {
-		p.run("remove_old_ranges.sql", s.queue, s.cutoff, s.members)
-	}
-	for _, c := range p.chains {
-		p.run("remove_entries.sql", c.queue, c.number)
-	}
-	if len(p.chains) > 0 {
-		p.run("select from @.chain where queue = any($1) order by queue for update",
-			eachOf(p.trail, func(e entry) int64 { return e.queue }))
-	}
-	for _, c := range p.chains {
-		p.run("update @.chain set gone_number = $2, gone_hash = $3 where queue = $1", c.queue, c.number, c.hash)
-	}
+// loadPruning keeps other processes from pruning, and reads where pruning was and all queues.
+func (v *verb) loadPruning() error {
+	v.pruning = &pruning{}
+	v.run("select pg_advisory_xact_lock(hashtext('" + v.store.opts.Schema + "'), 0)") // one process at a time
+	v.clock()
+	v.readQueues("true")
+	v.read(func(r row) error { return r.Scan(&v.pruning.forgets) }, "select has_table_privilege('@.audit', 'delete')")
+	v.read(func(r row) error { return r.Scan(&v.facts.PrunedTo) }, "select value from @.meta where name = 'prune'")
+	return v.send()
 }
 
-// from continues at a cursor until enough rows were met.
-func (p *pruner) from(at pruneCursor) error {
-	numbers := append(slices.Sorted(maps.Keys(p.queues)), 0)
-	start := slices.IndexFunc(numbers, func(n int64) bool { return n >= at.queue && at.queue != 0 })
-	if start < 0 {
-		start = len(numbers) - 1
-	}
-	for _, n := range numbers[start:] {
-		for phase := range int64(phases) {
-			if n == at.queue && phase < at.phase {
-				continue
-			}
-			after := int64(0)
-			if n == at.queue && phase == at.phase {
-				after = at.after
-			}
-			met, err := p.phase(n, phase, after)
-			if err != nil {
-				return err
-			}
-			if p.left -= met; p.left == 0 {
-				if !p.dry {
-					met, after = 0, 0 // what was met is gone
-				}
-				p.done.Next = fmt.Sprintf("%d.%d.%d", n, phase, after+met)
-				return nil
-			}
+// loadNext finds the queue with the lowest number from one on.
+func (v *verb) loadNext(from int64) {
+	var next *queueRow
+	for n, q := range v.queues {
+		if n >= from && (next == nil || n < next.n) {
+			next = q
 		}
 	}
-	return nil
+	if next != nil {
+		v.facts.Next = v.queue(next)
+	}
 }
 
-// phase prunes one phase of one queue and returns how many rows it met.
-func (p *pruner) phase(queue, phase, after int64) (int64, error) {
-	if queue == 0 {
-		switch phase {
-		case 0:
-			return p.inbox(after)
-		case 1:
-			return p.documents(after)
-		}
-		return 0, nil
+// Remove implements engine.Tx.
+func (v *verb) Remove(p engine.Part) (r engine.Removed, err error) {
+	switch {
+	case p.Queue == nil && p.Step == engine.PruneKeys:
+		r, err = v.pruneKeys(p)
+	case p.Queue == nil:
+		r, err = v.pruneDocuments(p)
+	case p.Step == engine.PruneMessages:
+		r, err = v.pruneMessages(p)
+	case p.Step == engine.PruneRanges:
+		r, err = v.pruneRanges(p)
+	case p.Step == engine.PruneLetters:
+		r, err = v.pruneLetters(p)
+	case v.pruning.forgets:
+		r, err = v.pruneEntries(p)
 	}
-	messages, letters, audit := p.queues[queue].settings.Kept()
-	switch phase {
-	case phaseMessages:
-		return p.messages(queue, after, messages)
-	case phaseRanges:
-		return p.rangesOf(queue, after, messages)
-	case phaseLetters:
-		return p.lettersOf(queue, after, letters)
+	if p.Dry { // else what was met is gone
+		r.After = p.After + int64(r.Met)
 	}
-	return p.audit(queue, after, audit)
+	return r, err
 }
 
-func (p *pruner) positions(query string, args ...any) (list []int64, ids []nixie.ID, err error) {
-	p.read(func(r row) error {
+// pruneKeys forgets keys of inboxes. A dry run has to skip those that it has counted.
+func (v *verb) pruneKeys(p engine.Part) (r engine.Removed, err error) {
+	if p.Dry {
+		v.number(&r.Gone, "select count(*) from (select from @.inbox where at <= $1 offset $2 limit $3) k", p.Cutoff, p.After, p.Most)
+		err = v.send()
+		r.Met = int(r.Gone)
+		return r, err
+	}
+	r.Met, err = v.Forget(p.Cutoff, p.Most)
+	r.Gone = int64(r.Met)
+	return r, err
+}
+
+// pruneDocuments removes documents that have expired.
+func (v *verb) pruneDocuments(p engine.Part) (r engine.Removed, err error) {
+	if p.Dry {
+		v.number(&r.Gone, "select count(*) from (select from @.document where expires > 0 and expires <= $1 offset $2 limit $3) d", p.Cutoff,
+			p.After, p.Most)
+	} else {
+		v.number(&r.Gone, "forget_documents.sql", p.Cutoff, p.Most)
+	}
+	err = v.send()
+	r.Met = int(r.Gone)
+	return r, err
+}
+
+func (v *verb) positions(query string, args ...any) (list []int64, ids []nixie.ID, err error) {
+	v.read(func(r row) error {
 		var pos int64
 		var id nixie.ID
 		err := r.Scan(&pos, (*idColumn)(&id))
 		list, ids = append(list, pos), append(ids, id)
 		return err
 	}, query, args...)
-	return list, ids, p.send()
+	err = v.send()
+	return list, ids, err
 }
 
-func (p *pruner) messages(queue, after int64, kept time.Duration) (int64, error) {
-	if kept == nixie.Forever {
-		return 0, nil
-	}
-	list, _, err := p.positions("old_messages.sql", queue, p.now-int64(kept), after, p.left)
-	p.done.Messages += int64(len(list))
-	p.found = append(p.found, list...)
-	return int64(len(list)), err
+func (v *verb) pruneMessages(p engine.Part) (engine.Removed, error) {
+	list, _, err := v.positions("old_messages.sql", p.Queue.Number, p.Cutoff, p.After, p.Most)
+	v.pruning.found = append(v.pruning.found, list...)
+	return engine.Removed{Met: len(list), Gone: int64(len(list))}, err
 }
 
-// rangesOf counts messages of success ranges. removeAll removes them.
-func (p *pruner) rangesOf(queue, after int64, kept time.Duration) (met int64, err error) {
-	if kept == nixie.Forever {
-		return 0, nil
+// pruneRanges counts messages of success ranges.
+func (v *verb) pruneRanges(p engine.Part) (r engine.Removed, err error) {
+	most := int64(p.Most)
+	if p.Dry {
+		most += p.After
 	}
-	cutoff, most := p.now-int64(kept), p.left
-	if p.dry {
-		most += after
+	v.number(&r.Gone, "count_old_ranges.sql", p.Queue.Number, p.Cutoff, most)
+	if err = v.send(); err != nil {
+		return r, err
 	}
-	p.number(&met, "count_old_ranges.sql", queue, cutoff, most)
-	if err = p.send(); err != nil || met == 0 {
-		return 0, err
+	if p.Dry {
+		r.Gone = max(r.Gone-p.After, 0)
+	} else if r.Gone > 0 {
+		v.pruning.ranges = append(v.pruning.ranges, spent{p.Queue.Number, p.Cutoff, r.Gone})
 	}
-	if p.dry {
-		met = max(met-after, 0)
-	} else {
-		p.ranges = append(p.ranges, spent{queue, cutoff, met})
-	}
-	p.done.Messages += met
-	return met, nil
+	r.Met = int(r.Gone)
+	return r, nil
 }
 
-// lettersOf skips letters that others have locked.
-func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error) {
-	if kept == nixie.Forever {
-		return 0, nil
-	}
+// pruneLetters skips letters that others have locked.
+func (v *verb) pruneLetters(p engine.Part) (engine.Removed, error) {
 	query := "select pos, id from @.letter where queue = $1 and resolved > 0 and resolved <= $2 order by resolved, pos offset $3 limit $4"
-	if !p.dry {
+	if !p.Dry {
 		query += " for update skip locked"
 	}
-	list, ids, err := p.positions(query, queue, p.now-int64(kept), after, p.left)
-	p.done.Letters += int64(len(list))
-	if err == nil && !p.dry && len(list) > 0 {
-		p.run("update @.item set state = 'skipped', at = $2 where state = 'pending' and letter = any($1)", list, p.now)
-		p.found = append(p.found, list...)
-		for _, id := range ids {
-			p.record(queue, lifecycle.System, store.OnPurge, id, store.PrunedLetter(kept))
-		}
-	}
-	return int64(len(list)), err
+	list, ids, err := v.positions(query, p.Queue.Number, p.Cutoff, p.After, p.Most)
+	v.pruning.letters = append(v.pruning.letters, list...)
+	return engine.Removed{Met: len(list), Gone: int64(len(list)), Letters: ids}, err
 }
 
-// audit prunes from the oldest entry on. The newest entry always stays, with those of its row.
-func (p *pruner) audit(queue, after int64, kept time.Duration) (met int64, err error) {
-	if kept == nixie.Forever || !p.forgets {
-		return 0, nil
-	}
-	var newest, entries int64
+// pruneEntries finds entries of an audit from the oldest on. The newest entry always stays, with
+// those of its row.
+func (v *verb) pruneEntries(p engine.Part) (r engine.Removed, err error) {
 	var hash []byte
 	over := false
-	p.read(func(r row) error {
+	v.read(func(w row) error {
 		var number, at, alike int64
 		var sum []byte
-		if err := r.Scan(&number, &at, &sum, &alike); err != nil {
+		if err := w.Scan(&number, &at, &sum, &alike); err != nil {
 			return err
 		}
-		if over = over || at > p.now-int64(kept); !over {
-			newest, hash = number, sum
-			met, entries = met+1, entries+alike
+		if over = over || at > p.Cutoff; !over {
+			r.Newest, hash = number, sum
+			r.Met, r.Gone = r.Met+1, r.Gone+alike
 		}
 		return nil
-	}, "old_entries.sql", queue, after, p.left)
-	if err := p.send(); err != nil {
-		return 0, err
+	}, "old_entries.sql", p.Queue.Number, p.After, p.Most)
+	if err := v.send(); err != nil {
+		return engine.Removed{}, err
 	}
-	p.done.Entries += entries
-	if met == 0 || p.dry {
-		return met, nil
+	if r.Met > 0 {
+		v.pruning.chains = append(v.pruning.chains, cut{p.Queue.Number, r.Newest, hash})
 	}
-	p.chains = append(p.chains, cut{queue, newest, hash})
-	p.record(queue, lifecycle.System, store.OnPrune, nixie.ID{}, store.PrunedEntries(newest, kept))
-	return met, nil
+	return r, nil
 }
 
-// inbox prunes keys. A dry run has to skip those that it has counted.
-func (p *pruner) inbox(after int64) (n int64, err error) {
-	cutoff := p.now - int64(store.InboxRetention)
-	if p.dry {
-		p.number(&n, "select count(*) from (select from @.inbox where at <= $1 offset $2 limit $3) k", cutoff, after, p.left)
-	} else {
-		var gone int
-		gone, err = p.verb().Forget(cutoff, int(p.left))
-		n = int64(gone)
+// writePruning removes what was found. Letters are locked, and no other call changes the rest.
+func (v *verb) writePruning(c *engine.Changes) {
+	p := v.pruning
+	if p == nil {
+		return
 	}
-	err = cmp.Or(err, p.send())
-	p.done.Keys += n
-	return n, err
+	if len(p.letters) > 0 {
+		v.run("update @.item set state = 'skipped', at = $2 where state = 'pending' and letter = any($1)", p.letters, v.now)
+	}
+	if found := append(p.found, p.letters...); len(found) > 0 {
+		v.remove("pruned", found)
+	}
+	for _, s := range p.ranges {
+		v.run("remove_old_ranges.sql", s.queue, s.cutoff, s.members)
+	}
+	for _, c := range p.chains {
+		v.run("remove_entries.sql", c.queue, c.number)
+	}
+	if len(p.chains) > 0 {
+		v.run("select from @.chain where queue = any($1) order by queue for update", eachOf(v.trail, func(e entry) int64 { return e.queue }))
+	}
+	for _, c := range p.chains {
+		v.run("update @.chain set gone_number = $2, gone_hash = $3 where queue = $1", c.queue, c.number, c.hash)
+	}
+	for _, fold := range folds {
+		v.run(fold)
+	}
+	v.run("delete from @.death where kept and letters = 0")
+	if c.PrunedTo != nil {
+		v.run("insert into @.meta (name, value) values ('prune', $1) on conflict (name) do update set value = excluded.value", *c.PrunedTo)
+	}
 }

@@ -48,6 +48,7 @@ func (v *verb) Write(c *engine.Changes) error {
 	for _, queue := range c.Wakes {
 		v.wake(queue)
 	}
+	v.writePruning(c)
 	v.dropUnused()
 	return v.writeDocuments(c)
 }

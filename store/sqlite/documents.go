@@ -80,23 +80,3 @@ func (v *verb) writeDocuments(c *engine.Changes) error {
 	}
 	return nil
 }
-
-// documents prunes those that have expired. A dry run counts them, and skips those that it has
-// counted.
-func (p *pruner) documents() (over bool, err error) {
-	n := 0
-	if p.t != nil {
-		n, err = p.t.change(sqlText("forget_documents"), p.now, p.left)
-	} else {
-		err = p.each("select count(*) from (select 1 from document where expires > 0 and expires <= ? limit ? offset ?)",
-			func(row rows) error {
-				n = row.ColumnInt(0)
-				return nil
-			}, p.now, p.left, p.at.after)
-		p.at.after += int64(n)
-	}
-	over = n < p.left
-	p.left -= n
-	p.done.Documents += int64(n)
-	return over, err
-}

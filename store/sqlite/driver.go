@@ -18,6 +18,12 @@ type engineDriver struct{ *Store }
 
 // Update implements engine.Driver.
 func (d engineDriver) Update(ctx context.Context, how engine.How, f func(engine.Tx) error) error {
+	if how.Reads {
+		return d.read(ctx, func(c conn) error {
+			now := d.look()
+			return f((&tx{queries: queries{c}, store: d.Store, now: now.store, at: now}).verb())
+		})
+	}
 	if err := d.hasRoom(how); err != nil {
 		return err
 	}
@@ -72,6 +78,9 @@ type letterFacts struct {
 // Load implements engine.Tx.
 func (v *verb) Load(w *engine.Want) (*engine.Facts, error) {
 	facts := &engine.Facts{Now: v.now, Wall: v.at.wall, Due: v.at.due, Keys: map[engine.Key]engine.Holder{}}
+	if w.Pruning || w.From > 0 {
+		return facts, v.loadPruning(w, facts)
+	}
 	if len(w.New) > 0 {
 		return facts, v.loadNew(w, facts)
 	}

@@ -21,7 +21,7 @@ func (v *verb) Write(c *engine.Changes) error {
 	}
 	for _, write := range [...]func(*engine.Changes) error{
 		v.writeNew, v.writeReplaced, v.writeAdopted, v.writeFailures, v.writeMessages, v.writeExtended, v.writeEdits, v.writeLetters, v.writeKeys, v.writeNotes,
-		v.writeItems, v.removeLetters, v.writeDocuments, v.writeAudit, v.dropUnused,
+		v.writeItems, v.removeLetters, v.writeDocuments, v.writeAudit, v.writePruning, v.dropUnused,
 	} {
 		if err := write(c); err != nil {
 			return err

@@ -53,11 +53,14 @@ var decided = []struct{ verb, function string }{
 	{"Enqueue", "lifecycle.Admits"},
 	{"Enqueue", "store.CheckMessages"},
 	{"Enqueue", "store.Replaced"},
+	{"Prune", "store.PrunedLetter"},
+	{"Prune", "store.PrunedEntries"},
 }
 
-// moved lists the methods of lifecycle of the same kind. In a driver they are called on the verbs
-// of the engine alone.
-var moved = []string{"Resolve", "Regroup", "Amend", "DieElsewhere", "Settle", "Abandon", "Die", "Follow", "Notice"}
+// moved lists the methods of the same kind. In a driver they are called on the verbs of the engine
+// alone.
+var moved = []string{"Resolve", "Regroup", "Amend", "DieElsewhere", "Settle", "Abandon", "Die", "Follow", "Notice",
+	"Kept"}
 
 // checkEngine looks for second opinions that ask the first, and for drivers that decide.
 func (t *Tree) checkEngine(p *pkg, f *file) {
