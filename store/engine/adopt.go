@@ -84,11 +84,11 @@ func (a *adopting) adopt(given *nixie.Letter) (nixie.Receipt, error) {
 		m.ID = a.ids.New(now)
 	}
 	q.Taken++
-	a.tx.Append(m)
+	m.Pos = a.tx.Append(q)
 	a.takeDead(m) // by its position, which it has now
 	l := &Letter{Letter: lifecycle.AdoptedLetter(given), Pos: m.Pos, Queue: q.Number, Message: m}
 	if l.ID.IsZero() {
-		l.ID = a.tx.NewID(m)
+		l.ID = a.tx.NewID(m.Pos)
 	}
 	m.Letter = l
 	a.changes.Adopted = append(a.changes.Adopted, Adopted{l, given})

@@ -15,7 +15,7 @@ const LastRank = -1
 type Changes struct {
 	Adjusted  *Queue     // has other settings
 	Halted    []*Queue   // are paused, with their other settings as they then are
-	New       []*Arrival // are taken in
+	New       []*Arrival // are taken in; they hold their dedupe keys
 	Replaced  []Replacement
 	Adopted   []Adopted
 	Failures  []Failure

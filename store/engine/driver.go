@@ -83,26 +83,26 @@ type Tx interface {
 	// Forget removes up to most of the keys that came at a moment or before, and returns how many.
 	Forget(until int64, most int) (int, error)
 
-	// Remove removes a part of what has outlived its retention, or counts it. What the driver removes
-	// later, in the order of its locks, it removes in Write.
+	// Remove removes a part of what has outlived its retention, or counts it. A driver that takes
+	// locks in an order may only note what is to go, and remove it in Write.
 	Remove(Part) (Removed, error)
 
 	// After runs f once the transaction is durable. A driver that does not learn the end of a
 	// caller's transaction runs it once the call has succeeded.
 	After(f func())
 
-	// Append gives a new message the position behind all of its queue. One of Want.New may have had
-	// its own since Load, so that its key could be held for it.
-	Append(m *Message)
+	// Append returns the position of a new message behind all of its queue, 0 if Write gives it.
+	Append(*Queue) int64
 
-	// NewID makes the ID of a new message or of its letter, once the message has its position.
-	NewID(m *Message) nixie.ID
+	// NewID makes the ID of a new message, or of its letter, at a position.
+	NewID(pos int64) nixie.ID
 
 	// Sent reads what the senders of messages said: bodies, headers and when they were enqueued.
 	Sent([]*Message) ([]nixie.Message, error)
 
 	// LetGo lets the followers of a stream that was loaded go on: its letters block it no more or,
-	// with mark, the messages that are queued behind its head may pass it. It returns how many changed.
+	// with mark, the messages that are queued behind its head may pass it. It returns how many
+	// changed.
 	LetGo(s *Stream, mark bool) (int64, error)
 
 	// Reorder applies new settings to the streams of a queue that was loaded to be adjusted. It

@@ -108,7 +108,7 @@ func (e *ending) bury(m *Message, st *nixie.Settlement, on lifecycle.End) error 
 			letter Letter
 			fields lifecycle.Letter
 		}{} // one allocation
-		both.fields.ID = e.tx.NewID(m)
+		both.fields.ID = e.tx.NewID(m.Pos)
 		l = &both.letter
 		l.Letter, l.Pos, l.Queue, l.Message = &both.fields, m.Pos, m.Queue.Number, m
 	}

@@ -81,32 +81,30 @@ func (e *enqueuing) accept(m *Arrival) (nixie.Receipt, error) {
 	if err := lifecycle.Admits(q.Settings, q.Name); err != nil {
 		return nixie.Receipt{}, err
 	}
-	m.Stream, m.Dedupe = given.Stream, given.DedupeKey
-	if by, taken := e.holder(&m.Message, q); taken {
-		return e.meet(m, by)
+	own := Key{q.Number, given.DedupeKey}
+	if own.Key != "" {
+		if by, held := e.Keys[own]; held && by.Pos != m.Pos {
+			return e.meet(m, own, by)
+		}
 	}
 	if err := q.room(); err != nil {
 		return nixie.Receipt{}, err
 	}
-	id := given.ID
-	if e.IDs[id] {
-		return nixie.Receipt{}, nixie.Errorf(nixie.CodeConflict, "message %s exists already: leave the ID out or use a new one", id)
+	if m.ID = given.ID; e.IDs[m.ID] {
+		return nixie.Receipt{}, nixie.Errorf(nixie.CodeConflict, "message %s exists already: leave the ID out or use a new one", m.ID)
 	}
-	m.Message.Message = &m.fields
-	m.fields = lifecycle.Fresh(e.due(given))
 	q.Taken++
-	e.tx.Append(&m.Message)
-	if m.Ordered = m.ordered(); m.Ordered {
-		m.State, m.Rank = lifecycle.Behind, m.Pos
+	if m.Pos == 0 {
+		m.Pos = e.tx.Append(q)
 	}
-	if m.ID = id; !id.IsZero() {
-		e.IDs[id] = true
+	if m.ID.IsZero() {
+		m.ID = e.tx.NewID(m.Pos)
 	} else {
-		m.ID = e.tx.NewID(&m.Message)
+		e.IDs[m.ID] = true
 	}
-	e.take(&m.Message)
-	if m.Dedupe != "" {
-		e.Keys[m.key()] = Holder{Pos: m.Pos, ID: m.ID, Hash: m.Hash, of: m}
+	m.Due, m.Ordered = e.due(given), given.Stream != "" && q.Settings.Ordered()
+	if own.Key != "" {
+		e.Keys[own] = Holder{Pos: m.Pos, ID: m.ID, Hash: m.Hash, of: m}
 	}
 	e.changes.New = append(e.changes.New, m)
 	return nixie.Receipt{ID: m.ID}, nil
@@ -122,23 +120,23 @@ func (e *enqueuing) due(given *nixie.Message) int64 {
 }
 
 // meet answers a message whose dedupe key another one holds.
-func (e *enqueuing) meet(m *Arrival, by Holder) (nixie.Receipt, error) {
+func (e *enqueuing) meet(m *Arrival, own Key, by Holder) (nixie.Receipt, error) {
 	switch m.Given.OnConflict {
 	case nixie.ReturnExisting:
 	case nixie.ReplaceExisting:
 		if by.State != lifecycle.Queued && by.State != lifecycle.Behind || by.Deliveries > 0 {
-			return nixie.Receipt{}, &nixie.DuplicateError{Key: m.Dedupe, Existing: by.ID}
+			return nixie.Receipt{}, &nixie.DuplicateError{Key: own.Key, Existing: by.ID}
 		}
-		e.replace(by, m)
+		e.replace(own, by, m)
 	default:
-		return nixie.Receipt{}, &nixie.DuplicateError{Key: m.Dedupe, Existing: by.ID}
+		return nixie.Receipt{}, &nixie.DuplicateError{Key: own.Key, Existing: by.ID}
 	}
 	return nixie.Receipt{ID: by.ID, Duplicate: true, Different: by.Hash != m.Hash}, nil
 }
 
 // replace gives a message that has not been claimed in its generation what a newer one says: body,
 // headers, type and, if it has one, the key.
-func (e *enqueuing) replace(by Holder, m *Arrival) {
+func (e *enqueuing) replace(at Key, by Holder, m *Arrival) {
 	e.record(m.Queue.Number, store.AuditEntry{
 		Actor: lifecycle.System, Event: store.OnAmend, Subject: by.ID, Reason: store.Replaced(by.Hash),
 	})
@@ -150,5 +148,5 @@ func (e *enqueuing) replace(by Holder, m *Arrival) {
 		e.changes.Replaced = append(e.changes.Replaced, Replacement{by.Pos, m})
 	}
 	by.Hash = m.Hash
-	e.Keys[m.key()] = by
+	e.Keys[at] = by
 }

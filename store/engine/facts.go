@@ -19,7 +19,9 @@ type Want struct {
 	Into     string     // this queue, made if it does not exist: messages may go there; with the holders of their keys there
 	Failures bool       // the messages may get failures: with the first and the last that they have
 
-	New []nixie.Message // are to be taken in: their queues, which are made if they do not exist, the holders of their keys, and which of their IDs exist
+	// New are to be taken in: their queues, which are made if they do not exist, the holders of
+	// their keys, and which of their IDs exist.
+	New []nixie.Message
 
 	Leases  []*nixie.Delivery // the messages of deliveries, as far as they may be under those leases; nil ones are left out
 	Settles bool              // the leases end: with the letters that the messages have
@@ -128,12 +130,25 @@ type Message struct {
 	changed bool
 }
 
-// Arrival is a message that may be taken in.
+// Arrival is a message that may be taken in. It has a position if its key is held for it.
 type Arrival struct {
-	Message
-	Given *nixie.Message // what its sender says
+	Queue   *Queue
+	Given   *nixie.Message // what its sender says
+	Hash    nixie.Hash
+	ID      nixie.ID
+	Pos     int64
+	Due     int64
+	Ordered bool
+}
 
-	fields lifecycle.Message // with the rest, so that a call allocates once
+// Message returns the message as it is once it was taken in.
+func (m *Arrival) Message() lifecycle.Message {
+	fresh := lifecycle.Fresh(m.Due)
+	fresh.ID = m.ID
+	if m.Ordered {
+		fresh.Ordered, fresh.State, fresh.Rank = true, lifecycle.Behind, m.Pos
+	}
+	return fresh
 }
 
 // Queue is a queue with its settings.

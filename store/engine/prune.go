@@ -30,7 +30,7 @@ const (
 	pruneFirst
 )
 
-// Part is what one call of [Tx.Remove] removes.
+// Part names the rows of one call of [Tx.Remove].
 type Part struct {
 	Queue  *Queue // nil: of no queue
 	Step   PruneStep

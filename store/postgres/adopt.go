@@ -122,10 +122,11 @@ func (v *verb) readLives(ids [][16]byte) map[int64]int {
 }
 
 // Append implements engine.Tx.
-func (v *verb) Append(m *engine.Message) {
-	if m.Pos == 0 && v.drawn() {
-		m.Pos = v.nextPosition()
+func (v *verb) Append(*engine.Queue) int64 {
+	if !v.drawn() {
+		return 0
 	}
+	return v.nextPosition()
 }
 
 // writeAdopted takes in letters from elsewhere.

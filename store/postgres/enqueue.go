@@ -47,8 +47,8 @@ type arriving struct {
 }
 
 // loadNew locks and reads what messages meet that are to be taken in. Plain ones get the next
-// positions, by a draw if they are copied. Others get theirs here, in the order of the call, and the
-// keys that no other message holds are held for them.
+// positions, by a draw if they are copied. Others get theirs here, in the order of the call, and
+// the keys that no other message holds are held for them.
 func (v *verb) loadNew(messages []nixie.Message) error {
 	v.flush() // what was written before comes first
 	v.readExisting(messages)
@@ -179,7 +179,7 @@ func (v *verb) writeNew(c *engine.Changes) {
 func (v *verb) arrives(m *engine.Arrival) *message {
 	given := m.Given
 	return &message{
-		Message: *m.Message.Message, pos: m.Pos, queuePos: m.Pos, queue: m.Queue.Number, q: v.queues[m.Queue.Number],
+		Message: m.Message(), pos: m.Pos, queuePos: m.Pos, queue: m.Queue.Number, q: v.queues[m.Queue.Number],
 		mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey, priority: given.Priority, hash: m.Hash,
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"github.com/nixie-go/nixie/store/engine"
 )
 
-// pruning is what one call of Prune found. Write removes it, so that locks are taken in order.
+// pruning has the rows that one call of Prune found. Write removes them, so that locks are taken in
+// order.
 type pruning struct {
 	forgets bool    // the role may delete entries of audits: it owns the schema
 	found   []int64 // messages with rows
@@ -85,8 +86,8 @@ func (v *verb) pruneKeys(p engine.Part) (r engine.Removed, err error) {
 // pruneDocuments removes documents that have expired.
 func (v *verb) pruneDocuments(p engine.Part) (r engine.Removed, err error) {
 	if p.Dry {
-		v.number(&r.Gone, "select count(*) from (select from @.document where expires > 0 and expires <= $1 offset $2 limit $3) d", p.Cutoff,
-			p.After, p.Most)
+		v.number(&r.Gone, "select count(*) from (select from @.document where expires > 0 and expires <= $1 offset $2 limit $3) d",
+			p.Cutoff, p.After, p.Most)
 	} else {
 		v.number(&r.Gone, "forget_documents.sql", p.Cutoff, p.Most)
 	}
@@ -188,7 +189,8 @@ func (v *verb) writePruning(c *engine.Changes) {
 		v.run("remove_entries.sql", c.queue, c.number)
 	}
 	if len(p.chains) > 0 {
-		v.run("select from @.chain where queue = any($1) order by queue for update", eachOf(v.trail, func(e entry) int64 { return e.queue }))
+		v.run("select from @.chain where queue = any($1) order by queue for update",
+			eachOf(v.trail, func(e entry) int64 { return e.queue }))
 	}
 	for _, c := range p.chains {
 		v.run("update @.chain set gone_number = $2, gone_hash = $3 where queue = $1", c.queue, c.number, c.hash)
@@ -198,6 +200,7 @@ func (v *verb) writePruning(c *engine.Changes) {
 	}
 	v.run("delete from @.death where kept and letters = 0")
 	if c.PrunedTo != nil {
-		v.run("insert into @.meta (name, value) values ('prune', $1) on conflict (name) do update set value = excluded.value", *c.PrunedTo)
+		v.run("insert into @.meta (name, value) values ('prune', $1) on conflict (name) do update set value = excluded.value",
+			*c.PrunedTo)
 	}
 }

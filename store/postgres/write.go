@@ -145,8 +145,8 @@ func (v *verb) writeItems(c *engine.Changes) {
 }
 
 // NewID implements engine.Tx.
-func (v *verb) NewID(m *engine.Message) nixie.ID {
-	id, numbered := v.newID(m.Pos)
+func (v *verb) NewID(pos int64) nixie.ID {
+	id, numbered := v.newID(pos)
 	if v.facts.New != nil { // writeNew knows
 		return id
 	}

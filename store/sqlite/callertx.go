@@ -36,9 +36,10 @@ type calls = engine.Within
 // delivery is [nixie.Delivery.Completed], and the handler returns nil.
 //
 // Of Once, scope says whose keys they are, a consumer's name for example. Both are 1 to 255 bytes,
-// see [nixie.CheckName]. If the transaction is rolled back, the key was never there. So work in the
-// transaction that depends on true happens once, however often its message is delivered.
-// [Store.Prune] forgets the key at an age of [store.InboxRetention], PruneInbox of the store sooner.
+// see [nixie.CheckName]. If the transaction is rolled back, the key was never there. So work in
+// the transaction that depends on true happens once, however often its message is delivered.
+// [Store.Prune] forgets the key at an age of [store.InboxRetention], PruneInbox of the store
+// sooner.
 func (s *Store) Tx(tx *sql.Tx) *Tx {
 	x := &Tx{store: s, tx: tx}
 	x.calls = x.do

@@ -49,7 +49,7 @@ func (d engineDriver) CompletePlain(context.Context, []nixie.Settlement) ([]bool
 
 // verb begins a call of the engine in the transaction.
 func (t *tx) verb() *verb {
-	return &verb{tx: t, letters: map[int64]*letterFacts{}, messages: map[int64]*held{}}
+	return &verb{tx: t}
 }
 
 // After implements engine.Tx.
@@ -65,6 +65,7 @@ type verb struct {
 	letters  map[int64]*letterFacts  // by position
 	messages map[int64]*held         // the same
 	made     []*queueRow             // for messages that may be refused
+	into     *engine.Queue           // of the new message at hand
 	checked  map[int64]*checkedRange // by batch
 }
 
@@ -77,13 +78,17 @@ type letterFacts struct {
 
 // Load implements engine.Tx.
 func (v *verb) Load(w *engine.Want) (*engine.Facts, error) {
-	facts := &engine.Facts{Now: v.now, Wall: v.at.wall, Due: v.at.due, Keys: map[engine.Key]engine.Holder{}}
+	facts := &engine.Facts{Now: v.now, Wall: v.at.wall, Due: v.at.due}
 	if w.Pruning || w.From > 0 {
 		return facts, v.loadPruning(w, facts)
 	}
 	if len(w.New) > 0 {
 		return facts, v.loadNew(w, facts)
 	}
+	if v.letters == nil {
+		v.letters, v.messages = map[int64]*letterFacts{}, map[int64]*held{}
+	}
+	facts.Keys = map[engine.Key]engine.Holder{}
 	if err := v.loadQueues(w, facts); err != nil {
 		return nil, err
 	}
@@ -380,6 +385,9 @@ func (v *verb) locate(h *held, id nixie.ID) error {
 func (v *verb) loadKey(own engine.Key, facts *engine.Facts) error {
 	if _, known := facts.Keys[own]; known || own.Key == "" {
 		return nil
+	}
+	if facts.Keys == nil {
+		facts.Keys = map[engine.Key]engine.Holder{}
 	}
 	return v.each(sqlText("key_holder"), func(row rows) error {
 		by := engine.Holder{Pos: row.ColumnInt64(0), ID: columnID(row, 1)}

@@ -26,21 +26,21 @@ func (d engineDriver) EnqueuePlain(context.Context, []nixie.Message) ([]nixie.Re
 // loadNew opens the queues of messages that are to be taken in, and reads which of their IDs exist
 // and which messages hold their keys.
 func (v *verb) loadNew(w *engine.Want, facts *engine.Facts) error {
-	facts.New, facts.Queues = make([]engine.Arrival, len(w.New)), map[string]*engine.Queue{}
+	facts.New, v.into = make([]engine.Arrival, len(w.New)), nil
 	for i := range w.New {
 		m := &w.New[i]
-		if facts.Queues[m.Queue] == nil {
-			q, err := v.openQueue(m.Queue)
-			if err != nil {
-				return err
-			}
-			facts.Queues[m.Queue] = q.fact()
+		q, err := v.openFor(m.Queue, facts)
+		if err != nil {
+			return err
 		}
-		facts.New[i].Queue = facts.Queues[m.Queue]
+		facts.New[i].Queue = q
 		if err := v.loadID(m.ID, facts); err != nil {
 			return err
 		}
-		own := engine.Key{Queue: facts.New[i].Queue.Number, Key: m.DedupeKey}
+		own := engine.Key{Queue: q.Number, Key: m.DedupeKey}
+		if own.Key == "" {
+			continue
+		}
 		if err := v.loadKey(own, facts); err != nil {
 			return err
 		}
@@ -51,6 +51,29 @@ func (v *verb) loadNew(w *engine.Want, facts *engine.Facts) error {
 		}
 	}
 	return nil
+}
+
+// openFor opens the queue of a message, which is that of the one before or is looked up.
+func (v *verb) openFor(name string, facts *engine.Facts) (*engine.Queue, error) {
+	last := v.into
+	switch {
+	case last == nil:
+	case last.Name == name:
+		return last, nil
+	case facts.Queues == nil: // most calls have one queue
+		facts.Queues = map[string]*engine.Queue{last.Name: last}
+	}
+	if v.into = facts.Queues[name]; v.into != nil {
+		return v.into, nil
+	}
+	q, err := v.openQueue(name)
+	if err != nil {
+		return nil, err
+	}
+	if v.into = q.fact(); last != nil {
+		facts.Queues[name] = v.into
+	}
+	return v.into, nil
 }
 
 // loadState reads whether the message that holds a key was claimed.
@@ -80,11 +103,11 @@ func (v *verb) loadID(id nixie.ID, facts *engine.Facts) error {
 }
 
 // Append implements engine.Tx.
-func (v *verb) Append(m *engine.Message) {
-	q := v.queues[m.Queue.Name]
+func (v *verb) Append(to *engine.Queue) int64 {
+	q := v.queues[to.Name]
 	q.last++
 	q.dirty = true
-	m.Pos = q.n<<seqBits | q.last
+	return q.n<<seqBits | q.last
 }
 
 // skips notes that claims by range do not take the newest message of the queue: if no new one lies
@@ -107,15 +130,20 @@ func (v *verb) writeNew(c *engine.Changes) error {
 		if m.Due <= v.now {
 			v.wake(q.name)
 		}
+		if given.DedupeKey != "" {
+			if err := v.takeKey(q.n, given.DedupeKey, m.Pos); err != nil {
+				return err
+			}
+		}
 		if !own {
 			q.fresh++
 			continue
 		}
 		q.skips(m.Pos)
-		row := &pendingRow{pos: m.Pos, queue: q.n, priority: given.Priority, Message: *m.Message.Message}
+		row := &pendingRow{pos: m.Pos, queue: q.n, priority: given.Priority, Message: m.Message()}
 		if m.Ordered {
 			var err error
-			if row.stream, err = v.openStream(q, m.Stream); err != nil {
+			if row.stream, err = v.openStream(q, given.Stream); err != nil {
 				return err
 			}
 			v.markDirty(q, row.stream)
@@ -140,7 +168,7 @@ func (t *tx) addMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash
 // writeReplaced overwrites messages that wait. They keep ID, position and origin.
 func (v *verb) writeReplaced(c *engine.Changes) error {
 	for _, r := range c.Replaced {
-		m, was, origin := r.By.Given, nixie.Message{DedupeKey: r.By.Dedupe}, ""
+		m, was, origin := r.By.Given, nixie.Message{DedupeKey: r.By.Given.DedupeKey}, ""
 		if err := v.each("select key, stream, origin from message where pos = ?", func(row rows) error {
 			was.Key, was.Stream, origin = row.ColumnText(0), row.ColumnText(1), row.ColumnText(2)
 			return nil
@@ -160,6 +188,11 @@ func (v *verb) writeReplaced(c *engine.Changes) error {
 		}
 	}
 	return nil
+}
+
+// takeKey gives a dedupe key that no message holds to the message at pos.
+func (t *tx) takeKey(queue int64, key string, pos int64) error {
+	return t.added.end(t.added.add(toDedupe).num(queue).str(key).num(pos))
 }
 
 // freeKey releases the dedupe key of the message at pos, if that holds it.

@@ -9,6 +9,13 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
+// writers write changes in this order.
+var writers = [...]func(*verb, *engine.Changes) error{
+	(*verb).writeNew, (*verb).writeReplaced, (*verb).writeAdopted, (*verb).writeFailures, (*verb).writeMessages, (*verb).writeExtended,
+	(*verb).writeEdits, (*verb).writeLetters, (*verb).writeKeys, (*verb).writeNotes, (*verb).writeItems, (*verb).removeLetters,
+	(*verb).writeDocuments, (*verb).writeAudit, (*verb).writePruning, (*verb).dropUnused,
+}
+
 // Write implements engine.Tx. Rows that change alike are written by one statement.
 func (v *verb) Write(c *engine.Changes) error {
 	if c.Adjusted != nil {
@@ -19,11 +26,8 @@ func (v *verb) Write(c *engine.Changes) error {
 			return err
 		}
 	}
-	for _, write := range [...]func(*engine.Changes) error{
-		v.writeNew, v.writeReplaced, v.writeAdopted, v.writeFailures, v.writeMessages, v.writeExtended, v.writeEdits, v.writeLetters, v.writeKeys, v.writeNotes,
-		v.writeItems, v.removeLetters, v.writeDocuments, v.writeAudit, v.writePruning, v.dropUnused,
-	} {
-		if err := write(c); err != nil {
+	for _, write := range writers {
+		if err := write(v, c); err != nil {
 			return err
 		}
 	}
@@ -295,7 +299,7 @@ func (v *verb) writeKeys(c *engine.Changes) error {
 		}
 	}
 	for own, m := range c.Taken {
-		if err := v.added.end(v.added.add(toDedupe).num(own.Queue).str(own.Key).num(m.Pos)); err != nil {
+		if err := v.takeKey(own.Queue, own.Key, m.Pos); err != nil {
 			return err
 		}
 	}
@@ -375,7 +379,7 @@ func (v *verb) dropUnused(*engine.Changes) error {
 }
 
 // NewID implements engine.Tx.
-func (v *verb) NewID(*engine.Message) nixie.ID { return v.store.ids.New(lifecycle.Moment(v.now)) }
+func (v *verb) NewID(int64) nixie.ID { return v.store.ids.New(lifecycle.Moment(v.now)) }
 
 // Sent implements engine.Tx.
 func (v *verb) Sent(list []*engine.Message) ([]nixie.Message, error) {
