@@ -200,7 +200,7 @@ func replaceClaimed(b *fixture) {
 	next.Body = []byte("new")
 	refuse := func() {
 		b.unchanged(func() {
-			_, err := b.st.Enqueue(b.ctx, message("b"), next)
+			_, err := b.st.Enqueue(b.ctx, message("b"), next, message("c", nixie.DedupeKey("k")))
 			b.code(err, nixie.CodeConflict)
 		})
 	}

@@ -24,8 +24,8 @@ var offTheEngine = []struct {
 // drivers are the rooms that keep facts for the engine.
 var drivers = []string{"store/sqlite", "store/postgres"}
 
-// decided lists the functions of contracts, most of them of lifecycle, by which the engine decides a
-// verb that has moved to it. A driver that called one would decide that verb once more. It grows
+// decided lists the functions of contracts, most of them of lifecycle, by which the engine decides
+// a verb that has moved to it. A driver that called one would decide that verb once more. It grows
 // verb by verb.
 var decided = []struct{ verb, function string }{
 	{"Resolve", "lifecycle.Refuse"},
