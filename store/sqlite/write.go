@@ -9,13 +9,6 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// writers write changes in this order.
-var writers = [...]func(*verb, *engine.Changes) error{
-	(*verb).writeNew, (*verb).writeReplaced, (*verb).writeAdopted, (*verb).writeFailures, (*verb).writeMessages, (*verb).writeExtended,
-	(*verb).writeEdits, (*verb).writeLetters, (*verb).writeKeys, (*verb).writeNotes, (*verb).writeItems, (*verb).removeLetters,
-	(*verb).writeDocuments, (*verb).writeAudit, (*verb).writePruning, (*verb).dropUnused,
-}
-
 // Write implements engine.Tx. Rows that change alike are written by one statement.
 func (v *verb) Write(c *engine.Changes) error {
 	if c.Adjusted != nil {
@@ -26,7 +19,11 @@ func (v *verb) Write(c *engine.Changes) error {
 			return err
 		}
 	}
-	for _, write := range writers {
+	for _, write := range [...]func(*verb, *engine.Changes) error{ // of the type: those of a value would be allocated
+		(*verb).writeNew, (*verb).writeReplaced, (*verb).writeAdopted, (*verb).writeFailures, (*verb).writeMessages,
+		(*verb).writeExtended, (*verb).writeEdits, (*verb).writeLetters, (*verb).writeKeys, (*verb).writeNotes, (*verb).writeItems,
+		(*verb).removeLetters, (*verb).writeDocuments, (*verb).writeAudit, (*verb).writePruning, (*verb).dropUnused,
+	} {
 		if err := write(v, c); err != nil {
 			return err
 		}
