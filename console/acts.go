@@ -15,7 +15,12 @@ type act struct {
 	Name string // on the button; it names the number if the verb changes many
 	Text string // what it does
 	Tone string // bad: it cannot be undone
+
+	Field *field // what it asks for next to a reason; nil: nothing
 }
+
+// field is a line of a form.
+type field struct{ Name, Label, Hint string }
 
 // told are the sentences by which a page says what a verb did. A number stands for %s.
 var told = map[string]string{
@@ -28,6 +33,11 @@ var told = map[string]string{
 	"resumed":   "The queue hands out messages again, and takes new ones.",
 	"draining":  "The queue takes no new messages. Its workers finish those that it has.",
 	"moved":     "Done with %s.",
+
+	"rescheduled": "Due at the time that was given: %s.",
+	"requeued":    "At the end of the queue that was given: %s.",
+	"reset":       "All attempts again: %s.",
+	"mayPass":     "May go before the others of its stream: %s.",
 }
 
 // done adds to the address of a page what a verb did, for [console.outcome].

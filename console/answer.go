@@ -101,11 +101,12 @@ type failure struct {
 	What       string
 	Text       string
 	Candidates []office.Candidate
+	Of         string // the page of a candidate: letter or message
 }
 
 // fail shows an error. When the store is away, the page asks again by itself.
 func (c *console) fail(w http.ResponseWriter, r *http.Request, trouble *template.Template, err error) {
-	f := failure{http.StatusInternalServerError, "This is a defect, or damaged data", c.Mask.Text(err.Error()), nil}
+	f := failure{http.StatusInternalServerError, "This is a defect, or damaged data", c.Mask.Text(err.Error()), nil, "letter"}
 	refresh := 0
 	switch nixie.CodeOf(err) {
 	case nixie.CodeNotFound:
@@ -128,6 +129,9 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, trouble *template
 	}
 	if many := (*office.AmbiguousError)(nil); errors.As(err, &many) {
 		f.What, f.Candidates = "More than one has this key", many.Candidates
+		if strings.HasPrefix(strings.TrimPrefix(r.URL.Path, c.Prefix), "message") {
+			f.Of = "message"
+		}
 	}
 	if r.Method != http.MethodGet {
 		refresh = 0

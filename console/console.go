@@ -144,7 +144,7 @@ func compressed(next http.Handler) http.Handler {
 func screens() []page {
 	return []page{
 		officePage(), groupsPage(), groupPage(), lettersPage(), letterPage(), bodyPage(), redrivePage(), changePage(),
-		streamsPage(), streamPage(), retriesPage(), operationsPage(), operationPage(), queuesPage(), queuePage(),
+		messagesPage(), messagePage(), messageBodyPage(), streamsPage(), streamPage(), retriesPage(), operationsPage(), operationPage(), queuesPage(), queuePage(),
 		policiesPage(), auditPage(), settingsPage(),
 	}
 }

@@ -38,7 +38,7 @@ func (c *console) functions() template.FuncMap {
 			return term(texts...)
 		},
 		"lasting": func(v office.OperationView) string { return tookText(&v) },
-		"menu":    c.menu, "under": under, "short": short,
+		"staged":  c.staged, "menu": c.menu, "under": under, "short": short,
 		"hours": c.hours, "axis": c.axis, "tabs": bodyForms, "hex": hexOf,
 		"inc": func(i int) int { return i + 1 },
 	}
@@ -65,7 +65,12 @@ func term(pairs ...string) string {
 		value := pairs[i+1]
 		switch pairs[i] {
 		case "queue":
-			f.Queues = []string{value}
+			if value != "" { // no queue has no name: it is all of them
+				f.Queues = []string{value}
+			}
+		case "attempts":
+			n, _ := strconv.ParseInt(value, 10, 64) // a number of ours
+			f.Attempts = nixie.Range{Min: &n, Max: &n}
 		case "stream":
 			f.Streams = []string{value}
 		case "type":
@@ -188,6 +193,7 @@ var icons = map[string]string{
 	"office":     "M2 14V7l6-5 6 5v7h-4v-4H6v4z",
 	"groups":     "M1 3h14v3H1zM1 8h10v2H1zM1 12h6v2H1z",
 	"letters":    "M1 3h14v10H1zM1 4l7 5 7-5",
+	"messages":   "M1 2h14v8H8l-4 4v-4H1zM4 5h8M4 7h5",
 	"streams":    "M1 4c5 0 9 4 14 4M1 8h14M1 12c5 0 9-4 14-4",
 	"retries":    "M13 5a6 6 0 1 0 1 4M14 1v4h-4M8 5v4l2 1",
 	"policies":   "M8 1v14M3 15h10M2 4h12M2 4l-1 5h4L4 4M12 4l-1 5h4l-1-5",

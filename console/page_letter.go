@@ -57,6 +57,8 @@ func (c comparison) Differs() bool { return c.A != c.B }
 
 // body is the payload as it is shown.
 type body struct {
+	Of   string // the path of what has it
+	Size int
 	As   string
 	Tree node
 	Text string
@@ -69,12 +71,13 @@ func (c *console) showLetter(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	c.mask(&l)
+	c.maskParts(&l.Message, l.History)
 	d := letterData{LetterDetail: office.ViewLetterDetail(&l), Changes: changesOf(l.Status)}
 	if office.May(l.Status, office.OnRedrive) {
 		d.Stays = c.office.NoRedrive(&l)
 	}
 	d.Body = c.payload(l.Message.Body, r.FormValue("as"))
+	d.Body.Of = "letter/" + l.ID.String()
 	d.Filter = term("fingerprint", d.Fingerprint)
 	if _, d.Events, err = c.office.Log(ctx, l.Message.ID.String()); err != nil {
 		return answer{}, err
@@ -134,15 +137,15 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// mask hides the secrets that a letter has in its failures and, by their names, in its headers. The
-// functions of templates hide those in other texts.
-func (c *console) mask(l *nixie.Letter) {
-	for i := range l.History {
-		c.Mask.Failure(&l.History[i])
+// maskParts hides the secrets that a message has in its failures and, by their names, in its
+// headers. The functions of templates hide those in other texts.
+func (c *console) maskParts(m *nixie.Message, history []nixie.Failure) {
+	for i := range history {
+		c.Mask.Failure(&history[i])
 	}
-	l.Message.Headers = slices.Clone(l.Message.Headers)
-	for i, h := range l.Message.Headers {
-		l.Message.Headers[i].Value = c.Mask.Header(h.Name, h.Value)
+	m.Headers = slices.Clone(m.Headers)
+	for i, h := range m.Headers {
+		m.Headers[i].Value = c.Mask.Header(h.Name, h.Value)
 	}
 }
 
@@ -176,7 +179,7 @@ func compare(a, b *office.FailureView) []comparison {
 // payload returns a body as a tree, as JSON with indents, as its text, or in hex. Secrets are
 // hidden before it becomes a tree, because a mask may know them by what is around them.
 func (c *console) payload(data []byte, as string) body {
-	b := body{As: as}
+	b := body{As: as, Size: len(data)}
 	shown := data[:min(len(data), maxPayload)]
 	b.Cut = len(shown) < len(data)
 	isText := office.IsText(data)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
@@ -12,7 +13,7 @@ const retriesShown = 100
 
 func retriesPage() page {
 	return page{path: "retries", title: "Retries", menu: "retries", file: "retries", live: true, show: (*console).showRetries,
-		verbs: map[string]verb{"now": (*console).retryNow, "cancel": (*console).cancelRetries, "hold": (*console).holdRetries}}
+		verbs: amendments()}
 }
 
 // retriesData has the messages that failed and wait for their next attempt.
@@ -59,34 +60,48 @@ func (c *console) showRetries(r *http.Request) (answer, error) {
 	return answer{Data: d}, err
 }
 
+// amendments are the verbs on messages that are selected in a list.
+func amendments() map[string]verb {
+	return map[string]verb{"now": (*console).retryNow, "cancel": (*console).cancelSelected, "hold": (*console).holdSelected}
+}
+
 // retryNow makes the selected messages due.
 func (c *console) retryNow(r *http.Request) (string, error) {
 	return c.amend(r, &office.AmendRequest{Verb: office.RetryNow}, "retried")
 }
 
-// cancelRetries ends the selected messages, without a letter.
-func (c *console) cancelRetries(r *http.Request) (string, error) {
+// cancelSelected ends the selected messages, without a letter.
+func (c *console) cancelSelected(r *http.Request) (string, error) {
 	return c.amend(r, &office.AmendRequest{Verb: office.Cancel}, "canceled")
 }
 
-// holdRetries buries the selected messages, so that a person looks at them.
-func (c *console) holdRetries(r *http.Request) (string, error) {
+// holdSelected buries the selected messages, so that a person looks at them.
+func (c *console) holdSelected(r *http.Request) (string, error) {
 	return c.amend(r, &office.AmendRequest{Verb: office.HoldMessage}, "held")
 }
 
-// amend changes the selected messages. If one cannot be changed, the error says which and why, and
-// how many were.
+// amend changes the selected messages, and leads back to the page that listed them.
 func (c *console) amend(r *http.Request, w *office.AmendRequest, what string) (string, error) {
 	ids, err := chosen(r)
-	switch w.Reason = reason(r); {
-	case err != nil:
-		return "", err
-	case len(ids) == 0:
-		return "", nixie.Errorf(nixie.CodeInvalid, "no message is selected: select some, then choose what becomes of them")
-	case w.Reason == "":
-		return "", nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why, it is recorded")
+	if err == nil && len(ids) == 0 {
+		err = nixie.Errorf(nixie.CodeInvalid, "no message is selected: select some, then choose what becomes of them")
 	}
-	done, refused := int64(0), ""
+	if err != nil {
+		return "", err
+	}
+	done, err := c.amendAll(r, ids, w)
+	back, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, c.Prefix), "/")
+	return c.done(back, what, done, "message", "queue", r.FormValue("queue"), "stage", r.FormValue("stage"),
+		"filter", r.FormValue("filter")), err
+}
+
+// amendAll changes messages, and returns how many. If one cannot be changed, the error says which
+// and why, and how many were.
+func (c *console) amendAll(r *http.Request, ids []nixie.ID, w *office.AmendRequest) (done int64, err error) {
+	if w.Reason = reason(r); w.Reason == "" {
+		return 0, nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why, it is recorded")
+	}
+	refused := ""
 	err = c.office.Amend(r.Context(), ids, w, func(v office.AmendView) error {
 		if v.Error == "" {
 			done++
@@ -98,5 +113,5 @@ func (c *console) amend(r *http.Request, w *office.AmendRequest, what string) (s
 	if err == nil && refused != "" {
 		err = nixie.Errorf(nixie.CodeConflict, "%d of %s changed; the first of the others: %s", done, plural(len(ids), "message"), refused)
 	}
-	return c.done("retries", what, done, "message", "queue", r.FormValue("queue")), err
+	return done, err
 }

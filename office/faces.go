@@ -44,9 +44,13 @@ const (
 	OnRestore   = store.OnRestore
 	OnNote      = store.OnNote
 
-	Cancel      = store.Cancel
-	HoldMessage = store.Hold
-	RetryNow    = store.RetryNow
+	Cancel        = store.Cancel
+	HoldMessage   = store.Hold
+	RetryNow      = store.RetryNow
+	ResetAttempts = store.ResetAttempts
+	Reschedule    = store.Reschedule
+	Move          = store.Move
+	MayPass       = store.MayPass
 
 	System = store.System
 

@@ -95,6 +95,18 @@ func (o *Office) retrying(ctx context.Context, queues []string, by store.GroupBy
 	return lists[0], nil
 }
 
+// RetryingIn counts the messages that wait for another attempt, by queue, most first.
+func (o *Office) RetryingIn(ctx context.Context) ([]Count, error) {
+	groups, err := o.retrying(ctx, nil, store.ByQueue)
+	list := []Count{}
+	for _, g := range groups {
+		if n := g.Count - g.Leased; n > 0 {
+			list = append(list, Count{g.Key, n})
+		}
+	}
+	return list, err
+}
+
 // Reasons counts retrying messages and unresolved letters by the reason of their last failure, most
 // first.
 func (o *Office) Reasons(ctx context.Context, queues []string) ([]ReasonView, error) {

@@ -32,12 +32,12 @@ var phrases = [...][3]string{
 	{"{queues}", "nixie queue list", "the page Queues"},
 	{"{causes}", "nixie dlq analyze", "the page Groups"},
 	{"{letters}", "nixie dlq list", "the page Letters"},
-	{"{messages}", "nixie message list", "nixie message list"},
+	{"{messages}", "nixie message list", "the page Messages"},
 	{"{stream}", "nixie stream show %[1]s %[2]s", "stream %[2]s of queue %[1]s on the page Streams"},
 	{"{unblock}", "nixie stream unblock", "unblock the stream"},
 	{"{resume}", "nixie queue resume", "resume it"},
 	{"{reasons}", "nixie stats reasons", "the page Retries"},
-	{"{cancel}", "nixie message cancel", "nixie message cancel"},
+	{"{cancel}", "nixie message cancel", "cancel on the page of the message"},
 }
 
 // say writes a text as fmt.Sprintf does, with the phrases of a wording.

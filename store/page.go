@@ -16,7 +16,15 @@ type Page struct {
 	// Scanned, if it is set, counts the rows that the store scanned, also those that do not match.
 	// A store that can end a page early adds to it.
 	Scanned *int64
+
+	// Newest bounds the cost of a list of messages, for a person who looks: it has those that match
+	// among the newest [NewestLooked] of each place where the store keeps such messages, in each
+	// queue that the filter names. It may leave out older ones, and cursors lead to no more.
+	Newest bool
 }
+
+// NewestLooked is the number of messages of one place that a list of the newest looks at.
+const NewestLooked = 2_000
 
 // Rows returns the largest number of rows of the page.
 func (p Page) Rows() int { return min(cmp.Or(max(p.Limit, 0), 50), 10_000) }

@@ -191,7 +191,7 @@ type QueueQuery struct {
 
 // Overview lists messages, and changes queues.
 type Overview interface {
-	// Messages lists messages, newest first, like Letters.
+	// Messages lists messages, newest first, like Letters. See [Page] for Newest.
 	Messages(ctx context.Context, filter nixie.Filter, page Page) ([]Record, string, error)
 	// Adjust changes settings of a queue and returns them. It creates the queue if there is none.
 	// In one transaction it reads the settings, calls edit, writes them back and adds an audit

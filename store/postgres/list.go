@@ -75,8 +75,12 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 			return err
 		}
 		w := messageWhere(&filter, t.now)
+		terms := len(w.terms)
 		if err := t.few(w, &filter); err != nil {
 			return err
+		}
+		if page.Newest && len(w.terms) == terms {
+			w.newest(&filter)
 		}
 		if page.Cursor != "" {
 			before, err := cursorNumber(page.Cursor)

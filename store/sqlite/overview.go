@@ -23,6 +23,9 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 	err := s.read(ctx, func(c conn) error {
 		order := "c.id"
 		near, err := w.near(c, &filter)
+		if err == nil && !near && page.Newest {
+			near, err = w.newest(c, &filter)
+		}
 		if err != nil {
 			return err
 		}

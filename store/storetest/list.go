@@ -298,7 +298,20 @@ func messageFiltersMean(b *fixture) {
 			delete(want, m.ID)
 		}
 		same(b, fmt.Sprintf("messages missed by filter %+v", f), len(want), 0)
+		newest, _, err := b.st.Messages(b.ctx, f, store.Page{Limit: len(all), Newest: true})
+		b.ok(err)
+		if !reflect.DeepEqual(idsOf(newest), idsOf(got)) { // there are less than it looks at
+			b.Fatalf("the newest of filter %+v are %v, want %v", f, idsOf(newest), idsOf(got))
+		}
 	}
+}
+
+func idsOf(list []store.Record) []nixie.ID {
+	ids := []nixie.ID{}
+	for i := range list {
+		ids = append(ids, list[i].ID)
+	}
+	return ids
 }
 
 // errorTypes finds letters and messages by a part of the type of their newest failure, over a
