@@ -201,6 +201,7 @@ var icons = map[string]string{
 	"operations": "M3 8a5 5 0 0 1 9-3M12 1v4H8M13 8a5 5 0 0 1-9 3M4 15v-4h4",
 	"queues":     "M1 4h4v8H1zM6 4h4v8H6zM11 4h4v8h-4z",
 	"audit":      "M3 1h10v14H3zM5 5h6M5 8h6M5 11h4",
+	"menu":       "M2 4h12M2 8h12M2 12h12",
 	"bad":        "M8 1l7 13H1zM8 6v4M8 12v.5",
 	"wait":       "M8 1a7 7 0 1 0 .01 0M8 4v4l3 2",
 	"good":       "M2 8l4 4 8-8",
