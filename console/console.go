@@ -3,13 +3,13 @@
 // scripts, and have a URL for each of their states. A page is one file, which says its path, title,
 // entry in the menu and verbs.
 //
-// It knows no logins: all who reach it may do what the office may. Mount it where only operators
-// come, such as on a loopback address or behind a proxy that knows them.
+// It knows no logins of its own: without [Options.Identity] all who reach it may do what the office
+// may. Mount it where only operators come, such as on a loopback address or behind a proxy that
+// knows them.
 package console
 
 import (
 	"context"
-	"html/template"
 	"net"
 	"net/http"
 	"net/netip"
@@ -36,6 +36,11 @@ type Options struct {
 	Clock  func() time.Time // default time.Now
 	Zone   *time.Location   // of times on pages where scripts do not run; else that of the browser; default time.Local
 
+	// Identity names who sends a request, for the audit, and says what the person may do; an empty
+	// name is [None]. Default: all who reach the console act as the office does. It is called for
+	// each request but those of assets, and must believe nothing that a person can send.
+	Identity func(*http.Request) (name string, rights Rights)
+
 	// Run runs an operation that goes on after the answer to the browser: it calls its argument on
 	// another goroutine, with a context that ends with the program. The operation then stops
 	// between two letters, and its page offers to resume it. The default is a goroutine that
@@ -53,14 +58,16 @@ type Mask interface {
 // console answers for an office.
 type console struct {
 	Options
-	office   *office.Office
+	office   *office.Office // that of the person who asks
+	rights   Rights         // of the person who asks
+	shared   *office.Office // that makes pages for several
 	pages    []page
 	assets   map[string]asset
-	runs     runs
+	runs     *runs
 	live     *live
 	searches *searches
-	flow     flow
-	noted    noted
+	flow     *flow
+	noted    *noted
 }
 
 // page is one screen.
@@ -89,7 +96,9 @@ type answer struct {
 // Handler returns a handler that shows an office. It panics if a page cannot be read, which only a
 // change of this package can cause.
 func Handler(o *office.Office, opts Options) http.Handler {
-	c := &console{Options: opts, office: o.Worded(office.ForPages), assets: readAssets(), live: newLive(), searches: newSearches()}
+	o = o.Worded(office.ForPages)
+	c := &console{Options: opts, office: o, shared: o, rights: Act, assets: readAssets(), runs: &runs{}, live: newLive(),
+		searches: newSearches(), flow: &flow{}, noted: &noted{}}
 	c.Prefix = "/" + strings.Trim(c.Prefix, "/")
 	if c.Prefix != "/" {
 		c.Prefix += "/"
@@ -111,19 +120,23 @@ func Handler(o *office.Office, opts Options) http.Handler {
 	}
 	c.pages = screens()
 	mux := http.NewServeMux()
-	base := template.Must(template.New("").Funcs(c.functions()).ParseFS(pageFiles, "pages/base.html"))
-	trouble := c.read(base, page{file: "error"})
+	base := c.bases()
+	trouble := base.read(page{file: "error"})
 	for _, p := range c.pages {
-		shown := c.read(base, p)
-		mux.HandleFunc("GET "+c.Prefix+p.path, func(w http.ResponseWriter, r *http.Request) { c.answer(w, r, p, shown, trouble) })
+		shown := base.read(p)
+		mux.Handle("GET "+c.Prefix+p.path, c.known(trouble, func(c *console, w http.ResponseWriter, r *http.Request) {
+			c.answer(w, r, p, shown[c.rights], trouble[c.rights])
+		}))
 		for name, do := range p.verbs {
-			mux.HandleFunc("POST "+c.Prefix+p.path+"/"+name, func(w http.ResponseWriter, r *http.Request) { c.act(w, r, do, trouble) })
+			mux.Handle("POST "+c.Prefix+p.path+"/"+name, c.known(trouble, func(c *console, w http.ResponseWriter, r *http.Request) {
+				c.act(w, r, do, trouble[c.rights])
+			}))
 		}
 	}
 	mux.HandleFunc("GET "+c.Prefix+"assets/{name}", c.asset)
-	mux.HandleFunc(c.Prefix, func(w http.ResponseWriter, r *http.Request) {
-		c.fail(w, r, trouble, nixie.Errorf(nixie.CodeNotFound, "there is no page %q", r.URL.Path))
-	})
+	mux.Handle(c.Prefix, c.known(trouble, func(c *console, w http.ResponseWriter, r *http.Request) {
+		c.fail(w, r, trouble[c.rights], nixie.Errorf(nixie.CodeNotFound, "there is no page %q", r.URL.Path))
+	}))
 	return c.guard(compressed(http.NewCrossOriginProtection().Handler(mux)))
 }
 
@@ -147,13 +160,6 @@ func screens() []page {
 		messagesPage(), messagePage(), messageBodyPage(), streamsPage(), streamPage(), retriesPage(), operationsPage(), operationPage(), queuesPage(), queuePage(),
 		policiesPage(), auditPage(), settingsPage(),
 	}
-}
-
-func (c *console) read(base *template.Template, p page) *template.Template {
-	if p.file == "" {
-		return nil // it writes its answer itself
-	}
-	return template.Must(template.Must(base.Clone()).ParseFS(pageFiles, "pages/"+p.file+".html"))
 }
 
 // guard sets the headers of every answer, and refuses names that point to a loopback address from

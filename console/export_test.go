@@ -9,6 +9,17 @@ func Patterns() []string {
 	return list
 }
 
+// Posts returns the patterns of all addresses that take a form, below the prefix.
+func Posts() []string {
+	var list []string
+	for _, p := range screens() {
+		for name := range p.verbs {
+			list = append(list, p.path+"/"+name)
+		}
+	}
+	return list
+}
+
 // AtOnce asks the questions of a page.
 var AtOnce = atOnce
 

@@ -43,13 +43,20 @@ type live struct {
 	busy    bool      // an operation ran at the last look
 	numbers numbers   // that the last look saw
 	meter   *meter    // of the last look, with the pages since
-	pages   map[string]*kept
+	pages   map[address]*kept
 }
 
 // numbers say whether two looks saw the same: they differ when those of a queue or an operation do.
 type numbers struct{ version, operations string }
 
-// kept is the page of an address, with its query: nothing else of a request changes a page.
+// address is that of a page with its query, for persons with the same rights: nothing else of a
+// request changes a page.
+type address struct {
+	rights Rights
+	uri    string
+}
+
+// kept is the page of an address.
 type kept struct {
 	making  *task
 	asked   time.Time // by who watches, last
@@ -59,7 +66,7 @@ type kept struct {
 	to      string // the address that has the page; "" is this one
 }
 
-func newLive() *live { return &live{meter: &meter{}, pages: map[string]*kept{}} }
+func newLive() *live { return &live{meter: &meter{}, pages: map[address]*kept{}} }
 
 // between is the time from the beginning of a look to that of the next.
 func (c *console) between() time.Duration {
@@ -161,6 +168,7 @@ func hadBy(r *http.Request, now time.Time) had {
 // watch answers who has a version of a page: with nothing while there is none that is newer, else
 // with the newest that is there. What takes long to make is answered the next time.
 func (c *console) watch(w http.ResponseWriter, r *http.Request, p page, shown, trouble *template.Template) {
+	c = c.everyone()
 	patient, end := context.WithTimeout(r.Context(), livePatience)
 	defer end()
 	has := hadBy(r, c.Clock())
@@ -192,7 +200,7 @@ func (c *console) renew(r *http.Request, p page, shown *template.Template, has h
 	l := c.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k, newest := l.page(r.URL.RequestURI(), c.Clock()), l.numbers.version
+	k, newest := l.page(address{c.rights, r.URL.RequestURI()}, c.Clock()), l.numbers.version
 	if newest == "" || has.version == newest || k.version == newest && !k.began.Before(has.read) {
 		return k, nil
 	}
@@ -229,20 +237,20 @@ func (c *console) newer(h http.Header, k *kept, has had) *kept {
 
 // page returns what is kept for an address. The address that was not asked for
 // the longest makes room.
-func (l *live) page(address string, now time.Time) *kept {
-	k := l.pages[address]
+func (l *live) page(at address, now time.Time) *kept {
+	k := l.pages[at]
 	if k == nil {
 		if len(l.pages) >= liveKept {
-			oldest := address
+			oldest := at
 			for other, page := range l.pages {
-				if oldest == address || page.asked.Before(l.pages[oldest].asked) {
+				if oldest == at || page.asked.Before(l.pages[oldest].asked) {
 					oldest = other
 				}
 			}
 			delete(l.pages, oldest)
 		}
 		k = &kept{}
-		l.pages[address] = k
+		l.pages[at] = k
 	}
 	k.asked = now
 	return k

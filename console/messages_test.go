@@ -25,6 +25,8 @@ func (s *shop) put(m nixie.Message) nixie.ID {
 	return added[0].ID
 }
 
+func messageIn(queue string) nixie.Message { return nixie.Message{Queue: queue, Type: "ship"} }
+
 // take leases what is due in a queue.
 func (s *shop) take(queue string) []*nixie.Delivery {
 	s.t.Helper()

@@ -25,6 +25,7 @@ type settingsData struct {
 	More   int                // such queues that are not among them
 	Kept   office.QueueView   // what queues keep that have no settings
 	Masked bool
+	Logins bool // requests have names
 	Prefix string
 	Hosts  []string
 	Schema bool // the schema of the store is the newest that this program knows
@@ -58,7 +59,7 @@ func readBuild() build {
 func (c *console) showSettings(r *http.Request) (answer, error) {
 	ctx := r.Context()
 	_, none := c.Mask.(noMask)
-	d := settingsData{Build: readBuild(), Masked: !none, Prefix: c.Prefix, Hosts: c.Hosts}
+	d := settingsData{Build: readBuild(), Masked: !none, Logins: c.Identity != nil, Prefix: c.Prefix, Hosts: c.Hosts}
 	health, err := c.office.Inspect(ctx)
 	switch nixie.CodeOf(err) {
 	case "":

@@ -18,12 +18,18 @@ import (
 // that are retried, a paused queue, and an operation.
 func furnished(t *testing.T) *shop {
 	t.Helper()
+	return furnishedWith(t, console.Options{})
+}
+
+func furnishedWith(t *testing.T, opts console.Options) *shop {
+	t.Helper()
+	opts.Run, opts.Title, opts.Banner = here, "Shop", "This is a test."
 	list := healthy()
 	for i := range 60 {
 		cause := fmt.Sprintf("cause %d of <n>", i%30)
 		list = append(list, letter(20+i, fmt.Sprintf("queue-%d", i%7), "timeout: "+cause, cause, time.Duration(i)*11*time.Minute))
 	}
-	s := open(t, console.Options{Run: here, Title: "Shop", Banner: "This is a test."}, list...)
+	s := open(t, opts, list...)
 	s.order("ordered")
 	for i := range 8 {
 		m := nixie.Message{Queue: "ordered", Type: "ship", Key: fmt.Sprintf("first-%d", i), Stream: fmt.Sprintf("customer-%d", i/2)}

@@ -23,7 +23,7 @@ func here(do func(context.Context)) { do(context.Background()) }
 // post sends a form that has to lead to another page, and returns its address.
 func (s *shop) post(path string, form url.Values) string {
 	s.t.Helper()
-	answer, body := s.ask(http.MethodPost, path, nil, form)
+	answer, body := s.ask(http.MethodPost, path, as("ann"), form)
 	if answer.StatusCode != http.StatusSeeOther {
 		s.t.Fatalf("%s: status %d\n%s", path, answer.StatusCode, body)
 	}

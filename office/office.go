@@ -65,6 +65,7 @@
 package office
 
 import (
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -100,4 +101,20 @@ func New(c Config) (*Office, error) {
 		c.Clock = time.Now //nolint:forbidigo // the default
 	}
 	return &Office{store: c.Store, actor: c.Actor, clock: c.Clock, looked: &lookedAt{}}, nil
+}
+
+// For returns the same office for another actor, a person. Errors are of [nixie.CodeInvalid].
+func (o *Office) For(actor string) (*Office, error) {
+	switch {
+	case strings.TrimSpace(actor) == "":
+		return nil, nixie.Errorf(nixie.CodeInvalid, "actor is empty: name who acts")
+	case actor == store.System:
+		return nil, nixie.Errorf(nixie.CodeInvalid, "actor %q is the name of rules: give the person another", actor)
+	}
+	if err := nixie.CheckName("actor", actor); err != nil {
+		return nil, err
+	}
+	other := *o
+	other.actor = actor
+	return &other, nil
 }

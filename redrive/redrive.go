@@ -58,6 +58,7 @@
 package redrive
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -93,6 +94,7 @@ type Store interface {
 type Config struct {
 	Store       Store         // required
 	Send        SendFunc      // sends redriven letters to a broker; default: the store queues them again
+	Actor       string        // who runs it, for the audit; default the actor of the operation
 	Edit        EditFunc      // edits letters that go back to their queues; default: no edit
 	Batch       int           // letters in one commit; [DefaultBatch], with Send [DefaultSend]
 	Rate        float64       // letters per second: at most Rate·t + 1 after t; default none
@@ -310,7 +312,7 @@ func outlast(ctx context.Context, by time.Duration) (context.Context, context.Ca
 
 func (e *Engine) resolution(r *Result, letter nixie.ID) store.Resolution {
 	return store.Resolution{
-		Letter: letter, Event: r.Event, Actor: r.Actor, Reason: r.Reason, Operation: r.ID,
+		Letter: letter, Event: r.Event, Actor: cmp.Or(e.c.Actor, r.Actor), Reason: r.Reason, Operation: r.ID,
 		Force: r.Force || e.c.Force, Reviewed: r.Reviewed, MaxRedrives: e.c.MaxRedrives, ExpiresIn: e.expiresIn(r.Event),
 		Statuses: r.Statuses,
 	}

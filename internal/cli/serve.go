@@ -25,6 +25,8 @@ type serveFlags struct {
 	logFlags
 	listen, pprof string
 	hosts         []string
+	user          string      // the header that names who acts
+	named         *pflag.Flag // of user
 	demo          bool
 }
 
@@ -44,6 +46,9 @@ func (f *serveFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.listen, "listen", "", "loopback address to listen on; port 0 takes a free one (default $NIXIE_LISTEN, else "+
 		"127.0.0.1:8321)")
 	registerHosts(fs, &f.hosts)
+	fs.StringVar(&f.user, "user-header", "", "header by which a proxy on this machine names who acts in the console, such as "+
+		"X-Forwarded-User; who has none is refused")
+	f.named = fs.Lookup("user-header")
 	fs.BoolVar(&f.demo, "demo", false, "show a shop that does not exist, in a store of its own")
 	fs.StringVar(&f.pprof, "pprof", "", "loopback address for profiles of this program (default $NIXIE_PPROF, else none)")
 }
@@ -51,6 +56,11 @@ func (f *serveFlags) register(fs *pflag.FlagSet) {
 func (f *serveFlags) read(g *globals) error {
 	if f.demo && f.store != "" {
 		return usagef("--demo has a store of its own: leave --store or --demo out")
+	}
+	if f.named.Changed { // also if it is empty: it was meant to keep others out
+		if _, err := serve.ByHeader(f.user); err != nil {
+			return usagef("--user-header: %w", err)
+		}
 	}
 	return g.format(asTable, asWide, asJSON, asJSONL)
 }
@@ -123,8 +133,12 @@ func (f *serveFlags) mount(server *serve.Server, st store.Store, banner string) 
 	if err != nil {
 		return err
 	}
-	server.Mount(console.Handler(o, console.Options{
-		Banner: banner, Hosts: config.Hosts(f.hosts, f.Env), Mask: mask, Clock: f.Now, Run: server.Go,
-	}))
+	opts := console.Options{Banner: banner, Hosts: config.Hosts(f.hosts, f.Env), Mask: mask, Clock: f.Now, Run: server.Go}
+	if f.user != "" {
+		if opts.Identity, err = serve.ByHeader(f.user); err != nil {
+			return err
+		}
+	}
+	server.Mount(console.Handler(o, opts))
 	return nil
 }
