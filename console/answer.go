@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"html/template"
@@ -49,7 +50,7 @@ func (c *console) answer(w http.ResponseWriter, r *http.Request, p page, shown, 
 	case shown == nil:
 		c.download(w, a)
 	default:
-		send(w, http.StatusOK, body)
+		send(w, cmp.Or(a.Status, http.StatusOK), body)
 	}
 }
 
@@ -87,6 +88,7 @@ func (c *console) composeNow(r *http.Request, p page, shown *template.Template, 
 func (c *console) act(w http.ResponseWriter, r *http.Request, do verb, trouble *template.Template) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerLimit)
 	defer cancel()
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	to, err := do(c, r.WithContext(ctx))
 	if err != nil {
 		c.fail(w, r, trouble, err)

@@ -79,7 +79,11 @@ type page struct {
 	live  bool   // it is kept up to date while it is open
 	show  func(*console, *http.Request) (answer, error)
 	verbs map[string]verb // by the last element of their path
+	forms map[string]form // likewise
 }
+
+// form answers what was sent with the page itself, which keeps it, or with the address of another.
+type form func(*console, *http.Request) (answer, error)
 
 // verb does what a form asks for, and returns the address of the page that tells what happened.
 type verb func(*console, *http.Request) (to string, err error)
@@ -87,6 +91,7 @@ type verb func(*console, *http.Request) (to string, err error)
 // answer has the content of a page.
 type answer struct {
 	Title   string // default the title of the page
+	Status  int    // of the page; 0 is 200
 	Refresh int    // seconds until the browser asks again; 0 is never
 	To      string // the address of another page that has the answer; "" is none
 	Waited  string // how long its search waited; "" is not to speak of
@@ -132,6 +137,18 @@ func Handler(o *office.Office, opts Options) http.Handler {
 				c.act(w, r, do, trouble[c.rights])
 			}))
 		}
+		for name, take := range p.forms {
+			p := p
+			p.show, p.live = take, false
+			mux.Handle("POST "+c.Prefix+p.path+"/"+name, c.known(trouble, func(c *console, w http.ResponseWriter, r *http.Request) {
+				r.Body = http.MaxBytesReader(w, r.Body, maxEditForm)
+				if err := r.ParseForm(); err != nil {
+					c.fail(w, r, trouble[c.rights], tooLarge(err))
+					return
+				}
+				c.answer(w, r, p, shown[c.rights], trouble[c.rights])
+			}))
+		}
 	}
 	mux.HandleFunc("GET "+c.Prefix+"assets/{name}", c.asset)
 	mux.Handle(c.Prefix, c.known(trouble, func(c *console, w http.ResponseWriter, r *http.Request) {
@@ -156,7 +173,7 @@ func compressed(next http.Handler) http.Handler {
 // screens returns all pages, in the order of the menu.
 func screens() []page {
 	return []page{
-		officePage(), groupsPage(), groupPage(), lettersPage(), letterPage(), bodyPage(), redrivePage(), changePage(),
+		officePage(), groupsPage(), groupPage(), lettersPage(), letterPage(), bodyPage(), editPage(), redrivePage(), changePage(),
 		messagesPage(), messagePage(), messageBodyPage(), streamsPage(), streamPage(), retriesPage(), operationsPage(), operationPage(), queuesPage(), queuePage(),
 		policiesPage(), auditPage(), settingsPage(),
 	}
@@ -174,7 +191,6 @@ func (c *console) guard(next http.Handler) http.Handler {
 				http.StatusMisdirectedRequest)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		next.ServeHTTP(w, r)
 	})
 }

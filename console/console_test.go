@@ -28,8 +28,13 @@ var hashed = regexp.MustCompile(`-[0-9a-f]{12}\.`)
 func TestGoldenPages(t *testing.T) {
 	t.Parallel()
 	s := open(t, console.Options{Prefix: "/ops", Title: "Shop", Banner: "A test."}, healthy()...)
+	waits := messageIn("orders")
+	waits.ID, waits.Key, waits.Delay, waits.Body = id(40), "order-20", time.Hour, []byte(`{"order":20}`)
+	s.put(waits)
 	for name, path := range map[string]string{
 		"office": "/ops/", "groups": "/ops/groups", "group": "/ops" + pages()[2], "letter": "/ops" + pages()[6],
+		"messages": "/ops/messages?stage=scheduled", "message": "/ops/message/" + id(40).String(),
+		"edit":  "/ops/letter/" + id(3).String() + "/edit",
 		"error": "/ops/letters?filter=queue:orders+raeson:timeout",
 	} {
 		got := hashed.ReplaceAllString(s.page(http.StatusOK, path), "-HASH.")

@@ -16,6 +16,9 @@ func Posts() []string {
 		for name := range p.verbs {
 			list = append(list, p.path+"/"+name)
 		}
+		for name := range p.forms {
+			list = append(list, p.path+"/"+name)
+		}
 	}
 	return list
 }

@@ -26,6 +26,7 @@ func TestScreens(t *testing.T) {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	pages := append(crawl(t, handler, 1), "/letters?filter=queue:orders+raeson:timeout", "/letter/unknown",
+		"/messages?stage=running", "/messages?stage=scheduled", "/messages?stage=blocked",
 		"/policies?text=dial+tcp+10.0.4.7:443:+connection+refused&attempt=2")
 	for _, look := range []browser.Look{
 		{Width: 1440, Height: 900}, {Width: 1440, Height: 900, Dark: true},

@@ -24,7 +24,7 @@ var reasons = []nixie.Reason{
 	nixie.ReasonHandler,
 }
 
-// fill adds letters, messages that wait and a stream that is blocked.
+// fill adds letters, messages in each stage and a stream that is blocked.
 func (j *job) fill(ctx context.Context, st store.Store) error {
 	now := time.Now()
 	for at := 0; at < j.letters; at += inOne {
@@ -36,6 +36,9 @@ func (j *job) fill(ctx context.Context, st store.Store) error {
 		if err := errors.Join(errs...); err != nil {
 			return err
 		}
+	}
+	if err := j.work(ctx, st); err != nil {
+		return err
 	}
 	clerk, err := office.New(office.Config{Store: st, Actor: "bench"})
 	if err != nil {
@@ -57,6 +60,42 @@ func (j *job) fill(ctx context.Context, st store.Store) error {
 		return err
 	}
 	return j.fail(ctx, st, clerk)
+}
+
+// left is the number of messages of a queue that are not worked on. None of those of the first
+// queue are: they are older than all others.
+const left = 100
+
+// work enqueues messages, the newest of which wait, and lets the older ones succeed.
+func (j *job) work(ctx context.Context, st store.Store) error {
+	for at := 0; at < j.messages; at += inOne {
+		list := make([]nixie.Message, min(inOne, j.messages-at))
+		for i := range list {
+			list[i] = nixie.Message{Queue: queue((at + i) / max(j.messages/queues, 1)), Type: "ship", Key: fmt.Sprintf("message-%d", at+i),
+				Body: fmt.Appendf(nil, `{"message": %d}`, at+i)}
+		}
+		if _, err := st.Enqueue(ctx, list...); err != nil {
+			return err
+		}
+	}
+	for n := 1; n < queues; n++ {
+		source := store.NewSource(st, queue(n))
+		for todo := j.messages/queues - left; todo > 0; {
+			list, err := source.Receive(ctx, nixie.Want{Max: min(todo, inOne), Lease: time.Minute})
+			if err != nil {
+				return err
+			}
+			settlements := make([]nixie.Settlement, len(list))
+			for i, d := range list {
+				settlements[i] = nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+			}
+			if err := errors.Join(source.Settle(ctx, settlements)...); err != nil || len(list) == 0 {
+				return err
+			}
+			todo -= len(list)
+		}
+	}
+	return nil
 }
 
 // fail lets heads of streams die, others wait for a retry, and begins an operation.

@@ -1,4 +1,4 @@
-// Command console measures the console over many letters: the time of the server for each page,
+// Command console measures the console over many letters and messages: the time of the server for each page,
 // the bytes of a page, what those who watch cost, and what the console adds to the binary and to an
 // idle nixie serve.
 //
@@ -28,12 +28,13 @@ import (
 
 // job has the flags of a run and what it found.
 type job struct {
-	letters, groups, rounds int
-	stores                  string
-	folder                  string // of this run, in dir
-	dir                     string
-	length                  time.Duration
-	targets                 []target
+	letters, messages int
+	groups, rounds    int
+	stores            string
+	folder            string // of this run, in dir
+	dir               string
+	length            time.Duration
+	targets           []target
 }
 
 // target is a bound, and what was measured against it.
@@ -54,6 +55,7 @@ func (t target) String() string {
 func main() {
 	j := &job{}
 	flag.IntVar(&j.letters, "letters", 1_000_000, "in the store")
+	flag.IntVar(&j.messages, "messages", 1_000_000, "in the store, next to those of letters; most have succeeded")
 	flag.IntVar(&j.groups, "groups", 1000, "causes of the letters")
 	flag.IntVar(&j.rounds, "rounds", 40, "how often each page is asked for")
 	flag.StringVar(&j.stores, "stores", "sqlite,postgres", "which stores; a server of PostgreSQL is started")

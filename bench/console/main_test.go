@@ -8,7 +8,7 @@ import (
 )
 
 func TestFewLetters(t *testing.T) {
-	j := &job{letters: 500, groups: 20, rounds: 2, folder: t.TempDir(), length: time.Second}
+	j := &job{letters: 500, messages: 6000, groups: 20, rounds: 2, folder: t.TempDir(), length: time.Second}
 	if err := j.store(t.Context(), "sqlite", "sqlite://"+j.file(), func(context.Context, string) error { return nil }); err != nil {
 		t.Fatal(err)
 	}

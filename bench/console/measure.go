@@ -80,6 +80,11 @@ func (j *job) paths(handler http.Handler) (list []string) {
 			list = append(list, page+"?filter="+url.QueryEscape(filter))
 		}
 	}
+	for _, stage := range append(office.Stages(), "") {
+		for _, filter := range []string{"", "queue:queue-00", "queue:queue-07"} {
+			list = append(list, "/messages?stage="+string(stage)+"&filter="+filter)
+		}
+	}
 	return append(list, "/redrive?filter=fingerprint:"+fingerprint(7), "/letters?filter=order-77")
 }
 

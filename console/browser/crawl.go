@@ -19,7 +19,7 @@ type Found struct {
 var reference = regexp.MustCompile(`<a [^>]*href="(/[^"]*)`)
 
 // Crawl follows the links of a console from its first page, to at most some addresses of each kind.
-// Those are of one kind that have the same first element and the same number of elements.
+// Those are of one kind that differ in their second element only, such as an ID.
 func Crawl(handler http.Handler, most int) (list []Found) {
 	known, seen := map[string]bool{"/": true}, map[string]int{}
 	for queue := []string{"/"}; len(queue) > 0; queue = queue[1:] {
@@ -49,5 +49,8 @@ func Kind(address string) string {
 	if elements[0] == "" {
 		elements[0] = "office"
 	}
-	return elements[0] + strings.Repeat("/…", len(elements)-1)
+	if len(elements) > 1 {
+		elements[1] = "…"
+	}
+	return strings.Join(elements, "/")
 }

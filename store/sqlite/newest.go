@@ -36,7 +36,7 @@ func (w *where) newest(c conn, f *nixie.Filter) (bool, error) {
 	oneOf(q, "name", f.Queues)
 	err := c.each("select n << 40, cursor from queue where "+q.String(), func(row rows) error {
 		first := row.ColumnInt64(0)
-		last := first | 1<<40 - 1
+		last := first + 1<<40 - 1
 		if !waiting {
 			add("message where pos between ? and ? order by pos desc", first, last)
 			return nil

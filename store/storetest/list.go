@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -25,6 +26,7 @@ func listClauses() []clause {
 		{"ABadCursorIsInvalid", badCursor},
 		{"FiltersMeanWhatTheySay", filtersMean},
 		{"MessageFiltersMeanWhatTheySay", messageFiltersMean},
+		{"TheNewestMessagesAreThoseOfAnyList", newestMessages},
 		{"R25_GroupsMatchARecount", groupsMatch},
 		{"R25_CountsMatchARecount", letterCounts},
 		{"TextsAreFoundInAnyCase", anyCase},
@@ -302,6 +304,66 @@ func messageFiltersMean(b *fixture) {
 		b.ok(err)
 		if !reflect.DeepEqual(idsOf(newest), idsOf(got)) { // there are less than it looks at
 			b.Fatalf("the newest of filter %+v are %v, want %v", f, idsOf(newest), idsOf(got))
+		}
+	}
+}
+
+// newestMessages lists messages of each state, also of those that no worker has claimed, with a
+// bound that is not reached.
+func newestMessages(b *fixture) {
+	_, err := b.st.Adjust(b.ctx, "ordered", "ann", "in order", func(set *nixie.QueueSettings) error {
+		set.Order = nixie.OrderStrict
+		return nil
+	})
+	b.ok(err)
+	now := b.clock.Now()
+	for _, queue := range []string{work, "other", "ordered"} {
+		for i := range 12 {
+			m := nixie.Message{Queue: queue, Type: "mail", Key: fmt.Sprint(i)}
+			switch {
+			case queue == "ordered":
+				m.Stream = fmt.Sprint("s", i%3)
+			case i%4 == 3:
+				m.Delay = time.Hour
+			}
+			_, err := b.st.Enqueue(b.ctx, m)
+			b.ok(err)
+		}
+		for _, verb := range []nixie.Verb{nixie.Complete, nixie.Discard, nixie.Retry, ""} {
+			ds, err := b.st.Claim(b.ctx, queue, nixie.Want{Max: 1, Lease: time.Hour})
+			b.ok(err)
+			for _, d := range ds {
+				if verb != "" {
+					s := nixie.Settlement{Delivery: d, Verb: verb, Failure: b.failure(d, "it fails")}
+					b.ok(errors.Join(b.st.Settle(b.ctx, []nixie.Settlement{s})...))
+				}
+			}
+		}
+	}
+	once := int64(1)
+	for _, f := range []nixie.Filter{
+		{}, {States: []nixie.State{nixie.Queued}}, {States: []nixie.State{nixie.Leased}}, {States: []nixie.State{nixie.Succeeded}},
+		{States: []nixie.State{nixie.Discarded}}, {States: []nixie.State{nixie.Canceled, nixie.Discarded}},
+		{States: []nixie.State{nixie.Queued}, Attempts: nixie.Range{Min: &once}}, {States: []nixie.State{nixie.Queued, nixie.Leased}},
+		{States: []nixie.State{nixie.Queued}, Due: nixie.Times{After: now}}, {Keys: []string{"3", "4"}},
+		{States: []nixie.State{nixie.Queued}, Not: []nixie.Filter{{Due: nixie.Times{After: now}}}},
+	} {
+		for _, queues := range [][]string{nil, {work}, {"other", "ordered"}, {"ordered"}, {"none"}} {
+			f.Queues = queues
+			all, err := allMessages(b.ctx, b.st, f)
+			b.ok(err)
+			var newest []store.Record
+			for page := (store.Page{Limit: 5, Newest: true}); ; {
+				list, next, err := b.st.Messages(b.ctx, f, page)
+				b.ok(err)
+				newest = append(newest, list...)
+				if page.Cursor = next; next == "" {
+					break
+				}
+			}
+			if !reflect.DeepEqual(idsOf(newest), idsOf(all)) {
+				b.Fatalf("the newest of filter %+v are %v, want %v", f, idsOf(newest), idsOf(all))
+			}
 		}
 	}
 }
