@@ -174,8 +174,8 @@ func compressed(next http.Handler) http.Handler {
 func screens() []page {
 	return []page{
 		officePage(), groupsPage(), groupPage(), lettersPage(), letterPage(), bodyPage(), editPage(), redrivePage(), changePage(),
-		messagesPage(), messagePage(), messageBodyPage(), streamsPage(), streamPage(), retriesPage(), operationsPage(), operationPage(), queuesPage(), queuePage(),
-		policiesPage(), auditPage(), settingsPage(),
+		messagesPage(), messagePage(), messageBodyPage(), streamsPage(), streamPage(), retriesPage(), operationsPage(),
+		operationPage(), queuesPage(), queuePage(), policiesPage(), auditPage(), settingsPage(),
 	}
 }
 

@@ -55,7 +55,8 @@ func difference(before, after string) []editedLine {
 	return list
 }
 
-// between compares lines by the longest list of lines that both have. Very many are taken to differ.
+// between compares lines by the longest list of lines that both have. Very many are taken to
+// differ.
 func between(a, b []string) (list []editedLine) {
 	if len(a) > maxCompared || len(b) > maxCompared {
 		return append(signed("−", a), signed("+", b)...)

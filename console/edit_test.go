@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"html"
 	"net/http"
 	"net/url"
@@ -16,7 +15,6 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/console"
 	"github.com/nixie-go/nixie/console/browser"
-	"github.com/nixie-go/nixie/office"
 )
 
 // withBody is a letter whose message has a body.
@@ -82,7 +80,8 @@ func TestEditIsShownCheckedAndSent(t *testing.T) {
 	s.has("/letter/"+l.String()+"/edit", "only letters that can be redriven are edited")
 }
 
-// What a form does not keep exactly, or must not show, has no form; and a post around it is refused.
+// What a form does not keep exactly, or must not show, has no form; and a post around it is
+// refused.
 func TestEditHasNoFormForWhatItWouldDestroy(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 256<<10)
@@ -206,7 +205,8 @@ func TestEditOfALetterThatChangedMeanwhile(t *testing.T) {
 	clean(t, tab)
 }
 
-// Hostile texts in a body, a reason and all that the form has stay texts, and come back as they were.
+// Hostile texts in a body, a reason and all that the form has stay texts, and come back as they
+// were.
 func TestEditOfHostileTexts(t *testing.T) {
 	t.Parallel()
 	forms := 0
@@ -224,6 +224,5 @@ func TestEditOfHostileTexts(t *testing.T) {
 			t.Errorf("%d: the page has it as markup:\n%s", i, page)
 		}
 	}
-	t.Log(fmt.Sprint(forms, " of ", len(markups()), " hostile texts have a form"))
-	_ = office.ForPages
+	t.Logf("%d of %d hostile texts have a form", forms, len(markups()))
 }

@@ -168,7 +168,8 @@ func TestMessagesBadInput(t *testing.T) {
 		}
 	}
 	for _, to := range []string{"", " ", "a\x00b", strings.Repeat("x", 1000)} {
-		if answer, body := s.ask(http.MethodPost, path+"/move", nil, url.Values{"to": {to}, "reason": {"x"}}); answer.StatusCode != http.StatusBadRequest {
+		answer, body := s.ask(http.MethodPost, path+"/move", nil, url.Values{"to": {to}, "reason": {"x"}})
+		if answer.StatusCode != http.StatusBadRequest {
 			t.Errorf("move to %q: status %d\n%s", to, answer.StatusCode, body)
 		}
 	}

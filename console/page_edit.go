@@ -79,7 +79,8 @@ func (c *console) noForm(l *nixie.Letter) string {
 	case len(l.Damage) > 0:
 		return "it is damaged: " + strings.Join(l.Damage, "; ")
 	case len(body) > maxEdit:
-		return "its body has " + size(int64(len(body))) + ", and a form holds " + size(int64(maxEdit)) + " at most: use nixie dlq redrive --pipe"
+		return "its body has " + size(int64(len(body))) + ", and a form holds " + size(int64(maxEdit)) +
+			" at most: use nixie dlq redrive --pipe"
 	case !office.IsText(body):
 		return "its body is binary: use nixie dlq redrive --pipe"
 	case c.Mask.Text(text) != text:
@@ -179,7 +180,9 @@ func (c *console) runEdit(r *http.Request) (answer, error) {
 }
 
 func (c *console) repair(ctx context.Context, l *nixie.Letter, d *editData) (to string, err error) {
-	op, err := c.office.Repair(ctx, &office.Repair{Letter: l.ID, Revision: l.Revision, Body: []byte(d.Text), Reason: d.Reason, Force: d.Force})
+	op, err := c.office.Repair(ctx, &office.Repair{
+		Letter: l.ID, Revision: l.Revision, Body: []byte(d.Text), Reason: d.Reason, Force: d.Force,
+	})
 	return c.link("operation/" + op.String()), err
 }
 
@@ -196,13 +199,14 @@ func jsonFault(text string) string {
 	if json.Valid([]byte(text)) {
 		return ""
 	}
-	var any json.RawMessage
+	var read json.RawMessage
 	wrong := (*json.SyntaxError)(nil)
-	if err := json.Unmarshal([]byte(text), &any); errors.As(err, &wrong) {
+	if err := json.Unmarshal([]byte(text), &read); errors.As(err, &wrong) {
 		before := text[:min(max(int(wrong.Offset)-1, 0), len(text))]
 		line := strings.Count(before, "\n") + 1
 		column := len([]rune(before[strings.LastIndex(before, "\n")+1:])) + 1
-		return "The body was JSON and is not any more, at line " + strconv.Itoa(line) + ", character " + strconv.Itoa(column) + ": " + wrong.Error() + "."
+		return "The body was JSON and is not any more, at line " + strconv.Itoa(line) + ", character " + strconv.Itoa(column) + ": " +
+			wrong.Error() + "."
 	}
 	return "The body was JSON and is not any more."
 }

@@ -83,7 +83,8 @@ func (c *console) messageActs(m *nixie.Message, strict bool) []act {
 	}
 	switch m.State {
 	case nixie.Queued:
-		acts = append(acts, act{To: to("cancel"), Name: "Cancel", Tone: "bad", Text: "It ends without another attempt and without a letter."})
+		acts = append(acts, act{To: to("cancel"), Name: "Cancel", Tone: "bad",
+			Text: "It ends without another attempt and without a letter."})
 	case nixie.Leased:
 		acts = append(acts, act{To: to("cancel"), Name: "Cancel", Tone: "bad",
 			Text: "It ends at once: what its worker answers later is not taken."})

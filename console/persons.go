@@ -90,7 +90,8 @@ func (base templates) read(p page) templates {
 	return all
 }
 
-// Standing says what the reader of a page may do, and never who that is: a page has several readers.
+// Standing says what the reader of a page may do, and never who that is: a page has several
+// readers.
 func (c *console) Standing() string {
 	switch {
 	case c.Identity == nil:

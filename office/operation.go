@@ -252,7 +252,8 @@ func (o *Office) Repeat(ctx context.Context, id nixie.ID) (store.Operation, erro
 }
 
 func (o *Office) engine(w *OperationRequest) (*redrive.Engine, error) {
-	c := redrive.Config{Store: o.store, Actor: o.actor, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Force: w.Force, Stop: w.Stop,
+	c := redrive.Config{Store: o.store, Actor: o.actor,
+		Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Force: w.Force, Stop: w.Stop,
 		ExpiresIn: w.ExpiresIn, Send: w.Send, Edit: w.Edit, SetsAside: w.SetsAside, Clock: w.Clock, Wait: w.Wait}
 	if c.Clock == nil {
 		c.Clock = o.clock
