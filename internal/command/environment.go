@@ -15,7 +15,11 @@ const (
 	MaxFields   = 512 << 10 // bytes of all fields of an item
 )
 
-const fieldPrefix = "NIXIE_FIELD_"
+// Prefixes of variables that hold fields of the item, and values in a script of a workflow file.
+const (
+	fieldPrefix = "NIXIE_FIELD_"
+	valuePrefix = "NIXIE_VALUE_"
+)
 
 // Variables that mark the processes of a guard.
 const (
@@ -51,7 +55,7 @@ func reserved(name string) bool {
 		"NIXIE_QUEUE", "NIXIE_MESSAGE_ID", "NIXIE_TYPE", "NIXIE_KEY", "NIXIE_STREAM":
 		return true
 	}
-	return strings.HasPrefix(name, fieldPrefix)
+	return strings.HasPrefix(name, fieldPrefix) || strings.HasPrefix(name, valuePrefix)
 }
 
 // ItemVariables are the variables that describe the item of one command. An empty string or 0 sets

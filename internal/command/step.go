@@ -23,6 +23,8 @@ type Step struct {
 	// Persistent makes the step a program whose processes stay and get items as lines; see package
 	// lines.
 	Persistent bool
+	// Flow is set for a step of a workflow file.
+	*Flow
 }
 
 // Exec makes a step without a label from a program and its arguments with placeholders, see
@@ -103,7 +105,7 @@ func shellTemplate(script string) (Template, error) {
 	if path, is := dollarPlaceholder(script, "."); is {
 		return Template{}, invalid("the script has ${%s}, which no shell knows: %s", path, instead)
 	}
-	return Template{args: []argument{text("sh"), text("-c"), text(script)}}, nil
+	return Template{args: []argument{textArgument("sh"), textArgument("-c"), textArgument(script)}}, nil
 }
 
 // wordsTemplate makes a template of a program and its arguments.

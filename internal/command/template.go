@@ -38,8 +38,8 @@ type piece struct {
 	hole bool   // it is a placeholder
 }
 
-// text makes an argument without placeholders.
-func text(s string) argument { return argument{pieces: []piece{{text: s}}} }
+// textArgument makes an argument without placeholders.
+func textArgument(s string) argument { return argument{pieces: []piece{{text: s}}} }
 
 // parseTemplate reads a program and its arguments, which may have placeholders inside. Errors are
 // of [nixie.CodeInvalid] and name the argument.

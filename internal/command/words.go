@@ -34,7 +34,11 @@ func split(text string) ([]string, error) {
 // shellWords splits a command as a shell does: at blanks, except in quotes and after a backslash.
 // It refuses what a shell would carry out, as nothing does so here. Errors are of
 // [nixie.CodeInvalid].
-func shellWords(text string) (args []string, err error) {
+func shellWords(text string) (args []string, err error) { return splitWords(text, false) }
+
+// splitWords splits a command as shellWords does. With values a dollar sign stays, and $$ is one
+// that a backslash precedes.
+func splitWords(text string, values bool) (args []string, err error) {
 	var word strings.Builder
 	begun, quote := false, byte(0) // within a word; within quotes of this kind
 	for i := 0; i < len(text); i++ {
@@ -49,7 +53,7 @@ func shellWords(text string) (args []string, err error) {
 			begun = false
 			continue
 		case quote == 0 && strings.IndexByte("|&;<>()`", c) >= 0, quote != '\'' && c == '`',
-			quote != '\'' && c == '$' && !foreign:
+			quote != '\'' && c == '$' && !foreign && (!values || strings.HasPrefix(text[i:], "$(")):
 			return nil, invalid("it has %q, which only a shell carries out: quote it with '…', or write a shell step", string(c))
 		case quote == 0 && (c == '\'' || c == '"'):
 			quote = c
@@ -57,6 +61,9 @@ func shellWords(text string) (args []string, err error) {
 			quote = 0
 		case c == '\\' && i+1 < len(text) && (quote == 0 || quote == '"' && strings.IndexByte("$`\"\\", text[i+1]) >= 0):
 			i++
+			if values && text[i] == '$' {
+				word.WriteByte('$')
+			}
 			word.WriteByte(text[i])
 		default:
 			word.WriteByte(c)

@@ -77,6 +77,12 @@ func (r *Reader) readPath() error {
 	return nil
 }
 
+// CheckPath checks a JSON path. Errors are of [nixie.CodeInvalid].
+func CheckPath(text string) error {
+	_, err := parsePath(text)
+	return err
+}
+
 // parsePath reads the subset of RFC 9535 that [Open] names.
 func parsePath(text string) ([]selector, error) {
 	p := pathParser{text: text}

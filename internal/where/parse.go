@@ -3,6 +3,7 @@ package where
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ type parser struct {
 	at    int
 	depth int
 	e     *Expr
+	bare  bool  // a name is a field of the item
+	whole bool  // with bare: so is item
+	names []int // where the bare ones are
 }
 
 // maxDepth limits the nesting of parentheses.
@@ -267,16 +271,23 @@ func (p *parser) pattern() (func(left, right any) bool, error) {
 
 // named reads a form that begins with a name: a value, a function, a fact, or the item.
 func (p *parser) named(name string) (node, error) {
+	start := p.at - len(name)
 	switch name {
 	case "true", "false":
 		return literal{name == "true"}, nil
 	case "null", "nil":
 		return literal{}, nil
 	case "item":
-		return p.members()
+		if !p.whole {
+			return p.members()
+		}
 	}
 	if _, calls := p.take("("); calls {
 		return p.call(name)
+	}
+	if p.bare {
+		p.names = append(p.names, start)
+		return p.membersOf(member{item{}, literal{name}}, []string{name})
 	}
 	if fact := facts[name]; fact != nil {
 		p.e.failure = p.e.failure || name == "error_type" || name == "step_failed"
@@ -301,7 +312,11 @@ func (p *parser) call(name string) (node, error) {
 	if !is {
 		return nil, p.errorf("there is no function %s", name)
 	}
+	before := maps.Clone(p.e.missing)
 	args, err := p.values(")")
+	if p.whole && (name == "is_null" || name == "is_not_null") {
+		p.e.missing = before // it asks whether they are there
+	}
 	if err == nil && (len(args) < f.least || len(args) > f.most) {
 		err = p.errorf("%s has %d arguments, wants %d", name, len(args), f.least)
 	}
@@ -310,8 +325,12 @@ func (p *parser) call(name string) (node, error) {
 
 // members reads the names and indexes after item.
 func (p *parser) members() (node, error) {
-	var n node = item{}
-	path, plain := []string{}, true // plain: all steps are names
+	return p.membersOf(item{}, nil)
+}
+
+// membersOf reads the names and indexes after a node with a path.
+func (p *parser) membersOf(n node, path []string) (node, error) {
+	plain := true // all steps are names
 	for {
 		token, more := p.take(".", "?.", "[")
 		if !more {
