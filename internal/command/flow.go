@@ -1,7 +1,11 @@
 package command
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -119,7 +123,7 @@ func find(values Values, path string) (string, error) {
 	case !ok:
 		return "", refuse("there is no value ${%s}: known are %s", path, strings.Join(values.Known(), ", "))
 	case len(text) > MaxValue:
-		return "", refuse("the value ${%s} has %d bytes, the limit is %d: %s", path, len(text), MaxValue, fileOf(path))
+		return "", refuse("the value ${%s} has more than %d bytes, the limit: %s", path, MaxValue, fileOf(path))
 	case strings.IndexByte(text, 0) >= 0:
 		return "", refuse("the value ${%s} has a NUL byte, which neither arguments nor variables can have: %s", path, fileOf(path))
 	}
@@ -333,49 +337,142 @@ func (s *Step) Values() (paths []string) {
 	return paths
 }
 
-// Prepare returns the arguments and the further variables of a step of a file. Errors are permanent
-// failures of reason validation and name the line.
-func (s *Step) Prepare(values Values) (args []string, env []Field, err error) {
-	args, env, err = s.prepare(values)
-	if err != nil {
-		return nil, nil, fmt.Errorf("line %d: %w", s.Line, err)
-	}
-	return args, env, nil
-}
-
-func (s *Step) prepare(values Values) (args []string, env []Field, err error) {
-	for _, e := range s.Flow.Env {
-		text, err := e.Text.Fill(values)
-		if err != nil {
-			return nil, nil, fmt.Errorf("env %s: %w", e.Name, err)
-		}
-		env = append(env, Field{e.Name, text})
-	}
+// Prepare returns the arguments of a step of a file, and the variables of its script. Errors are
+// permanent failures of reason validation and name the line.
+func (s *Step) Prepare(values Values) (args []string, script []Field, err error) {
 	for _, v := range s.variables {
 		text, err := find(values, v.path)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, s.atLine(err)
 		}
-		env = append(env, Field{v.name, text})
+		script = append(script, Field{v.name, text})
 	}
 	for i, arg := range s.args {
-		text := ""
-		for _, p := range arg.pieces {
-			value := p.text
-			if p.hole {
-				if value, err = find(values, p.text); err != nil {
-					return nil, nil, err
-				}
-				if text == "" && strings.HasPrefix(value, "-") {
-					return nil, nil, refuse("the value ${%s} begins with -, and argument %d would be an option: write text before it",
-						p.text, i)
-				}
-			}
-			text += value
+		text, err := arg.fill(i, values)
+		if err != nil {
+			return nil, nil, s.atLine(err)
 		}
 		args = append(args, text)
 	}
-	return args, env, nil
+	return args, script, nil
+}
+
+// fill replaces the values of an argument, of which none may make an option.
+func (a argument) fill(i int, values Values) (text string, err error) {
+	for _, p := range a.pieces {
+		value := p.text
+		if p.hole {
+			if value, err = find(values, p.text); err != nil {
+				return "", err
+			}
+			if text == "" && strings.HasPrefix(value, "-") {
+				return "", refuse("the value ${%s} begins with -, and argument %d would be an option: write text before it", p.text, i)
+			}
+		}
+		text += value
+	}
+	return text, nil
+}
+
+// atLine adds the line of a step to an error.
+func (s *Step) atLine(err error) error { return fmt.Errorf("line %d: %w", s.Line, err) }
+
+// Variables returns the variables that a step of a file sets.
+func (s *Step) Variables(values Values) (all []Field, err error) {
+	for _, e := range s.Flow.Env {
+		text, err := e.Text.Fill(values)
+		if err == nil && len(e.Name)+len("=")+len(text) >= MaxVariable {
+			err = refuse("it has %d bytes, a variable has at most %d", len(text), MaxVariable)
+		}
+		if err != nil {
+			return nil, s.atLine(fmt.Errorf("env %s: %w", e.Name, err))
+		}
+		all = append(all, Field{e.Name, text})
+	}
+	return all, nil
+}
+
+// Folder returns the working directory of a step of a file: a folder in the workplace, which no
+// link leads out of.
+func (s *Step) Folder(workplace string, values Values) (string, error) {
+	if s.Dir.String() == "" {
+		return workplace, nil
+	}
+	name, err := s.Dir.Fill(values)
+	if err == nil {
+		err = isInside(workplace, name)
+	}
+	if err != nil {
+		return "", s.atLine(fmt.Errorf("working_dir: %w", err))
+	}
+	return filepath.Join(workplace, name), nil
+}
+
+// isInside refuses a path that is no folder in the workplace.
+func isInside(workplace, name string) error {
+	if err := localPath(name); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(workplace)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // it was only looked at
+	info, err := root.Stat(name)
+	if err == nil && !info.IsDir() {
+		return refuse("%s is no folder", quote(name))
+	}
+	if err != nil {
+		return refuse("%w", err)
+	}
+	return nil
+}
+
+// localPath refuses a path that leads out of its folder, or into git's.
+func localPath(name string) error {
+	if !filepath.IsLocal(name) {
+		return refuse("%s is no path in the worktree", quote(name))
+	}
+	if err := insidePath(name); err != nil {
+		return refuse("%w", err)
+	}
+	return nil
+}
+
+// TakeInside returns up to limit bytes of a regular file in a folder, and removes the file. No link
+// leads out of the folder. Errors are of [nixie.CodeInvalid].
+func TakeInside(folder, name string, limit int64) ([]byte, error) {
+	if err := localPath(name); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	file, err := root.OpenFile(name, os.O_RDONLY|safeOpenFlags, 0)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	data, err := readRegular(file, limit)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, unreadable(err)
+	}
+	if err := root.Remove(name); err != nil {
+		return nil, unreadable(err)
+	}
+	return data, nil
+}
+
+func readRegular(file *os.File, limit int64) ([]byte, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	return io.ReadAll(io.LimitReader(file, limit))
 }
 
 // PlaceError is an error of a text with the byte at which it is.

@@ -25,6 +25,15 @@ func (s Stored) Field(path string) (string, bool) {
 	return string(s.body), path == LineField
 }
 
+// Value returns a field as Field does, and an array or object as it is written.
+func (s Stored) Value(path string) (string, bool) {
+	if text, ok := s.Field(path); ok || !s.json {
+		return text, ok
+	}
+	value := find(s.body, path)
+	return string(value), len(value) > 0
+}
+
 // Scalars calls f with the name and text of each scalar member of an object, in order. For a plain
 // line it calls f with the line.
 func (s Stored) Scalars(f func(name, value string)) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/command"
@@ -40,6 +41,7 @@ type attempt struct {
 	workplace Workplace // nil: the folder of this process
 	env       command.Environment
 	printed   *Printed // nil: output is thrown away
+	known     values   // of steps of a workflow file
 }
 
 // attempt runs the steps of one item.
@@ -71,7 +73,7 @@ func (r *Runner) attempt(ctx context.Context, d *nixie.Delivery) error {
 			return err
 		}
 		a.env = command.NewEnvironment(a.workplace.Environ())
-		return a.workplace.End(ctx, a.runInWorkplace(ctx, args))
+		return a.workplace.End(ctx, a.inTime(ctx, func(ctx context.Context) error { return a.runInWorkplace(ctx, args) }))
 	})
 }
 
@@ -79,6 +81,9 @@ func (r *Runner) attempt(ctx context.Context, d *nixie.Delivery) error {
 func (a *attempt) arguments() ([][]string, error) {
 	all := make([][]string, len(a.steps))
 	for i := range a.steps {
+		if a.steps[i].Flow != nil { // its values may come of the steps before
+			continue
+		}
 		var err error
 		if all[i], err = a.steps[i].Expand(a.fields(a.d, a.item)); err != nil {
 			return nil, err
@@ -100,8 +105,11 @@ func (a *attempt) runInWorkplace(ctx context.Context, args [][]string) error {
 	if err := a.runAll(ctx, args[:work]); err != nil {
 		return err
 	}
-	if err := a.workplace.Check(ctx); err != nil || work == len(args) {
+	if err := a.workplace.Check(ctx); err != nil {
 		return err
+	}
+	if work == len(args) {
+		return a.keepValues(ctx)
 	}
 	return a.withStep(invalid(a.runStep(ctx, work, args[work])), work)
 }
@@ -130,7 +138,10 @@ func invalid(err error) error {
 func (a *attempt) runAll(ctx context.Context, args [][]string) error {
 	for i := range args {
 		run := a.runStep
-		if a.steps[i].Commits {
+		switch {
+		case a.steps[i].Flow != nil:
+			run = a.runFlow
+		case a.steps[i].Commits:
 			run = a.runCommitting
 		}
 		if err := run(ctx, i, args[i]); err != nil {
@@ -210,64 +221,94 @@ func (a *attempt) runStep(ctx context.Context, i int, args []string) error {
 	if step.crew != nil {
 		return a.converse(ctx, i)
 	}
+	c := call{step: step, args: args, timeout: a.c.Timeout, first: i == 0}
+	if a.workplace != nil {
+		c.dir = a.workplace.Dir()
+	}
+	_, err := a.run(ctx, &c)
+	return err
+}
+
+// call is one run of a step.
+type call struct {
+	step      *step
+	args      []string
+	own       []command.Field // variables of a step of a file
+	values    []command.Field // of its script
+	dir       string          // empty is that of this process
+	timeout   time.Duration
+	first     bool // nothing of the attempt has run before
+	tailLimit int
+}
+
+// run runs a step and makes an error of its exit and verdict.
+func (a *attempt) run(ctx context.Context, c *call) (command.Result, error) {
 	verdictPath := a.verdicts + "/" + a.d.ID.String() + "-" + strconv.FormatInt(a.d.Lease.Number, 10)
 	variables := a.variables(a.d)
 	variables.Verdict = verdictPath
 	variables.Fields = fieldsOf(a.item)
 	a.tellLeftOut(a.d, variables.Fields)
-	spec := command.Spec{Args: args, Path: step.file, Stdin: a.d.Body, Timeout: a.c.Timeout, Grace: commandGrace, Guard: a.guard}
+	spec := command.Spec{Args: c.args, Path: c.step.file, Dir: c.dir, Stdin: a.d.Body, Timeout: c.timeout, Grace: commandGrace,
+		Guard: a.guard, TailLimit: c.tailLimit}
 	if a.workplace != nil {
-		spec.Dir, variables.ItemFile, variables.ResultFile = a.workplace.Dir(), a.workplace.ItemFile(), a.workplace.ResultFile()
+		variables.ItemFile, variables.ResultFile = a.workplace.ItemFile(), a.workplace.ResultFile()
 	}
-	if step.Logs {
+	if c.step.Logs {
 		variables.LogFile = a.logFile()
 		if err := os.MkdirAll(filepath.Dir(variables.LogFile), 0o700); err != nil {
-			return nixie.WithReason(nixie.Transient(fmt.Errorf("folder of the log: %w", err)), nixie.ReasonResource)
+			return command.Result{}, nixie.WithReason(nixie.Transient(fmt.Errorf("folder of the log: %w", err)), nixie.ReasonResource)
 		}
 	}
 	if len(a.d.Headers) > 0 {
 		variables.HeadersFile = verdictPath + "-headers"
 		if err := writeJSON(variables.HeadersFile, a.d.Headers); err != nil {
-			return nixie.WithReason(nixie.Transient(fmt.Errorf("file of the headers: %w", err)), nixie.ReasonResource)
+			return command.Result{}, nixie.WithReason(nixie.Transient(fmt.Errorf("file of the headers: %w", err)), nixie.ReasonResource)
 		}
 		defer func() { _ = os.Remove(variables.HeadersFile) }() // a leftover is small and unused
 	}
 	if a.workplace == nil && a.wantsAnswer(a.d) {
 		variables.ResultFile = a.resultPath()
 	}
-	spec.Env = a.env.For(variables)
+	env := a.env
+	if len(c.own) > 0 {
+		env = command.NewEnvironment(env.With(c.own...))
+	}
+	spec.Env = env.For(variables)
+	for _, v := range c.values {
+		spec.Env = append(spec.Env, v.Name+"="+v.Value)
+	}
 	if a.printed != nil {
 		spec.Stdout, spec.Stderr = &a.printed.Stdout, &a.printed.Stderr
 	}
 	result, err := command.Run(ctx, spec)
 	if err != nil {
-		return a.ownFault(i, spec.Dir, err)
+		return result, a.ownFault(c.first, spec.Dir, err)
 	}
-	if i == 0 {
+	if c.first {
 		a.count.attempts.Add(1)
 	}
 	verdict, broken := command.ReadVerdict(verdictPath, a.c.Clock())
 	if broken != nil {
-		return result.JudgeBroken(broken, a.c.PermanentExit)
+		return result, result.JudgeBroken(broken, a.c.PermanentExit)
 	}
 	if verdict != nil {
 		for _, step := range verdict.Steps {
 			if err := a.d.Step(step, func() error { return nil }); err != nil {
-				return result.JudgeBroken(err, a.c.PermanentExit)
+				return result, result.JudgeBroken(err, a.c.PermanentExit)
 			}
 		}
 	}
-	return result.Judge(verdict, a.c.PermanentExit)
+	return result, result.Judge(verdict, a.c.PermanentExit)
 }
 
 // ownFault makes an error that would stop the run a failure of its item, where the attempt itself
 // removed its folder, or what an earlier step could still start.
-func (a *attempt) ownFault(i int, dir string, err error) error {
+func (a *attempt) ownFault(first bool, dir string, err error) error {
 	var start *command.StartError
 	if a.workplace == nil || !errors.As(err, &start) {
 		return err
 	}
-	if _, gone := os.Stat(dir); i == 0 && gone == nil {
+	if _, gone := os.Stat(dir); first && gone == nil {
 		return err
 	}
 	return nixie.WithReason(errors.New(start.Error()), nixie.ReasonWorktree)

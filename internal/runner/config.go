@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,8 @@ type Config struct {
 	Queues    []string            // to work on, instead of a job
 	Until     Until               // of work on queues
 	Steps     []command.Step      // run for each item, one after the other until one fails
+	Env       []command.Field     // variables of all steps, in place of those that commands inherit
+	Whole     time.Duration       // of all steps of an attempt in a workplace; 0 means no limit
 	Validate  *command.Step       // the last step, after the workplace has checked the others' work; nil means none
 	Parallel  int                 // commands at the same time, 1 to [MaxParallel]
 	Timeout   time.Duration       // of one execution; 0 means none
@@ -64,6 +67,12 @@ type Config struct {
 	// Workplace makes the workplace of an attempt. Nil runs commands in the folder of this process.
 	// It may return nil without an error for an item that is done already.
 	Workplace func(ctx context.Context, d *nixie.Delivery) (Workplace, error)
+
+	// Values returns what steps of a workflow file know before they begin, by name; nil knows nothing
+	// more. Keep gets what the steps of an attempt made known, once all have succeeded and before
+	// their work is merged; what it does is done again after a crash.
+	Values func(ctx context.Context, d *nixie.Delivery) (map[string]json.RawMessage, error)
+	Keep   func(ctx context.Context, d *nixie.Delivery, made map[string]json.RawMessage) error
 
 	// Show shows the output of a command and closes it. Many goroutines call it; it returns when
 	// ctx ends. An error ends the run after its commands have finished. Nil throws output away.
@@ -162,28 +171,68 @@ type step struct {
 	command.Step
 	file string
 	crew *crew // of a persistent step, while the runner runs
+
+	after, handler, measure, complete []step // of a step of a file
 }
 
 // steps returns all steps; the validating one is last.
-func (c *Config) steps() (all []step, err error) {
-	for _, s := range c.Steps {
-		all = append(all, step{Step: s})
+func (c *Config) steps() ([]step, error) {
+	all, err := c.stepsOf(c.Steps)
+	if err != nil || c.Validate == nil {
+		return all, err
 	}
-	if c.Validate != nil {
-		all = append(all, step{Step: *c.Validate})
+	if c.Validate.Commits {
+		return nil, cannotCommit(c.Validate)
 	}
-	for i := range all {
-		if all[i].Commits && (c.Workplace == nil || c.Validate != nil && i == len(all)-1) {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "step %q has to commit, which only a --step of nixie map run can", all[i].Label)
+	last, err := c.stepsOf([]command.Step{*c.Validate})
+	return append(all, last...), err
+}
+
+func cannotCommit(s *command.Step) error {
+	return nixie.Errorf(nixie.CodeInvalid, "step %q has to commit, which only a --step of nixie map run can", s.Label)
+}
+
+// stepsOf finds the programs of steps, and of the steps within them.
+func (c *Config) stepsOf(given []command.Step) (all []step, err error) {
+	for _, s := range given {
+		made := step{Step: s}
+		if s.Commits && c.Workplace == nil {
+			return nil, cannotCommit(&s)
 		}
-		if err = checkPersistent(&all[i].Step); err != nil {
+		if err = checkPersistent(&s); err != nil {
 			return nil, err
 		}
-		if all[i].file, err = c.programFile(&all[i].Step); err != nil {
+		if made.file, err = c.programFile(&s); err != nil {
 			return nil, err
 		}
+		if s.Flow != nil {
+			if err = c.stepsWithin(&made); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, made)
 	}
 	return all, nil
+}
+
+// stepsWithin finds the programs of the steps within a step of a file.
+func (c *Config) stepsWithin(s *step) (err error) {
+	if s.after, err = c.stepsOf(s.OnSuccess); err != nil {
+		return err
+	}
+	if s.OnFailure != nil {
+		if s.handler, err = c.stepsOf(s.OnFailure.Steps); err != nil {
+			return err
+		}
+	}
+	if s.Flow.Validate == nil {
+		return nil
+	}
+	if s.measure, err = c.stepsOf(s.Flow.Validate.Steps); err != nil || s.Flow.Validate.OnIncomplete == nil {
+		return err
+	}
+	s.complete, err = c.stepsOf(s.Flow.Validate.OnIncomplete.Steps)
+	return err
 }
 
 // checkPersistent refuses what only a command for each item can have.

@@ -23,6 +23,9 @@ func (r *Runner) MissingField(list *items.Reader) (field string, known []string,
 	}
 	first := items.OpenStored(item.Body, list.Format() == items.Lines)
 	for _, s := range r.steps {
+		if s.Flow != nil { // its values may be others
+			continue
+		}
 		for _, path := range s.Paths() {
 			if _, ok := first.Field(path); !ok {
 				first.Scalars(func(name, _ string) { known = append(known, name) })
