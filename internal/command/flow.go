@@ -324,6 +324,22 @@ func bracketed(path string) string {
 // Label makes the name of a step of a text.
 func Label(text string) string { return label(text) }
 
+// Words returns the command of a step of a file, its values written as ${path}.
+func (s *Step) Words() (words []string) {
+	for _, a := range s.args {
+		words = append(words, Text{a.pieces}.String())
+	}
+	return words
+}
+
+// Script lists the variables that hold the values of a script, with the paths of those.
+func (s *Step) Script() (all []Field) {
+	for _, v := range s.variables {
+		all = append(all, Field{v.name, v.path})
+	}
+	return all
+}
+
 // Values lists the paths of the values that a step needs before it runs.
 func (s *Step) Values() (paths []string) {
 	paths = s.Paths()
