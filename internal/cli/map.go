@@ -17,7 +17,7 @@ import (
 
 func newMap(g *globals) *cobra.Command {
 	return g.family("map", newMapRun(g), newMapResume(g), newMapCancel(g), newMapList(g), newMapShow(g), newMapLogs(g), newMapResults(g),
-		newMapDLQ(g), newMapKept(g), newMapOpen(g), newMapMerge(g), newMapClean(g))
+		newMapDLQ(g), newMapKept(g), newMapOpen(g), newMapMerge(g), newMapClean(g), newMapValidate(g))
 }
 
 // mapFlags name the repository and the job.

@@ -131,7 +131,7 @@ func (p *planner) step(n int, s *command.Step) {
 			for i := range words {
 				words[i] = quoted(words[i])
 			}
-			p.line("%s %s", s.Kind, strings.Join(words, " "))
+			p.line("runs %s", strings.Join(words, " "))
 		}
 		p.around(s)
 		p.after(s)

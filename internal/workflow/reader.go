@@ -48,6 +48,7 @@ type block struct {
 	name  string
 	at    Position
 	pairs []pair
+	none  bool // it is no block
 }
 
 // block opens keys with values, and refuses those that are not in the table.
@@ -55,6 +56,7 @@ func (r *reader) block(n *node, name string) *block {
 	b := &block{name: name, at: n.at}
 	if n.kind != keys {
 		r.wrong(n.at, "%s: want keys with values, this is %s", name, n.kind)
+		b.none = true
 		return b
 	}
 	known := fieldsOf(name)

@@ -115,7 +115,7 @@ func (r *reader) kindOf(b *block) (found *pair) {
 			found = p
 		}
 	}
-	if found == nil {
+	if found == nil && !b.none {
 		r.wrong(b.at, "this %s runs nothing: write one of %s", b.name, strings.Join(kinds, ", "))
 	}
 	return found
