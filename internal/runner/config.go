@@ -217,6 +217,9 @@ func (c *Config) stepsOf(given []command.Step) (all []step, err error) {
 
 // stepsWithin finds the programs of the steps within a step of a file.
 func (c *Config) stepsWithin(s *step) (err error) {
+	if c.Workplace == nil {
+		return nixie.Errorf(nixie.CodeInvalid, "step %q is of a workflow file, which needs a worktree for each attempt: use nixie map", s.Label)
+	}
 	if s.after, err = c.stepsOf(s.OnSuccess); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (a *attempt) inTime(ctx context.Context, do func(context.Context) error) er
 
 // runFlow runs the i-th step, which is of a workflow file.
 func (a *attempt) runFlow(ctx context.Context, i int, _ []string) error {
-	if i == 0 || a.known.made == nil {
+	if a.known.made == nil {
 		if err := a.beginValues(ctx); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (a *attempt) once(ctx context.Context, s *step, first bool) error {
 		return err
 	}
 	c.own, c.values = append(a.c.Env[:len(a.c.Env):len(a.c.Env)], c.own...), values
-	if c.dir, err = a.folder(s); err != nil {
+	if c.dir, err = s.Folder(a.workplace.Dir(), &a.known); err != nil {
 		return err
 	}
 	result, err := a.run(ctx, &c)
@@ -161,15 +161,6 @@ func (a *attempt) once(ctx context.Context, s *step, first bool) error {
 	}
 	a.known.output = outputOf(result.Stdout)
 	return a.capture(s, &result)
-}
-
-// folder returns the working directory of a step.
-func (a *attempt) folder(s *step) (string, error) {
-	base := "."
-	if a.workplace != nil {
-		base = a.workplace.Dir()
-	}
-	return s.Folder(base, &a.known)
 }
 
 // handled runs the handler of a failed step, and the step after it, until that succeeds.

@@ -54,7 +54,7 @@ func fieldsOf(block string) []Field {
 const (
 	noHandlers = "one failure has one handler: write it under on_failure"
 	notMeant   = "a file has setup, map, reduce and merge, and no graph of jobs"
-	nobody     = "no workflow that was found in the wild uses it"
+	nobody     = "it is not there"
 )
 
 // fields is the table.
@@ -102,8 +102,8 @@ var fields = []Field{
 	{In: inMap, Name: "agent_timeout_secs", Does: "ends the steps of one item after this time"},
 	{In: inMap, Name: "timeout_config", Does: "the same, and times for kinds of steps"},
 	{In: inMap, Name: "on_item_failure", Does: "as in error_policy"},
-	{In: inMap, Name: "variables", Refused: "aggregates: " + nobody + "; compute them in reduce"},
-	{In: inMap, Name: "validation", Refused: "schemas: " + nobody + "; check the list in setup"},
+	{In: inMap, Name: "variables", Refused: "aggregates are not there: compute them in reduce"},
+	{In: inMap, Name: "validation", Refused: "schemas are not there: check the list in setup"},
 	{In: inMap, Name: "retry_on_failure", Refused: "write retry at a step, or --max-attempts"},
 
 	{In: inReduce, Name: "commands", Does: "the steps"},
@@ -189,7 +189,7 @@ var fields = []Field{
 	{In: inValidate, Name: "result_file", Does: "the JSON with completion_percentage, and gaps; otherwise standard output"},
 	{In: inValidate, Name: "timeout", Does: "ends each measuring step after this time"},
 	{In: inValidate, Name: "on_incomplete", Does: "steps that complete the work; then it is measured again"},
-	{In: inValidate, Name: "expected_schema", Refused: "schemas: " + nobody},
+	{In: inValidate, Name: "expected_schema", Refused: "schemas are not there"},
 
 	{In: inMissing, Name: "shell", Does: "one completing step; likewise exec, agent and claude"},
 	{In: inMissing, Name: "exec", Does: "likewise"},
