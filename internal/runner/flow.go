@@ -44,8 +44,8 @@ func (a *attempt) flow(ctx context.Context, s *step, first bool) error {
 	err := a.repeated(ctx, s, first)
 	if err == nil && s.Flow.Validate != nil {
 		err = a.validated(ctx, s)
-	} else if err != nil && s.OnFailure != nil && mends(ctx, err) {
-		if err = a.handled(ctx, s, err); err != nil && !s.OnFailure.Fails && mends(ctx, err) {
+	} else if err != nil && s.OnFailure != nil && fixable(ctx, err) {
+		if err = a.handled(ctx, s, err); err != nil && !s.OnFailure.Fails && fixable(ctx, err) {
 			a.goesOn(s, err)
 			return nil
 		}
@@ -72,9 +72,9 @@ func (a *attempt) holds(s *step) (bool, error) {
 	return s.When.True(all), nil
 }
 
-// mends reports whether a handler may do something about an error: not if the work has to end, and
+// fixable reports whether a handler may do something about an error: not if the work has to end, and
 // not if the command asked for a verb.
-func mends(ctx context.Context, err error) bool {
+func fixable(ctx context.Context, err error) bool {
 	var start *command.StartError
 	outcome := nixie.OutcomeOf(err)
 	return ctx.Err() == nil && !errors.As(err, &start) && (outcome.Verb == "" || outcome.Verb == nixie.Retry)
@@ -169,12 +169,12 @@ func (a *attempt) handled(ctx context.Context, s *step, failed error) error {
 	for range h.Attempts {
 		err := a.committing(ctx, h.Commits, func() error { return a.list(ctx, s.handler, "on_failure") })
 		if err != nil {
-			if !mends(ctx, err) {
+			if !fixable(ctx, err) {
 				return err
 			}
 			return within(failed, fmt.Sprintf("on_failure, line %d, did not help: %v", h.Line, err))
 		}
-		if failed = a.repeated(ctx, s, false); failed == nil || !mends(ctx, failed) {
+		if failed = a.repeated(ctx, s, false); failed == nil || !fixable(ctx, failed) {
 			return failed
 		}
 	}
@@ -230,7 +230,7 @@ type measurement struct {
 func (a *attempt) measured(ctx context.Context, s *step) (percent float64, err error) {
 	v := s.Flow.Validate
 	failed := a.list(ctx, s.measure, "validate")
-	if failed != nil && !mends(ctx, failed) {
+	if failed != nil && !fixable(ctx, failed) {
 		return 0, failed
 	}
 	text := []byte(a.known.output)
