@@ -52,6 +52,7 @@ func fieldsOf(block string) []Field {
 }
 
 const (
+	noCost     = "costs are not counted: bound the work by max_items, max_attempts and times"
 	noHandlers = "one failure has one handler: write it under on_failure"
 	notMeant   = "a file has setup, map, reduce and merge, and no graph of jobs"
 	nobody     = "it is not there"
@@ -79,6 +80,7 @@ var fields = []Field{
 	{In: inFile, Name: "profiles", Refused: "write env, or one file for each profile"},
 	{In: inFile, Name: "checkpoint", Refused: "each item is kept when it ends; there is nothing to set"},
 	{In: inFile, Name: "retry_defaults", Refused: "write retry at the steps that should have it"},
+	{In: inFile, Name: "max_cost", Refused: noCost},
 	{In: inFile, Name: "storage", Refused: "--store names the store"},
 	{In: inFile, Name: "imports", Refused: notMeant},
 	{In: inFile, Name: "templates", Refused: notMeant},
@@ -102,6 +104,7 @@ var fields = []Field{
 	{In: inMap, Name: "agent_timeout_secs", Does: "ends the steps of one item after this time"},
 	{In: inMap, Name: "timeout_config", Does: "the same, and times for kinds of steps"},
 	{In: inMap, Name: "on_item_failure", Does: "as in error_policy"},
+	{In: inMap, Name: "max_cost", Refused: noCost},
 	{In: inMap, Name: "variables", Refused: "aggregates are not there: compute them in reduce"},
 	{In: inMap, Name: "validation", Refused: "schemas are not there: check the list in setup"},
 	{In: inMap, Name: "retry_on_failure", Refused: "write retry at a step, or --max-attempts"},

@@ -430,7 +430,7 @@ func (r *reader) checkPaths(n *node, paths []string) {
 // fixedValues are the fields of values that Nixie has.
 var fixedValues = map[string][]string{
 	"map":   {"failed", "results", "successful", "total"},
-	"merge": {"source_branch"}, "setup": {"output"}, "shell": {"output"}, "validation": {"completion", "gaps"},
+	"merge": {"source_branch", "target_branch"}, "setup": {"output"}, "shell": {"output"}, "validation": {"completion", "gaps"},
 }
 
 // roots lists the first names of values that are known in the phase.

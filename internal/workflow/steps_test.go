@@ -37,7 +37,7 @@ func TestSteps(t *testing.T) {
 		"a folder out of the tree":             {mapOf("  - shell: ln -s /tmp link\n  - shell: pwd\n    working_dir: link\n"), "working_dir:"},
 		"a handler that fails":                 {"- shell: exit 3\n  on_failure: {shell: exit 4, max_attempts: 5}\n", "failed: exit status 3 (command-failed, in shell: exit 3)"},
 		"a handler of a handler":               {"- shell: test -e fixed\n  on_failure:\n  - shell: test -e tool && touch fixed\n    on_failure: {shell: touch tool}\n", `fixed="" tool=""`},
-		"a verdict has no handler":      {"- shell: echo '{\"outcome\":\"bury\",\"message\":\"no\"}' > $NIXIE_VERDICT\n  on_failure: {shell: touch handled}\n", "failed: no"},
+		"a verdict has no handler":             {"- shell: echo '{\"outcome\":\"bury\",\"message\":\"no\"}' > $NIXIE_VERDICT\n  on_failure: {shell: touch handled}\n", "failed: no"},
 		"a step that has to commit, handled": {"- shell: test -e do && git add do && git commit -qm do || exit 0\n  commit_required: true\n  on_failure: {shell: touch do}\n",
 			`do="" commits=2`},
 		"the output of a failure is both":                     {"- shell: echo out; echo err >&2; test -e said\n  on_failure: {claude: '${shell.output}'}\n", `said="agent: out\nerr\n"`},
