@@ -13,11 +13,11 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// Flow is what a step of a workflow file may have besides its command.
+// Flow holds the parts of a step of a workflow file that no flag can say.
 type Flow struct {
 	Line      int       // of the file
 	Name      string    // its output is the value NAME.output; empty is none
-	Phase     string    // for its label and its place in failures
+	Phase     string    // of the file
 	Kind      string    // shell, exec, agent or claude
 	When      Condition // nil always runs it
 	Env       []Setting
@@ -39,7 +39,7 @@ type Setting struct {
 	Text Text
 }
 
-// Handler is what runs after a step has failed, or was not complete. Then the step, or its
+// Handler runs steps after a step has failed, or was not complete. Then the step, or its
 // validation, runs again.
 type Handler struct {
 	Line     int
@@ -156,8 +156,8 @@ func ParseText(text string, constant func(name string) (string, bool)) (Text, er
 		case strings.HasPrefix(rest, "${"):
 			path, closed := dollarPath(rest)
 			if !closed {
-				return t, invalid("%s is no value: write ${NAME}, or $$ for a dollar sign; what only a shell knows belongs into a shell step",
-					quote(rest[:min(len(rest), 24)]))
+				return t, invalid("%s is no value: write ${NAME}, or $$ for a dollar sign; what only a shell knows belongs into "+
+					"a shell step", quote(rest[:min(len(rest), 24)]))
 			}
 			i += len("${}") + len(path)
 			if value, is := constant(path); is {
@@ -207,8 +207,8 @@ func variableLen(s string) int {
 // IsVariable reports whether a text may name a variable of the environment.
 func IsVariable(name string) bool { return name != "" && variableLen(name) == len(name) }
 
-// WordsOf makes the command of a step of a file from a program and its arguments, which are split as
-// a shell splits them. Values may stand inside an argument, which stays one.
+// WordsOf makes the command of a step of a file from a program and its arguments, which are split
+// as a shell splits them. Values may stand inside an argument, which stays one.
 func WordsOf(text string, constant func(string) (string, bool)) (Template, error) {
 	words, err := splitWords(text, true)
 	if err != nil {
@@ -266,8 +266,8 @@ func insidePath(path string) error {
 	return nil
 }
 
-// ConditionText makes an expression of a condition: ${path}, also in quotes, becomes the name of the
-// value.
+// ConditionText makes an expression of a condition: ${path}, also in quotes, becomes the name of
+// the value.
 func ConditionText(text string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -294,7 +294,8 @@ func ConditionText(text string) (string, error) {
 			b.WriteString(bracketed(path))
 			i += end
 		case strings.HasPrefix(rest, "${"):
-			return "", invalid("%s is no value of a condition: write ${NAME} by itself, not within a text", quote(rest[:min(len(rest), 24)]))
+			return "", invalid("%s is no value of a condition: write ${NAME} by itself, not within a text",
+				quote(rest[:min(len(rest), 24)]))
 		default:
 			b.WriteByte(rest[0])
 			i++

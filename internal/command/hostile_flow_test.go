@@ -76,7 +76,8 @@ func TestHostileValuesOfWorkflows(t *testing.T) {
 				}
 				continue
 			}
-			spec := Spec{Args: args, Env: NewEnvironment(NewEnvironment(os.Environ()).With(own...)).For(ItemVariables{}), TailLimit: 1 << 20}
+			env := NewEnvironment(NewEnvironment(os.Environ()).With(own...))
+			spec := Spec{Args: args, Env: env.For(ItemVariables{}), TailLimit: 1 << 20}
 			if args[0] == "self" {
 				spec = self("args", args[2:]...)
 				spec.TailLimit = 1 << 20

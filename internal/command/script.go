@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	posix "mvdan.cc/sh/v3/syntax"
 )
@@ -17,7 +18,7 @@ type variable struct{ name, path string }
 // ScriptOf makes the command of a shell step of a file. A ${path} in the script that is ours
 // becomes a variable, which is quoted by where it stands; the script itself never holds a value.
 // Ours are names with a dot or a bracket, item, and those that named knows. Anything else stays the
-// shell's. Errors are of [nixie.CodeInvalid], with their place as a [*PlaceError].
+// shell's. Errors are of [nixie.CodeInvalid], with where they are as a [*PlaceError].
 //
 //	bare, or in double quotes    "${NIXIE_VALUE_1}"
 //	in single quotes             '…'"${NIXIE_VALUE_1}"'…'
@@ -274,51 +275,18 @@ func refusedIn(above []posix.Node) string {
 	return ""
 }
 
-// lookAtCall refuses values that would be a program or a script.
-func (s *scriptReader) lookAtCall(call *posix.CallExpr, refuse func(int, string)) {
-	if len(call.Args) == 0 {
-		return
-	}
-	for _, i := range s.usesIn(call.Args[0].Pos(), call.Args[0].End()) {
-		refuse(i, "would choose the program that runs")
-	}
-	program := call.Args[0].Lit()
-	program = program[strings.LastIndexByte(program, '/')+1:]
-	scripts := call.Args[1:]
-	if option, is := interpreters[program]; !is {
-		return
-	} else if option != "" {
-		at := slices.IndexFunc(scripts, func(w *posix.Word) bool {
-			return strings.HasPrefix(w.Lit(), "-") && strings.HasSuffix(w.Lit(), option)
-		})
-		if at < 0 {
-			return
-		}
-		scripts = scripts[at+1 : min(at+2, len(scripts))]
-	}
-	for _, w := range scripts {
-		for _, i := range s.usesIn(w.Pos(), w.End()) {
-			refuse(i, "would be code for "+program)
-		}
-	}
-}
-
-// interpreters lists programs that carry out an argument as code: the one after an option that ends
-// so, or all. A bash computes in the arguments of [[, let and the like.
-var interpreters = map[string]string{
-	"eval": "", "trap": "", ".": "", "source": "", "let": "", "[[": "", "declare": "", "typeset": "",
-	"sh": "c", "bash": "c", "dash": "c", "ash": "c", "ksh": "c", "mksh": "c", "zsh": "c", "busybox": "c", "su": "c",
-	"python": "c", "python3": "c", "perl": "e", "ruby": "e", "node": "e", "php": "r",
-}
-
 // refuse makes the error of a use.
 func (s *scriptReader) refuse(i int, why string) error {
 	u := s.uses[i]
+	if code, is := strings.CutPrefix(why, codeOf); is {
+		return misplaced(u.from, "${%s} would be code for %s: give it as data, such as an argument of its own, or awk -v name=${%s}",
+			u.path, code, u.path)
+	}
 	name := strings.ToUpper(strings.Map(func(r rune) rune {
 		if r == '.' || r == '[' || r == '-' {
 			return '_'
 		}
-		if r == ']' || r > 0x7f {
+		if r == ']' || r > unicode.MaxASCII {
 			return -1
 		}
 		return r

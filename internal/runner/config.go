@@ -47,7 +47,7 @@ type Config struct {
 	Queues    []string            // to work on, instead of a job
 	Until     Until               // of work on queues
 	Steps     []command.Step      // run for each item, one after the other until one fails
-	Env       []command.Field     // variables of all steps, in place of those that commands inherit
+	Env       []command.Field     // variables of all steps, before those that commands inherit
 	Whole     time.Duration       // of all steps of an attempt in a workplace; 0 means no limit
 	Validate  *command.Step       // the last step, after the workplace has checked the others' work; nil means none
 	Parallel  int                 // commands at the same time, 1 to [MaxParallel]
@@ -68,9 +68,9 @@ type Config struct {
 	// It may return nil without an error for an item that is done already.
 	Workplace func(ctx context.Context, d *nixie.Delivery) (Workplace, error)
 
-	// Values returns what steps of a workflow file know before they begin, by name; nil knows nothing
-	// more. Keep gets what the steps of an attempt made known, once all have succeeded and before
-	// their work is merged; what it does is done again after a crash.
+	// Values returns what steps of a workflow file know before they begin, by name; nil knows
+	// nothing more. Keep gets what the steps of an attempt made known, once all have succeeded and
+	// before their work is merged; what it does is done again after a crash.
 	Values func(ctx context.Context, d *nixie.Delivery) (map[string]json.RawMessage, error)
 	Keep   func(ctx context.Context, d *nixie.Delivery, made map[string]json.RawMessage) error
 
@@ -218,7 +218,8 @@ func (c *Config) stepsOf(given []command.Step) (all []step, err error) {
 // stepsWithin finds the programs of the steps within a step of a file.
 func (c *Config) stepsWithin(s *step) (err error) {
 	if c.Workplace == nil {
-		return nixie.Errorf(nixie.CodeInvalid, "step %q is of a workflow file, which needs a worktree for each attempt: use nixie map", s.Label)
+		return nixie.Errorf(nixie.CodeInvalid, "step %q is of a workflow file, which needs a worktree for each attempt: use nixie map",
+			s.Label)
 	}
 	if s.after, err = c.stepsOf(s.OnSuccess); err != nil {
 		return err

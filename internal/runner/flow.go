@@ -33,15 +33,15 @@ func (a *attempt) runFlow(ctx context.Context, i int, _ []string) error {
 			return err
 		}
 	}
-	return a.flow(ctx, &a.steps[i], i == 0)
+	return a.flow(ctx, &a.steps[i])
 }
 
-// flow runs a step of a file with its handlers. First is set if nothing of the attempt has run.
-func (a *attempt) flow(ctx context.Context, s *step, first bool) error {
+// flow runs a step of a file with its handlers.
+func (a *attempt) flow(ctx context.Context, s *step) error {
 	if runs, err := a.holds(s); err != nil || !runs {
 		return err
 	}
-	err := a.repeated(ctx, s, first)
+	err := a.repeated(ctx, s)
 	if err == nil && s.Flow.Validate != nil {
 		err = a.validated(ctx, s)
 	} else if err != nil && s.OnFailure != nil && fixable(ctx, err) {
@@ -72,8 +72,8 @@ func (a *attempt) holds(s *step) (bool, error) {
 	return s.When.True(all), nil
 }
 
-// fixable reports whether a handler may do something about an error: not if the work has to end, and
-// not if the command asked for a verb.
+// fixable reports whether a handler may do something about an error: not if the work has to end,
+// and not if the command asked for a verb.
 func fixable(ctx context.Context, err error) bool {
 	var start *command.StartError
 	outcome := nixie.OutcomeOf(err)
@@ -82,13 +82,17 @@ func fixable(ctx context.Context, err error) bool {
 
 // goesOn tells that a failure is passed over, as its file wants.
 func (a *attempt) goesOn(s *step, err error) {
-	a.c.Warn("item %s goes on after step %q, line %d, as fail_workflow is false there: %v", itemID(a.d), s.Label, s.Line, err)
+	f := nixie.Failure{Text: err.Error()}
+	if a.c.Mask != nil {
+		a.c.Mask(&f)
+	}
+	a.c.Warn("item %s goes on after step %q, line %d, as fail_workflow is false there: %s", itemID(a.d), s.Label, s.Line, f.Text)
 }
 
 // list runs steps one after the other until one fails.
 func (a *attempt) list(ctx context.Context, steps []step, of string) error {
 	for i := range steps {
-		if err := a.flow(ctx, &steps[i], false); err != nil {
+		if err := a.flow(ctx, &steps[i]); err != nil {
 			return within(err, fmt.Sprintf("%s, line %d: %s", of, steps[i].Line, steps[i].Label))
 		}
 	}
@@ -106,11 +110,9 @@ func within(err error, what string) error {
 }
 
 // repeated runs the command of a step until it succeeds, as often as its retry says.
-func (a *attempt) repeated(ctx context.Context, s *step, first bool) error {
+func (a *attempt) repeated(ctx context.Context, s *step) error {
 	run := func(ctx context.Context, _ *nixie.Delivery) error {
-		err := a.committing(ctx, s.Commits, func() error { return a.once(ctx, s, first) })
-		first = false
-		return err
+		return a.committing(ctx, s.Commits, func() error { return a.once(ctx, s) })
 	}
 	if s.Retry.MaxAttempts < 2 {
 		return run(ctx, a.d)
@@ -138,12 +140,12 @@ func (a *attempt) committing(ctx context.Context, must bool, do func() error) er
 }
 
 // once runs the command of a step.
-func (a *attempt) once(ctx context.Context, s *step, first bool) error {
+func (a *attempt) once(ctx context.Context, s *step) error {
 	args, values, err := s.Prepare(&a.known)
 	if err != nil {
 		return err
 	}
-	c := call{step: s, args: args, timeout: s.Timeout, first: first, tailLimit: command.MaxValue + 1}
+	c := call{step: s, args: args, timeout: s.Timeout, first: !a.known.ran, tailLimit: command.MaxValue + 1}
 	if c.timeout == 0 {
 		c.timeout = a.c.Timeout
 	}
@@ -155,6 +157,7 @@ func (a *attempt) once(ctx context.Context, s *step, first bool) error {
 		return err
 	}
 	result, err := a.run(ctx, &c)
+	a.known.ran = true
 	if err != nil {
 		a.known.output = outputOf(result.Stdout, result.Stderr)
 		return err
@@ -174,7 +177,7 @@ func (a *attempt) handled(ctx context.Context, s *step, failed error) error {
 			}
 			return within(failed, fmt.Sprintf("on_failure, line %d, did not help: %v", h.Line, err))
 		}
-		if failed = a.repeated(ctx, s, false); failed == nil || !fixable(ctx, failed) {
+		if failed = a.repeated(ctx, s); failed == nil || !fixable(ctx, failed) {
 			return failed
 		}
 	}

@@ -14,13 +14,14 @@ import (
 	"github.com/nixie-go/nixie/internal/items"
 )
 
-// values are what the steps of a workflow file know in one attempt.
+// values holds what the steps of a workflow file know in one attempt.
 type values struct {
 	env    []command.Field // of the file
 	item   items.Stored
 	given  map[string]json.RawMessage // before the attempt
 	made   map[string]json.RawMessage // by its steps
 	output string                     // of the last step that ran
+	ran    bool                       // a step has run
 }
 
 // rootOf splits the first name off a path.

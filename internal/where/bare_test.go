@@ -11,15 +11,15 @@ import (
 func TestOfItem(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"severity == 'high' || severity == 'critical'":                 "item.severity == 'high' || item.severity == 'critical'",
-		"File.score >= 10 OR Function.unified_score.final >= 10":       "item.File.score >= 10 OR item.Function.unified_score.final >= 10",
-		`path matches '\.rs$' && has_issues == true`:                   `item.path matches '\.rs$' && item.has_issues == true`,
-		"id == 1 && status != 'x' or !reason and queue in ['a', type]": "item.id == 1 && item.status != 'x' or !item.reason and item.queue in ['a', item.type]",
-		"item.priority > 5 && class  == null":                          "item.priority > 5 && item.class  == null",
-		"is_null(owner) && length( tags , 2)":                          "is_null(item.owner) && length( item.tags , 2)",
-		"a.status.item[0] == b[c].d":                                   "item.a.status.item[0] == item.b[item.c].d",
-		"'a b' == \"status\"":                                          "'a b' == \"status\"",
-		"ünï_cödé == 1":                                                "item.ünï_cödé == 1",
+		"severity == 'high' || severity == 'critical'":           "item.severity == 'high' || item.severity == 'critical'",
+		"File.score >= 10 OR Function.unified_score.final >= 10": "item.File.score >= 10 OR item.Function.unified_score.final >= 10",
+		`path matches '\.rs$' && has_issues == true`:             `item.path matches '\.rs$' && item.has_issues == true`,
+		"status != 'x' or !reason and queue in ['a', type]":      "item.status != 'x' or !item.reason and item.queue in ['a', item.type]",
+		"item.priority > 5 && class  == null":                    "item.priority > 5 && item.class  == null",
+		"is_null(owner) && length( tags , 2)":                    "is_null(item.owner) && length( item.tags , 2)",
+		"a.status.item[0] == b[c].d":                             "item.a.status.item[0] == item.b[item.c].d",
+		"'a b' == \"status\"":                                    "'a b' == \"status\"",
+		"ünï_cödé == 1":                                          "item.ünï_cödé == 1",
 	} {
 		got, err := OfItem(text)
 		if err != nil || got != want {

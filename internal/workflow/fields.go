@@ -40,7 +40,8 @@ const (
 
 // Blocks lists the blocks in the order of the document.
 func Blocks() []string {
-	return []string{inFile, inSetup, inMap, inReduce, inMerge, inPolicy, inBreaker, inTimeouts, inStep, inHandler, inValidate, inMissing, inRetry}
+	return []string{inFile, inSetup, inMap, inReduce, inMerge, inPolicy, inBreaker, inTimeouts, inStep, inHandler, inValidate, inMissing,
+		inRetry}
 }
 
 // Fields lists the whole language.
@@ -55,7 +56,7 @@ const (
 	noCost     = "costs are not counted: bound the work by max_items, max_attempts and times"
 	noHandlers = "one failure has one handler: write it under on_failure"
 	notMeant   = "a file has setup, map, reduce and merge, and no graph of jobs"
-	nobody     = "it is not there"
+	absent     = "it is not there"
 )
 
 // fields is the table.
@@ -75,7 +76,8 @@ var fields = []Field{
 	{In: inFile, Name: "max_failures", Does: "as in error_policy"},
 	{In: inFile, Name: "failure_threshold", Does: "as in error_policy"},
 	{In: inFile, Name: "error_collection", Does: "as in error_policy"},
-	{In: inFile, Name: "secrets", Refused: "secrets do not lie in files that are committed: give them in the environment of nixie, and --mask hides them"},
+	{In: inFile, Name: "secrets",
+		Refused: "secrets do not lie in files that are committed: give them in the environment of nixie, and --mask hides them"},
 	{In: inFile, Name: "env_files", Refused: "write env, or set the variables where nixie is started"},
 	{In: inFile, Name: "profiles", Refused: "write env, or one file for each profile"},
 	{In: inFile, Name: "checkpoint", Refused: "each item is kept when it ends; there is nothing to set"},
@@ -122,7 +124,7 @@ var fields = []Field{
 	{In: inPolicy, Name: "failure_threshold", Does: "stops the job once more than this part of at least ten items died, as 0.2 or 20%"},
 	{In: inPolicy, Name: "circuit_breaker", Does: "pauses the job while items fail in a row"},
 	{In: inPolicy, Name: "error_collection", Does: "aggregate: failures are told at the end, in groups; nothing else is there"},
-	{In: inPolicy, Name: "retry_config", Refused: nobody + ": write retry at a step, or --max-attempts and --backoff"},
+	{In: inPolicy, Name: "retry_config", Refused: absent + ": write retry at a step, or --max-attempts and --backoff"},
 
 	{In: inBreaker, Name: "failure_threshold", Does: "opens it after this many failures in a row"},
 	{In: inBreaker, Name: "success_threshold", Does: "closes it after this many successes"},
@@ -155,8 +157,8 @@ var fields = []Field{
 	{In: inStep, Name: "retry", Does: "runs it again while its item is held"},
 	{In: inStep, Name: "validate", Does: "measures how complete its work is"},
 	{In: inStep, Name: "test", Refused: "write shell, with on_failure"},
-	{In: inStep, Name: "foreach", Refused: nobody + ": write a map"},
-	{In: inStep, Name: "goal_seek", Refused: nobody + ": write validate with on_incomplete"},
+	{In: inStep, Name: "foreach", Refused: absent + ": write a map"},
+	{In: inStep, Name: "goal_seek", Refused: absent + ": write validate with on_incomplete"},
 	{In: inStep, Name: "write_file", Refused: "write a shell step: printf '%s' \"${item.text}\" > file"},
 	{In: inStep, Name: "analyze", Refused: "write an agent step"},
 	{In: inStep, Name: "command", Refused: "write shell, exec, agent or claude, for what runs it"},
@@ -164,8 +166,8 @@ var fields = []Field{
 	{In: inStep, Name: "outputs", Refused: "write capture: NAME"},
 	{In: inStep, Name: "capture_streams", Refused: "standard output is captured; write 2>&1 in a shell step for both"},
 	{In: inStep, Name: "output_file", Refused: "write > file in a shell step"},
-	{In: inStep, Name: "auto_commit", Refused: nobody + ": let a step commit"},
-	{In: inStep, Name: "commit_config", Refused: nobody + ": let a step commit"},
+	{In: inStep, Name: "auto_commit", Refused: absent + ": let a step commit"},
+	{In: inStep, Name: "commit_config", Refused: absent + ": let a step commit"},
 	{In: inStep, Name: "on_exit_code", Refused: noHandlers},
 	{In: inStep, Name: "continue_on_error", Refused: "write on_failure with fail_workflow: false"},
 
@@ -204,7 +206,7 @@ var fields = []Field{
 	{In: inMissing, Name: "commit_required", Does: "each run has to commit"},
 	{In: inMissing, Name: "timeout", Does: "ends each step after this time"},
 	{In: inMissing, Name: "strategy", Refused: "the steps say how"},
-	{In: inMissing, Name: "prompt", Refused: "nobody can be asked while a job runs"},
+	{In: inMissing, Name: "prompt", Refused: "a job that runs asks no person"},
 
 	{In: inRetry, Name: "attempts", Does: "runs, the first included"},
 	{In: inRetry, Name: "max_attempts", Does: "likewise"},

@@ -95,8 +95,8 @@ func (e *Error) Unwrap() error { return nixie.Errorf(nixie.CodeInvalid, "%s", e.
 // maxWrong limits the errors that are told at once.
 const maxWrong = 20
 
-// Parse reads a workflow file. Agent is the command of claude steps of a file that names none; empty
-// is [DefaultAgent]. An error is an [*Error].
+// Parse reads a workflow file. Agent is the command of claude steps of a file that names none;
+// empty is [DefaultAgent]. An error is an [*Error].
 func Parse(name string, source []byte, agent string) (*File, error) {
 	r := &reader{file: &File{Name: name}, agent: agent, lines: strings.Split(string(source[:min(len(source), MaxSize)]), "\n")}
 	root, err := readYAML(source)

@@ -13,7 +13,7 @@ import (
 	"github.com/nixie-go/nixie/internal/workflow"
 )
 
-// whole checks that a text gives a plan, or errors with places.
+// whole checks that a text gives a plan, or errors that say where.
 func whole(t *testing.T, text string) {
 	t.Helper()
 	f, err := workflow.Parse("w.yaml", []byte(text), "")
@@ -61,12 +61,13 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { whole(t, text) })
 }
 
-// A thousand random changes of good files give plans, or errors with places.
+// A thousand random changes of good files give plans, or errors that say where.
 func TestRandomChanges(t *testing.T) {
 	t.Parallel()
 	all := goodFiles(t)
 	rng := rand.New(rand.NewPCG(45, 0))
-	parts := []string{"", "\n", "  ", "- ", ": ", "'", "\"", "|", ">", "&a ", "*a", "${", "}", "${item.a}", "$", "[", "]", "{", "}", "#", "!!x ",
+	parts := []string{"", "\n", "  ", "- ", ": ", "'", "\"", "|", ">", "&a ", "*a", "${", "}", "${item.a}", "$", "[", "]", "{",
+		"}", "#", "!!x ",
 		"\t", "\x00", "\xff", "é", "? ", "<<: ", "%", "@", "`", "---\n", "null", "0x1", "1e9", ",", "shell: ", "on_failure:\n"}
 	for range 1000 {
 		text := all[rng.IntN(len(all))]

@@ -20,7 +20,7 @@ const (
 	maxNodes = 50_000  // values, those of aliases included
 )
 
-// Position is a place in a file. Both numbers begin at 1.
+// Position says where something is in a file. Both numbers begin at 1.
 type Position struct{ Line, Column int }
 
 // node is a value of the file, its aliases replaced.
@@ -69,7 +69,7 @@ type yamlReader struct {
 	nodes   int
 }
 
-// placed is an error at a place.
+// placed is an error that knows where it is.
 type placed struct {
 	at  Position
 	err error
@@ -157,7 +157,7 @@ func positionOfToken(t *token.Token) Position {
 	return Position{max(t.Position.Line, 1), max(t.Position.Column, 1)}
 }
 
-// positionOf returns the place at which a node begins.
+// positionOf returns the position at which a node begins.
 func positionOf(n ast.Node) Position {
 	switch n := n.(type) {
 	case *ast.MappingNode:

@@ -9,7 +9,7 @@ import (
 	"github.com/nixie-go/nixie/internal/workflow"
 )
 
-// Each file of testdata has the plan, or the errors, that lie beside it.
+// Each file of testdata has the plan, or the errors, that lie next to it.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/plans/*.yaml")

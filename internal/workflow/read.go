@@ -36,7 +36,8 @@ func (r *reader) read(root *node) {
 	r.readPolicy(b, mapped)
 	switch {
 	case commands != nil && mapped != nil:
-		r.wrong(commands.at, "commands is for a file without a map, and there is one on line %d: write setup, agent_template or reduce", mapped.at.Line)
+		r.wrong(commands.at, "commands is for a file without a map, and there is one on line %d: write setup, agent_template or reduce",
+			mapped.at.Line)
 	case commands != nil:
 		r.sequence(commands.value)
 	case mapped == nil:
@@ -289,14 +290,16 @@ func (r *reader) readPolicy(top *block, mapped *pair) {
 	policy.MaxFailures = int64(r.whole(at["max_failures"], 1, maxNumber, 0))
 	if !r.flag(at["continue_on_failure"], true) {
 		if policy.MaxFailures > 1 {
-			r.wrong(at["continue_on_failure"].at, "continue_on_failure is false, which stops at the first, and max_failures is %d on line %d: give one",
+			r.wrong(at["continue_on_failure"].at,
+				"continue_on_failure is false, which stops at the first, and max_failures is %d on line %d: give one",
 				policy.MaxFailures, at["max_failures"].at.Line)
 		}
 		policy.MaxFailures = 1
 	}
 	policy.Threshold = r.readThreshold(at["failure_threshold"])
 	if p := at["error_collection"]; p != nil && r.text(p) != "aggregate" {
-		r.wrong(p.value.at, "error_collection is %s: only aggregate is there: failures are told at the end, in groups; nixie map dlq list shows them before",
+		r.wrong(p.value.at, "error_collection is %s: only aggregate is there: failures are told at the end, in groups; "+
+			"nixie map dlq list shows them before",
 			quoteOr(r.text(p), p.value))
 	}
 }
@@ -359,5 +362,5 @@ func (r *reader) translate(p *pair, filter string) string {
 	return translated
 }
 
-// String names a place.
+// String names a position.
 func (p Position) String() string { return fmt.Sprintf("line %d, column %d", p.Line, p.Column) }

@@ -11,6 +11,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/command"
+	"github.com/nixie-go/nixie/internal/items"
 )
 
 // reader makes a file of nodes. It goes on after an error, to tell all at once.
@@ -33,7 +34,7 @@ func (r *reader) wrong(at Position, format string, args ...any) {
 	r.found = append(r.found, Wrong{at, firstLine(fmt.Sprintf(format, args...))})
 }
 
-// addAt notes an error that knows its place.
+// addAt notes an error that knows where it is.
 func (r *reader) addAt(err error) {
 	var p *placed
 	if errors.As(err, &p) {
@@ -236,21 +237,16 @@ func (r *reader) duration(p *pair) time.Duration {
 		return 0
 	}
 	s := r.constant(p)
-	d, err := filter.ParseDuration(s)
-	if n, number := strconv.ParseFloat(s, 64); number == nil {
-		d, err = 0, errNoTime
-		if n > 0 && n <= maxTimeout.Seconds() {
-			d, err = time.Duration(n*float64(time.Second)), nil
-		}
+	if _, number := items.ParseNumber(s); number {
+		s += "s"
 	}
+	d, err := filter.ParseDuration(s)
 	if err != nil || d < time.Millisecond || d > maxTimeout {
 		r.wrong(p.value.at, "%s is %s: give seconds, or a duration such as 90s or 5m, up to 30d", p.name, quoteOr(s, p.value))
 		return 0
 	}
 	return d
 }
-
-var errNoTime = errors.New("it is no time")
 
 // share reads a number of a range, perhaps with a percent sign.
 func (r *reader) share(p *pair, most float64, otherwise float64) float64 {
@@ -276,8 +272,8 @@ func (r *reader) same(a, b *pair) *pair {
 		if first.at.Line > second.at.Line {
 			first, second = second, first
 		}
-		r.wrong(second.at, "%s is %s here, and %s is %s on line %d: give one", second.name, quoteOr(second.value.text, second.value), first.name,
-			quoteOr(first.value.text, first.value), first.at.Line)
+		r.wrong(second.at, "%s is %s here, and %s is %s on line %d: give one", second.name, quoteOr(second.value.text, second.value),
+			first.name, quoteOr(first.value.text, first.value), first.at.Line)
 	}
 	return a
 }

@@ -32,19 +32,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// place is a git repository in which the steps of one item run.
-type place struct{ dir, around string }
+// tree is a git repository in which the steps of one item run.
+type tree struct{ dir, around string }
 
-func (p *place) Dir() string        { return p.dir }
-func (p *place) Environ() []string  { return environ(p.around) }
-func (p *place) ItemFile() string   { return filepath.Join(p.around, "item") }
-func (p *place) LogFile() string    { return filepath.Join(p.around, "log") }
-func (p *place) ResultFile() string { return filepath.Join(p.around, "result") }
+func (p *tree) Dir() string        { return p.dir }
+func (p *tree) Environ() []string  { return environ(p.around) }
+func (p *tree) ItemFile() string   { return filepath.Join(p.around, "item") }
+func (p *tree) LogFile() string    { return filepath.Join(p.around, "log") }
+func (p *tree) ResultFile() string { return filepath.Join(p.around, "result") }
 
-func (p *place) Check(context.Context) error            { return nil }
-func (p *place) End(_ context.Context, err error) error { return err }
-func (p *place) Head(context.Context) (string, error)   { return p.git("rev-parse", "HEAD") }
-func (p *place) Committed(ctx context.Context, since string) error {
+func (p *tree) Check(context.Context) error            { return nil }
+func (p *tree) End(_ context.Context, err error) error { return err }
+func (p *tree) Head(context.Context) (string, error)   { return p.git("rev-parse", "HEAD") }
+func (p *tree) Committed(ctx context.Context, since string) error {
 	head, err := p.Head(ctx)
 	if err == nil && head == since {
 		err = nixie.WithReason(fmt.Errorf("no commit"), nixie.ReasonNoCommit)
@@ -57,7 +57,7 @@ func environ(home string) []string {
 		"GIT_COMMITTER_NAME=ann", "GIT_COMMITTER_EMAIL=a@b"}
 }
 
-func (p *place) git(args ...string) (string, error) {
+func (p *tree) git(args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Env = p.dir, p.Environ()
 	out, err := cmd.CombinedOutput()
@@ -67,7 +67,7 @@ func (p *place) git(args ...string) (string, error) {
 // job runs steps for one item and tells what came of it.
 type job struct {
 	t      *testing.T
-	place  *place
+	tree   *tree
 	env    []command.Field
 	whole  time.Duration
 	given  map[string]json.RawMessage
@@ -77,7 +77,7 @@ type job struct {
 	policy policy.Document
 }
 
-// outcome is what came of an item: the text of its failure, and the files of its worktree.
+// outcome tells what came of an item: the text of its failure, and the files of its worktree.
 type outcome struct {
 	failed  string
 	reason  nixie.Reason
@@ -91,11 +91,11 @@ type outcome struct {
 func newJob(t *testing.T) *job {
 	t.Helper()
 	around := t.TempDir()
-	j := &job{t: t, place: &place{filepath.Join(around, "tree"), around}}
-	must(t, os.MkdirAll(filepath.Join(j.place.dir, "sub"), 0o700))
-	must(t, os.WriteFile(filepath.Join(j.place.dir, "sub", "file"), []byte("old\n"), 0o600))
+	j := &job{t: t, tree: &tree{filepath.Join(around, "tree"), around}}
+	must(t, os.MkdirAll(filepath.Join(j.tree.dir, "sub"), 0o700))
+	must(t, os.WriteFile(filepath.Join(j.tree.dir, "sub", "file"), []byte("old\n"), 0o600))
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-qm", "first"}} {
-		if out, err := j.place.git(args...); err != nil {
+		if out, err := j.tree.git(args...); err != nil {
 			t.Fatal(out, err)
 		}
 	}
@@ -113,7 +113,7 @@ func must(t *testing.T, err error) {
 func (j *job) run(steps []command.Step, item string) outcome {
 	j.t.Helper()
 	st := memory.New(memory.Options{})
-	list := filepath.Join(j.place.around, "items.jsonl")
+	list := filepath.Join(j.tree.around, "items.jsonl")
 	must(j.t, os.WriteFile(list, []byte(item+"\n"), 0o600))
 	reader, err := items.Open(items.Options{Path: list, Format: items.JSONL})
 	must(j.t, err)
@@ -126,9 +126,9 @@ func (j *job) run(steps []command.Step, item string) outcome {
 		must(j.t, err)
 	}
 	r, err := runner.New(runner.Config{
-		Job: "j", Steps: steps, Parallel: 1, Policy: doc, StateFolder: filepath.Join(j.place.around, "state"), Owner: "o", Clock: time.Now,
+		Job: "j", Steps: steps, Parallel: 1, Policy: doc, StateFolder: filepath.Join(j.tree.around, "state"), Owner: "o", Clock: time.Now,
 		Env: j.env, Whole: j.whole,
-		Workplace: func(context.Context, *nixie.Delivery) (runner.Workplace, error) { return j.place, nil },
+		Workplace: func(context.Context, *nixie.Delivery) (runner.Workplace, error) { return j.tree, nil },
 		Values:    func(context.Context, *nixie.Delivery) (map[string]json.RawMessage, error) { return j.given, nil },
 		Keep: func(_ context.Context, _ *nixie.Delivery, made map[string]json.RawMessage) error {
 			j.kept = made
@@ -159,11 +159,11 @@ func (j *job) outcome(st *memory.Store) outcome {
 		f := l.History[len(l.History)-1]
 		found.failed, found.reason, found.step, found.context = f.Text, f.Reason, f.Step, f.Context
 	}
-	log, err := os.ReadFile(j.place.LogFile())
+	log, err := os.ReadFile(j.tree.LogFile())
 	if err == nil {
 		found.log = string(log)
 	}
-	must(j.t, filepath.WalkDir(j.place.dir, func(path string, d os.DirEntry, err error) error {
+	must(j.t, filepath.WalkDir(j.tree.dir, func(path string, d os.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -172,12 +172,12 @@ func (j *job) outcome(st *memory.Store) outcome {
 		}
 		if d.Type().IsRegular() {
 			text, err := os.ReadFile(path)
-			found.files[strings.TrimPrefix(path, j.place.dir+"/")] = string(text)
+			found.files[strings.TrimPrefix(path, j.tree.dir+"/")] = string(text)
 			return err
 		}
 		return nil
 	}))
-	count, err := j.place.git("rev-list", "--count", "HEAD")
+	count, err := j.tree.git("rev-list", "--count", "HEAD")
 	must(j.t, err)
 	_, err = fmt.Sscan(count, &found.commits)
 	must(j.t, err)
@@ -209,6 +209,9 @@ func (o outcome) String() string {
 	return strings.TrimSpace(b.String())
 }
 
+// agent is a script that stands for an agent.
+const agent = `printf 'agent: %s\n' "$1" >> said; printf 'log' >> "$NIXIE_LOG_FILE"` + "\n"
+
 // outcomeOf tells what the steps of a file do for the item {"id": "a", "n": 3, "path": "x y"}.
 func outcomeOf(t *testing.T, text string) string {
 	t.Helper()
@@ -217,7 +220,7 @@ func outcomeOf(t *testing.T, text string) string {
 		return err.Error()
 	}
 	j := newJob(t)
-	must(t, os.WriteFile(filepath.Join(j.place.dir, "agent"), []byte(`printf 'agent: %s\n' "$1" >> said; printf 'log' >> "$NIXIE_LOG_FILE"`+"\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(j.tree.dir, "agent"), []byte(agent), 0o600))
 	j.env = f.Env
 	steps := f.Steps
 	if f.Map != nil {

@@ -150,23 +150,23 @@ func (r *reader) command(p *pair) command.Step {
 	return s
 }
 
-// placeOf returns the place of an error in a text.
+// placeOf returns the position of an error in a text.
 func (r *reader) placeOf(n *node, err error) Position {
-	var place *command.PlaceError
-	if !errors.As(err, &place) {
+	var in *command.PlaceError
+	if !errors.As(err, &in) {
 		return n.at
 	}
-	line := n.lineAt(place.At)
+	line := n.lineAt(in.At)
 	if line == n.at.Line {
 		return n.at
 	}
-	start := strings.LastIndexByte(n.text[:place.At], '\n') + 1
+	start := strings.LastIndexByte(n.text[:in.At], '\n') + 1
 	written, _, _ := strings.Cut(n.text[start:], "\n")
 	indent := 0
 	if line <= len(r.lines) {
 		indent = max(strings.Index(r.lines[line-1], written), 0)
 	}
-	return Position{line, indent + place.At - start + 1}
+	return Position{line, indent + in.At - start + 1}
 }
 
 // prompt makes the command of a text for the agent.

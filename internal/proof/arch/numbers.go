@@ -20,6 +20,8 @@ var floats = []struct{ file, function, reason string }{
 	{"broker/rabbitmq/typed.go", "read", "each caller names an integer type, a text or bytes"},
 	{"internal/items/value.go", "nearest", "it asks what others make of a number"},
 	{"internal/command/retry_after.go", "secondsOf", "a delay in seconds"},
+	{"internal/workflow/read.go", "readThreshold", "a share of our own"},
+	{"internal/workflow/reader.go", "share", "a part or a factor of our own"},
 	{"internal/cli/letter_bulk.go", "parseRate", "a rate of our own"},
 	{"internal/cli/redrive_target.go", "parseStop", "a share in percent"},
 	{"console/page_redrive.go", "perSecond", "a rate of our own"},

@@ -44,8 +44,8 @@ var plan = []room{
 	{path: "internal/items", floor: 1, kind: open, job: "reads lists of work"},
 	{path: "internal/sqlfile", floor: 1, kind: open, job: "reads SQL statements from files"},
 	{path: "internal/where", floor: 1, kind: open, sees: []string{"internal/items"}, job: "chooses letters by an expression"},
-	{path: "internal/workflow", floor: 1, kind: open, sees: []string{"filter", "internal/command", "internal/items", "internal/where", "policy"},
-		job: "reads workflow files"},
+	{path: "internal/workflow", floor: 1, kind: open,
+		sees: []string{"filter", "internal/command", "internal/items", "internal/where", "policy"}, job: "reads workflow files"},
 	{path: "internal/itemfile", floor: 1, kind: open, sees: []string{"check", "policy"}, job: "reads and writes dead letter items"},
 
 	{path: "store", floor: 2, kind: open, job: "persistence contract"},
