@@ -5,6 +5,7 @@ package command
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 )
 
@@ -52,4 +53,27 @@ func parallel(b *testing.B, do func() error) {
 			}
 		}
 	})
+}
+
+// What the language of workflow files costs a step: its values, besides starting its command.
+func BenchmarkPrepare(b *testing.B) {
+	none := func(string) (string, bool) { return "", false }
+	words, err := ArgumentsOf([]string{"agent", "-p", strings.Repeat("see ${item.v} and ", 20)}, none)
+	if err != nil {
+		b.Fatal(err)
+	}
+	script, flow, err := ScriptOf(strings.Repeat("echo ${item.v} '${item.v}'\n", 20), func(string) bool { return false })
+	if err != nil {
+		b.Fatal(err)
+	}
+	value := oneValue(strings.Repeat("x", 1<<10))
+	for _, s := range []Step{{Template: words, Flow: &Flow{}}, {Template: script, Flow: flow}} {
+		b.Run(s.Program(), func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := s.Prepare(value); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -375,20 +375,23 @@ func (s *Step) Prepare(values Values) (args []string, script []Field, err error)
 }
 
 // fill replaces the values of an argument, of which none may make an option.
-func (a argument) fill(i int, values Values) (text string, err error) {
+func (a argument) fill(i int, values Values) (string, error) {
+	var text strings.Builder
 	for _, p := range a.pieces {
-		value := p.text
-		if p.hole {
-			if value, err = find(values, p.text); err != nil {
-				return "", err
-			}
-			if text == "" && strings.HasPrefix(value, "-") {
-				return "", refuse("the value ${%s} begins with -, and argument %d would be an option: write text before it", p.text, i)
-			}
+		if !p.hole {
+			text.WriteString(p.text)
+			continue
 		}
-		text += value
+		value, err := find(values, p.text)
+		if err != nil {
+			return "", err
+		}
+		if text.Len() == 0 && strings.HasPrefix(value, "-") {
+			return "", refuse("the value ${%s} begins with -, and argument %d would be an option: write text before it", p.text, i)
+		}
+		text.WriteString(value)
 	}
-	return text, nil
+	return text.String(), nil
 }
 
 // atLine adds the line of a step to an error.
