@@ -46,7 +46,8 @@ const HeaderRepository = "repository"
 // OwnerOf returns the repository of which a store has items in a queue, and whether there are any.
 // It is empty if the newest item does not say so.
 func OwnerOf(ctx context.Context, st store.Overview, queue string) (repository string, any bool, err error) {
-	found, _, err := st.Messages(ctx, nixie.Filter{Queues: []string{queue}}, store.Page{Limit: 1})
+	f := nixie.Filter{Queues: []string{queue, PhaseQueue(queue, Setup)}} // a setup is there before the first item
+	found, _, err := st.Messages(ctx, f, store.Page{Limit: 1})
 	if err != nil || len(found) == 0 {
 		return "", false, err
 	}
@@ -58,6 +59,9 @@ type Attempt struct {
 	m    *Map
 	tree *worktree.Tree
 	died bool // the item has a letter, which names the logs of its attempts
+
+	phase string   // instead of an item
+	more  []string // variables of a phase
 }
 
 // Begin gives an attempt a worktree. It returns nil for an item that is merged already: the process
@@ -71,14 +75,14 @@ func (m *Map) Begin(ctx context.Context, d *nixie.Delivery) (*Attempt, error) {
 	if err != nil {
 		return nil, during("worktree", item, err)
 	}
-	return &Attempt{m, tree, d.Redrives > 0}, nil
+	return &Attempt{m: m, tree: tree, died: d.Redrives > 0}, nil
 }
 
 // Dir returns the folder of the worktree.
 func (a *Attempt) Dir() string { return a.tree.Path }
 
 // Environ returns the environment that commands inherit there.
-func (a *Attempt) Environ() []string { return a.tree.Environ() }
+func (a *Attempt) Environ() []string { return append(a.tree.Environ(), a.more...) }
 
 // ItemFile returns a path for the item.
 func (a *Attempt) ItemFile() string { return a.tree.File(worktree.ItemFile) }
@@ -125,8 +129,11 @@ func evidenceOf(err error) nixie.Failure {
 }
 
 // Check refuses an attempt that committed nothing although it should have: its changes would be
-// lost.
+// lost. What a phase leaves uncommitted is there for later ones.
 func (a *Attempt) Check(ctx context.Context) error {
+	if a.phase != "" {
+		return nil
+	}
 	return during("commit check", a.tree.Item, a.check(ctx))
 }
 
@@ -149,6 +156,9 @@ func (a *Attempt) check(ctx context.Context) error {
 // and names it in the failure. When ctx has ended the item comes back, and nothing is merged or
 // kept. Nor is anything when the disk is full: then the error is a [*command.FullError].
 func (a *Attempt) End(ctx context.Context, err error) error {
+	if a.phase != "" {
+		return a.endPhase(ctx, err)
+	}
 	if ctx.Err() != nil {
 		a.tree.Release()
 		return errors.Join(err, ctx.Err())

@@ -11,6 +11,9 @@ const LineField = "line"
 // TypeLine is the type of a message whose body is a plain line.
 const TypeLine = "line"
 
+// HeaderLine is the header of an item with its line in the list.
+const HeaderLine = "item-line"
+
 // Field returns the scalar at a path of the item as text: the value of a string, and numbers, true,
 // false and null as written. It returns false for an array, an object, and a missing value.
 //

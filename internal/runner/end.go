@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/worker"
@@ -17,7 +18,7 @@ type End struct {
 
 // Values of [End].Ended.
 const (
-	endDone        = "done"        // nothing is left, or a caller ended work that has no end
+	EndDone        = "done"        // nothing is left, or a caller ended work that has no end
 	EndInterrupted = "interrupted" // a caller ended it, and something is left
 	EndStopped     = "stopped"     // an item, a paused queue or a fault stopped it
 	EndStopAfter   = "stop-after"  // too much died: [Config.StopAfter]
@@ -41,7 +42,7 @@ func (r *Runner) end(interrupted bool) End {
 	case interrupted:
 		return End{Ended: EndInterrupted}
 	}
-	return End{Ended: endDone}
+	return End{Ended: EndDone}
 }
 
 // checkHalt ends the work if its worker ended because nothing succeeded.
@@ -70,10 +71,14 @@ func (s StopAfter) reached(dead, ended int64) bool {
 }
 
 func (s StopAfter) String() string {
+	var both []string
 	if s.Dead > 0 {
-		return strconv.FormatInt(s.Dead, 10)
+		both = append(both, strconv.FormatInt(s.Dead, 10))
 	}
-	return strconv.FormatFloat(100*s.Share, 'g', 4, 64) + "%"
+	if s.Share > 0 {
+		both = append(both, strconv.FormatFloat(100*s.Share, 'g', 4, 64)+"%")
+	}
+	return strings.Join(both, " and ")
 }
 
 // checkDead ends the run when too many of its items have died. Commands that run may finish.

@@ -24,7 +24,7 @@ const (
 
 // Headers of the messages of a job.
 const (
-	headerLine  = "item-line"  // the line of the item in its list
+	headerLine  = items.HeaderLine
 	headerError = "item-error" // the error of a bad item
 )
 
@@ -100,6 +100,17 @@ func (r *Runner) Intake(ctx context.Context, list *items.Reader, accept func(Lef
 	err = in.each(ctx, in.enqueue)
 	in.done.Empty = list.Empty()
 	return in.done, err
+}
+
+// Add enqueues one item, unless the job has had it.
+func (r *Runner) Add(ctx context.Context, key, id string, body []byte) error {
+	if _, _, err := r.prepareQueue(ctx); err != nil {
+		return err
+	}
+	_, err := r.store.Enqueue(ctx, nixie.Message{
+		Queue: r.c.Job, Type: typeItem, Key: key, DedupeKey: id, Body: body, Headers: r.headers,
+	})
+	return err
 }
 
 // Resume prepares a job whose items are in the store, as [Runner.Intake] does for a list.

@@ -50,7 +50,10 @@ func (j *Job) logsOf(item string) string { return j.folder("logs", refName(item)
 func (j *Job) ForgetLogs(item string) error { return os.RemoveAll(j.logsOf(item)) }
 
 // slot is a worktree that attempts use one after the other.
-type slot struct{ path string }
+type slot struct {
+	path string
+	home chan *slot // where it waits for the next one
+}
 
 func (j *Job) makeSlots(ctx context.Context) error {
 	if err := os.MkdirAll(j.folder("pool"), 0o700); err != nil {
@@ -58,8 +61,10 @@ func (j *Job) makeSlots(ctx context.Context) error {
 	}
 	j.slots = make(chan *slot, j.c.Parallel)
 	for n := range j.c.Parallel {
-		j.slots <- &slot{j.folder("pool", strconv.Itoa(n))}
+		j.slots <- &slot{j.folder("pool", strconv.Itoa(n)), j.slots}
 	}
+	j.shared = make(chan *slot, 1)
+	j.shared <- &slot{j.sharedFolder(), j.shared}
 	if err := j.sweep(ctx); err != nil {
 		return err
 	}
@@ -72,10 +77,17 @@ func (j *Job) makeSlots(ctx context.Context) error {
 // Attempt gives an attempt a clean worktree at the tip of the job. It waits while other attempts
 // use all of them. When it cannot make one, its error has [nixie.ReasonWorktree], or
 // [nixie.ReasonResource] when memory is full; when a disk is, it is a [*command.FullError].
-func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, err error) {
+func (j *Job) Attempt(ctx context.Context, item string, lease int64) (*Tree, error) {
+	return j.attempt(ctx, j.slots, item, lease, (*Tree).fresh)
+}
+
+// attempt gives an attempt the next worktree of some, which prepare makes ready.
+func (j *Job) attempt(
+	ctx context.Context, from <-chan *slot, item string, lease int64, prepare func(*Tree, context.Context) error,
+) (t *Tree, err error) {
 	var s *slot
 	select {
-	case s = <-j.slots:
+	case s = <-from:
 	case <-ctx.Done():
 		return nil, nixie.Errorf(nixie.CodeUnavailable, "waiting for a worktree: %w", ctx.Err())
 	}
@@ -84,7 +96,7 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 		if err == nil {
 			return
 		}
-		j.slots <- s
+		s.home <- s
 		if full := j.fullSince(seen, err); full != nil {
 			err = full
 		}
@@ -106,15 +118,20 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 			return nil, worktreeError(fmt.Errorf("worktree: %w", err))
 		}
 	}
-	if own, ok := j.reusable(s); ok && t.reset(ctx, own) == nil {
-		return t, nil
+	return t, prepare(t, ctx)
+}
+
+// fresh makes the worktree a clean one at the commit where the attempt begins.
+func (t *Tree) fresh(ctx context.Context) error {
+	if own, ok := t.job.reusable(t.slot); ok && t.reset(ctx, own) == nil {
+		return nil
 	}
-	own, err := j.recreate(ctx, s, t.Start)
+	own, err := t.job.recreate(ctx, t.slot, t.Start)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t.Path = s.path
-	return t, t.reset(ctx, own)
+	t.Path = t.slot.path
+	return t.reset(ctx, own)
 }
 
 // attemptBranch names the branch of a kept attempt. Other attempts have none: a killed git would
@@ -125,6 +142,9 @@ func (j *Job) attemptBranch(item string, lease int64) string {
 
 // refName makes a part of a branch's or folder's name from an ID.
 func refName(id string) string {
+	if phase, is := strings.CutPrefix(id, phaseMark); is {
+		return "@" + refName(phase)
+	}
 	name := strings.NewReplacer(" ", "%20", ".", "%2E", "@", "%40").Replace(itemfile.FileName(id))
 	if len(name) <= maxRefName {
 		return name
@@ -343,6 +363,11 @@ func (t *Tree) Release() {
 	if os.Remove(t.Log()) == nil {
 		_ = os.Remove(t.job.logsOf(t.Item)) // unless it has those of earlier attempts
 	}
+	t.Leave()
+}
+
+// Leave gives the worktree to the next attempt, and keeps the log.
+func (t *Tree) Leave() {
 	_ = t.leaveBranch(context.Background()) // Follow tells what is left; the context of the attempt may have ended
-	t.job.slots <- t.slot
+	t.slot.home <- t.slot
 }

@@ -90,9 +90,10 @@ func (k Known) Kept() ([]Kept, error) { return k.j.Kept() }
 
 // Invocation records the command line of a job, to run it so again. Only the user may read it.
 type Invocation struct {
-	Folder string   `json:"folder"` // where that was typed
-	Store  string   `json:"store"`  // that was named; empty is the usual one
-	List   string   `json:"list"`
+	Folder string   `json:"folder"`          // where that was typed
+	Store  string   `json:"store"`           // that was named; empty is the usual one
+	List   string   `json:"list"`            // or the workflow file
+	Items  string   `json:"items,omitempty"` // the list that was given with a workflow file
 	Flags  []string `json:"flags"`
 	Args   []string `json:"args"` // the command; none if flags name the steps
 }

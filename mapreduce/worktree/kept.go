@@ -30,7 +30,7 @@ const olderLog = ".log"
 func (t *Tree) Keep(ctx context.Context) (Kept, error) {
 	ctx = context.WithoutCancel(ctx) // half a move is worse than a late one
 	j := t.job
-	defer func() { j.slots <- t.slot }()
+	defer func() { t.slot.home <- t.slot }()
 	if err := t.leaveBranch(ctx); err != nil {
 		return Kept{Item: t.Item, Lease: t.Lease}, err
 	}

@@ -41,6 +41,22 @@ func (t *Tree) keepResult(head string, result json.RawMessage) error {
 	return writeFile(t.job.resultOf(t.Item), raw)
 }
 
+// ResultOf returns the result of a successful item; nil means none.
+func (j *Job) ResultOf(item string) (json.RawMessage, error) {
+	var r Result
+	raw, err := os.ReadFile(j.resultOf(item))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &r)
+	}
+	if err != nil {
+		err = worktreeError(fmt.Errorf("%s: %w", j.resultOf(item), err))
+	}
+	return r.Result, err
+}
+
 // dropResult removes the result of an attempt whose merge failed. It leaves it when the item was
 // merged after all, or when git cannot tell: then the next attempt removes it.
 func (t *Tree) dropResult(ctx context.Context) error {

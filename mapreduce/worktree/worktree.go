@@ -8,15 +8,18 @@
 package worktree
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,6 +57,7 @@ type Job struct {
 	branch  branchCache
 	room    room
 	slots   chan *slot // those that no attempt uses
+	shared  chan *slot // the one of the phases, while none uses it
 	merging sync.Mutex // held during a merge: one at a time, oldest first
 	behind  bool       // the branch may be elsewhere than the work; under merging
 }
@@ -196,6 +200,11 @@ func (j *Job) find(ctx context.Context) error {
 		return nixie.Errorf(nixie.CodeInvalid, "job %q ends as the queues of jobs of further repositories do: leave out ~ and what follows",
 			j.c.Job)
 	}
+	for _, phase := range []string{"/setup", "/reduce", "/merge"} {
+		if strings.HasSuffix(j.c.Job, phase) {
+			return nixie.Errorf(nixie.CodeInvalid, "job %q ends as the queues of phases do: leave out %s", j.c.Job, phase)
+		}
+	}
 	if err := j.checkRepository(ctx); err != nil {
 		return err
 	}
@@ -277,13 +286,18 @@ func (j *Job) writeRecord() error {
 
 // writeFile writes a file whole; after a power failure it is there.
 func writeFile(name string, raw []byte) error {
+	return writeFrom(name, bytes.NewReader(append(slices.Clip(raw), '\n')))
+}
+
+// writeFrom is writeFile for what may not fit into memory.
+func writeFrom(name string, from io.Reader) error {
 	err := os.MkdirAll(filepath.Dir(name), 0o700)
 	var file *os.File
 	if err == nil {
 		file, err = os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	}
 	if err == nil {
-		_, err = file.Write(append(raw, '\n'))
+		_, err = io.Copy(file, from)
 		err = errors.Join(err, file.Sync(), file.Close())
 	}
 	if err == nil {
