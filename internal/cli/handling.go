@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,7 @@ type handling struct {
 	permanentExit  []int
 	reply, noReply bool
 	persistent     bool
+	processors     sync.Once // more of them are there for waiting threads
 }
 
 // command completes a command that runs others. Do gets the number of arguments before "--", or -1.
@@ -243,7 +245,7 @@ func (h *handling) drive(ctx context.Context, r *runner.Runner, endless bool, wo
 	}
 	// A thread that waits for a command keeps a processor of Go's scheduler. While no processor is
 	// idle the scheduler checks all the time whether to take it away, so it gets idle ones.
-	runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
+	h.processors.Do(func() { runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0)) })
 	if h.printer != nil {
 		h.printer.bar = shown
 	}

@@ -70,10 +70,12 @@ func (c *letterFlags) resolve(ctx context.Context, o *office.Office, f nixie.Fil
 func (c *letterFlags) confine(ctx context.Context, o *office.Office, f nixie.Filter) (nixie.Filter, error) {
 	if c.of != nil {
 		queue, err := c.of.queue(ctx, o)
+		if err == nil {
+			f.Queues, err = c.of.withPhases(ctx, c.of.jobFlag, queue)
+		}
 		if err != nil {
 			return f, err
 		}
-		f.Queues = []string{queue}
 		c.text = filter.Text(f)
 	}
 	f, named, err := o.Resolve(ctx, f)
@@ -147,8 +149,9 @@ func (j *jobLetters) queue(ctx context.Context, o *office.Office) (string, error
 	}
 	var jobs []string
 	for _, q := range all {
-		if q.Dead > 0 && itemfile.QueueOf(itemfile.JobOf(q.Name)) == q.Name {
-			jobs = append(jobs, itemfile.JobOf(q.Name))
+		name, _, _ := mapreduce.PhaseOf(q.Name)
+		if job := itemfile.JobOf(name); q.Dead > 0 && itemfile.QueueOf(job) == name && !slices.Contains(jobs, job) {
+			jobs = append(jobs, job)
 		}
 	}
 	switch len(jobs) {
@@ -172,9 +175,13 @@ func (j *jobLetters) ids(ctx context.Context, o *office.Office, args []string) (
 	if err != nil {
 		return nil, err
 	}
+	queues, err := j.withPhases(ctx, j.jobFlag, queue)
+	if err != nil {
+		return nil, err
+	}
 	ids := make([]string, len(args))
 	for i, arg := range args {
-		f := nixie.Filter{Queues: []string{queue}, Keys: []string{arg}}
+		f := nixie.Filter{Queues: queues, Keys: []string{arg}}
 		if id, err := nixie.ParseID(arg); err == nil {
 			f.Keys, f.IDs = nil, []nixie.ID{id}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/config"
+	"github.com/nixie-go/nixie/internal/workflow"
 	"github.com/nixie-go/nixie/mapreduce/worktree"
 )
 
@@ -68,6 +69,20 @@ func mapVerb(g *globals, cmd *cobra.Command, do func(context.Context, *mapFlags,
 
 func newMapMerge(g *globals) *cobra.Command {
 	return mapVerb(g, g.described("map merge"), func(ctx context.Context, m *mapFlags, job *worktree.Job) error {
+		kept, is, err := job.Workflow()
+		if err != nil {
+			return err
+		}
+		if is {
+			file, err := workflow.Parse(kept.Path, []byte(kept.Text), g.Env(agentVariable))
+			if err == nil && file.Merge != nil {
+				a := again{globals: g, jobFlag: jobFlag{m.job, m.repo}, stored: true, more: []string{"--merge"}, only: true}
+				return errors.Join(job.Close(), a.run(ctx))
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if err := job.Deliver(ctx); err != nil {
 			return err
 		}

@@ -40,6 +40,35 @@ func (g *globals) jobQueue(ctx context.Context, o *office.Office, of jobFlag) (s
 	return job.Queue(), nil
 }
 
+// jobQueues returns the queue of a job, and those of its phases if it has a workflow file.
+func (g *globals) jobQueues(ctx context.Context, o *office.Office, of jobFlag) ([]string, error) {
+	queue, err := g.jobQueue(ctx, o, of)
+	if err != nil {
+		return nil, err
+	}
+	return g.withPhases(ctx, of, queue)
+}
+
+// withPhases returns a queue of items and those of the phases of its job, if the job has a workflow
+// file here.
+func (g *globals) withPhases(ctx context.Context, of jobFlag, queue string) ([]string, error) {
+	all := []string{queue}
+	job, err := g.known(ctx, of)
+	if nixie.CodeOf(err) == nixie.CodeNotFound {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, is, err := job.Workflow()
+	if is {
+		for _, phase := range mapreduce.Phases() {
+			all = append(all, mapreduce.PhaseQueue(queue, phase))
+		}
+	}
+	return all, err
+}
+
 // ofQueue returns the flags that name the job with a queue: those of a job on this machine, if it
 // is there.
 func (g *globals) ofQueue(queue string) (jobFlag, error) {

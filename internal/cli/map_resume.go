@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/nixie-go/nixie/mapreduce"
 	"github.com/nixie-go/nixie/mapreduce/worktree"
 	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/store"
 )
 
 // again runs a job once more with the flags of its last run, except for some.
@@ -25,6 +27,7 @@ type again struct {
 	attempts int             // of each item; 0: as in the last run
 	stored   bool            // run only items that are in the store
 	more     []string        // further flags
+	only     bool            // merge what is done, and run nothing else
 	folder   string          // of items; it is kept up to date with the letters of those in it
 	items    map[string]bool // those of the folder
 	listed   string          // the queue of the job as the folder has it
@@ -52,14 +55,18 @@ func (a *again) run(ctx context.Context) error {
 	if err := os.Chdir(last.Folder); err != nil {
 		return nixie.Errorf(nixie.CodeNotFound, "job %s was run in a folder that cannot be entered now: %w", a.job, err)
 	}
-	if last.List == stdinList && !a.stored {
+	stdin := last.List == stdinList || last.Items == stdinList
+	if stdin && !a.stored {
 		fmt.Fprintln(a.Err, "its list was standard input: only items that were taken in are run")
 	}
 	a.store = last.Store
 	m := mapRunOf(a.globals)
-	m.again, m.mix, m.stored = true, true, a.stored || last.List == stdinList
+	m.again, m.onlyMerge, m.mix, m.stored = true, a.only, true, a.stored || stdin
 	cmd := m.command()
 	words := append(append([]string{last.List}, last.Flags...), a.more...)
+	if last.Items != "" {
+		words = slices.Insert(words, 1, last.Items)
+	}
 	if a.parallel != 0 {
 		words = append(words, "--parallel", strconv.Itoa(a.parallel))
 	}
@@ -98,11 +105,14 @@ func (a *again) last(ctx context.Context) (last worktree.Invocation, err error) 
 func newMapResume(g *globals) *cobra.Command {
 	a := &again{globals: g}
 	var name jobFlag
-	var merge bool
+	var merge, changed bool
 	cmd := g.command(g.described("map resume"), func(ctx context.Context, _ []string) error {
 		a.jobFlag = name
 		if merge {
 			a.more = append(a.more, "--merge")
+		}
+		if changed {
+			a.more = append(a.more, "--changed")
 		}
 		if err := a.resumeQueue(ctx); err != nil {
 			return err
@@ -111,6 +121,7 @@ func newMapResume(g *globals) *cobra.Command {
 	}, &name)
 	a.registerRun(cmd.Flags())
 	cmd.Flags().BoolVar(&merge, "merge", false, "merge the branch of the job in the end, also when items died")
+	registerChanged(cmd.Flags(), &changed)
 	return cmd
 }
 
@@ -121,20 +132,36 @@ func (a *again) resumeQueue(ctx context.Context) error {
 		return err
 	}
 	err = a.at(last.Store).visit(func(o *office.Office) error {
-		queue, err := a.jobQueue(ctx, o, a.jobFlag)
+		queues, err := a.jobQueues(ctx, o, a.jobFlag)
 		if err != nil {
 			return err
 		}
-		q, err := o.Queue(ctx, queue)
-		if err == nil && q.Settings.Paused {
-			_, err = o.Resume(ctx, []string{q.Name}, "nixie map resume")
+		paused, err := known(ctx, o, queues)
+		paused = slices.DeleteFunc(paused, func(q store.QueueInfo) bool { return !q.Settings.Paused })
+		if err != nil || len(paused) == 0 {
+			return err
 		}
+		_, err = o.Resume(ctx, names(paused), "nixie map resume")
 		return err
 	})
 	if nixie.CodeOf(err) == nixie.CodeNotFound { // it was killed before it had begun
 		return nil
 	}
 	return err
+}
+
+// known returns those of some queues that a store has.
+func known(ctx context.Context, o *office.Office, queues []string) ([]store.QueueInfo, error) {
+	all, err := o.Queues(ctx)
+	return slices.DeleteFunc(all, func(q store.QueueInfo) bool { return !slices.Contains(queues, q.Name) }), err
+}
+
+// names returns the names of queues.
+func names(queues []store.QueueInfo) (all []string) {
+	for i := range queues {
+		all = append(all, queues[i].Name)
+	}
+	return all
 }
 
 // mapCanceled is the JSON of map cancel.
@@ -147,14 +174,19 @@ func newMapCancel(g *globals) *cobra.Command {
 	var name jobFlag
 	var reason reasonFlag
 	return g.inOffice(g.described("map cancel"), func(ctx context.Context, o *office.Office, _ []string) error {
-		queue, err := g.jobQueue(ctx, o, name)
+		queues, err := g.jobQueues(ctx, o, name)
 		if err != nil {
 			return err
 		}
-		if _, err := o.Queue(ctx, queue); err != nil {
+		begun, err := known(ctx, o, queues)
+		if err != nil {
 			return err
 		}
-		if _, err := o.Pause(ctx, []string{queue}, "canceled: "+reason.text); err != nil {
+		if len(begun) == 0 {
+			_, err := o.Queue(ctx, queues[0]) // says that it is not there
+			return err
+		}
+		if _, err := o.Pause(ctx, names(begun), "canceled: "+reason.text); err != nil {
 			return err
 		}
 		return g.object(mapCanceled{name.job, reason.text}, func(w io.Writer) {

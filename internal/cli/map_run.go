@@ -26,6 +26,8 @@ type mapRun struct {
 	checkout                    []string
 	validate, mirror            string
 	required, merge, failOnDead bool
+	changed, dry                bool            // of a workflow file: take it as it is now; print what it does
+	onlyMerge                   bool            // merge what is done of a workflow, and run nothing else
 	again                       bool            // with the flags of its last run
 	mirrorKnown                 map[string]bool // items of which the mirror may have files; nil: all
 	mirrorJob                   string          // the job as the mirror has it; empty is that of the queue
@@ -50,11 +52,19 @@ func (m *mapRun) command() *cobra.Command {
 	fs.StringVar(&m.mirror, "mirror", "", "itemdir:FOLDER, which has a file for each item that is dead, as MapReduce keeps them")
 	fs.BoolVar(&m.merge, "merge", false, "merge the branch of the job in the end, also when items died")
 	fs.BoolVar(&m.failOnDead, "fail-on-dead", false, "with --merge: not when items died")
+	registerChanged(fs, &m.changed)
+	fs.BoolVar(&m.dry, "dry-run", false, "print what a workflow file does, and run nothing of it")
 	return cmd
 }
 
 // do runs the job, and with --merge merges its branch.
 func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
+	if err := m.readWorkflow(ctx, args, dash); err != nil {
+		return err
+	}
+	if m.dry {
+		return m.flow.dryRun(ctx)
+	}
 	validate, err := m.parseValidate()
 	if err != nil {
 		return err
@@ -73,6 +83,9 @@ func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
 		m.mapFlags.job = c.Job
 		c.Job = mapreduce.QueueOf(c.Job)
 		c.Validate = validate
+		if m.flow != nil {
+			m.flow.configure(c)
+		}
 		c.Workplace = func(ctx context.Context, d *nixie.Delivery) (runner.Workplace, error) {
 			a, err := mapreduce.New(mapreduce.Config{Job: job, CommitRequired: m.required}).Begin(ctx, d)
 			if a == nil {
@@ -89,10 +102,15 @@ func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
 	m.begin = func(ctx context.Context) (err error) {
 		c := m.mapFlags.config()
 		c.Parallel, c.Checkout = m.parallel, m.checkout
-		job, err = worktree.Open(ctx, c)
-		return err
+		if job, err = worktree.Open(ctx, c); err != nil {
+			return err
+		}
+		if m.flow != nil {
+			return m.flow.keep(job)
+		}
+		return refuseOtherFile(job, m.mapFlags.job)
 	}
-	if !m.again {
+	if m.accepted = func() error { return nil }; !m.again {
 		m.accepted = func() error { return m.remember(job, args, dash) }
 	}
 	ended := m.run(ctx, args, dash)
@@ -109,6 +127,12 @@ func (m *mapRun) deliver(ctx context.Context, job *worktree.Job, ended error) er
 	var code exit
 	if ended != nil && (!errors.As(ended, &code) || code != ExitPartly || m.failOnDead) {
 		return ended
+	}
+	if m.flow != nil && m.merge {
+		done, err := m.flow.mergesItself(ctx)
+		if err != nil || done {
+			return errors.Join(err, ended)
+		}
 	}
 	if !m.merge {
 		fmt.Fprintf(m.Err, "  %s map merge --repo %s --job %s   # brings branch %s into the checkout\n",
@@ -141,6 +165,9 @@ func (m *mapRun) remember(job *worktree.Job, args []string, dash int) error {
 		return err
 	}
 	r := worktree.Invocation{Folder: here, Store: m.store, List: args[0], Flags: m.given}
+	if m.flow != nil {
+		r.Items = m.flow.items
+	}
 	if !slices.Contains(m.given, "--job") { // its name comes from the list
 		r.Flags = append(r.Flags, "--job", m.mapFlags.job)
 	}

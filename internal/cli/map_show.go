@@ -20,8 +20,9 @@ import (
 // mapShown is the JSON of map show.
 type mapShown struct {
 	worktree.Summary
-	Items *office.QueueView   `json:"items"` // null before the first is taken in
-	Run   worktree.Invocation `json:"run"`
+	Items  *office.QueueView   `json:"items"`  // null before the first is taken in
+	Phases []phaseShown        `json:"phases"` // of a workflow, those that have begun
+	Run    worktree.Invocation `json:"run"`
 }
 
 func newMapShow(g *globals) *cobra.Command {
@@ -50,6 +51,9 @@ func (g *globals) mapShown(ctx context.Context, of jobFlag) (v mapShown, err err
 			items := o.ViewQueue(&q)
 			v.Items = &items
 		}
+		if v.Phases, err = g.phasesOf(ctx, o, of, job.Queue(), v.Items); err == nil && v.Items == nil && len(v.Phases) == 0 {
+			_, err = o.Queue(ctx, job.Queue())
+		}
 		return err
 	})
 	v.Run.Store = app.Shown(v.Run.Store)
@@ -73,12 +77,20 @@ func (g *globals) printMap(w io.Writer, v *mapShown) {
 			q.Total, q.Succeeded, q.Dead, q.Discarded+q.Canceled, q.Leased, q.Ready+q.Scheduled)
 		paused = either(q.Paused, q.PausedNote, "")
 	}
-	line := "nixie map run " + quote(v.Run.List) + " " + quoteAll(v.Run.Flags)
+	line := "nixie map run " + quote(v.Run.List) + " "
+	if v.Run.Items != "" {
+		line += quote(v.Run.Items) + " "
+	}
+	line += quoteAll(v.Run.Flags)
 	if len(v.Run.Args) > 0 {
 		line += " -- " + quoteAll(v.Run.Args)
 	}
-	printFacts(w, "job", v.Job, "repository", v.Repo, "branch", v.Branch+", to be merged into "+v.Target, "began at", v.Base,
-		"kept worktrees", fmt.Sprint(v.Kept), "items", items, "paused", paused, "run in", v.Run.Folder, "run by", line)
+	facts := []string{"job", v.Job, "repository", v.Repo, "branch", v.Branch + ", to be merged into " + v.Target, "began at", v.Base,
+		"kept worktrees", fmt.Sprint(v.Kept), "items", items}
+	for _, p := range v.Phases {
+		facts = append(facts, p.Phase, p.State+either(p.OutOfDate, ", out of date: more items have succeeded since", ""))
+	}
+	printFacts(w, append(facts, "paused", paused, "run in", v.Run.Folder, "run by", line)...)
 	printSteps(w, g.mapNext(v))
 }
 
@@ -86,10 +98,16 @@ func (g *globals) printMap(w io.Writer, v *mapShown) {
 func (g *globals) mapNext(v *mapShown) (next []step) {
 	job := jobFlag{v.Job, v.Repo}.words(g)
 	q := v.Items
-	if q == nil || q.Ready+q.Scheduled+q.Leased > 0 {
+	dead := q != nil && q.Dead > 0
+	toDo := q == nil || q.Ready+q.Scheduled+q.Leased > 0
+	for _, p := range v.Phases {
+		dead = dead || p.State == phaseDead
+		toDo = toDo || p.State == phaseUnfinished || p.OutOfDate
+	}
+	if toDo {
 		next = append(next, step{g.typed("map", "resume", job), "go on, if no process runs it"})
 	}
-	if q != nil && q.Dead > 0 {
+	if dead {
 		next = append(next, step{g.typed("map", "dlq", "analyze", job), "why items died"},
 			step{g.typed("map", "dlq", "retry", job, "--reason", "'…'"), "run them again, once that is fixed"})
 	}

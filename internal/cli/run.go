@@ -26,7 +26,7 @@ type runFlags struct {
 	handling
 	flags                          *pflag.FlagSet
 	job, idField, jsonPath, format string
-	stopAfter                      string
+	stopAfter                      []string
 	skipBad, mix                   bool
 	verb                           string // run, or map run
 	stepTexts                      []string
@@ -44,6 +44,7 @@ type runFlags struct {
 	accepted func() error                    // called before the list is taken in, if it is
 	// alongside starts what has to run while the job runs.
 	alongside func(context.Context, store.Store) (end func() error, err error)
+	flow      *workflowRun // of a workflow file
 }
 
 func newRun(g *globals) *cobra.Command {
@@ -66,8 +67,8 @@ func (f *runFlags) registerList(fs *pflag.FlagSet) {
 	fs.StringVar(&f.format, "format", string(items.Auto), "auto, jsonl, json, csv or lines")
 	fs.StringArrayVar(&f.stepTexts, "step", nil,
 		"instead of COMMAND: 'exec: PROGRAM ARG…', 'shell: SCRIPT' or 'agent: PROGRAM ARG…'; again for the next")
-	fs.StringVar(&f.stopAfter, "stop-after", "none",
-		"stop by itself when more than this share of the items that ended in this run died, from the tenth on, or this many; none: go on")
+	fs.StringArrayVar(&f.stopAfter, "stop-after", nil, "stop by itself when more than this share of the items that ended in this run "+
+		"died, from the tenth on, or this many; again for both; none: go on (default none)")
 	f.registerPersistent(fs)
 	f.choosing.register(fs)
 }
@@ -82,8 +83,12 @@ func listFlag(name string) bool {
 	return false
 }
 
-// readFlags notes the given flags, to print the next command.
+// readFlags notes the given flags, to print the next command. Those that a workflow file sets later
+// are none of them.
 func (f *runFlags) readFlags() {
+	if f.flow != nil {
+		return
+	}
 	fromList := f.flags.Arg(0) != stdinList
 	f.flags.Visit(func(flag *pflag.Flag) {
 		switch {
@@ -120,16 +125,14 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	// Mistakes in the arguments or the list are found before a store is created.
+	// Mistakes in the arguments or the list are found before a store is created. The list of a
+	// workflow is known once its setup has succeeded.
 	var reader *items.Reader
-	if !f.stored {
-		if reader, err = runner.OpenList(ctx, f.listOptions(list, choice)); err != nil {
+	if !f.stored && f.flow == nil {
+		if reader, err = f.openList(ctx, r, list, choice); err != nil {
 			return err
 		}
 		defer reader.Close() //nolint:errcheck // it was only read
-		if err := checkFields(r, reader); err != nil {
-			return err
-		}
 	}
 	if f.begin != nil {
 		if err := f.begin(ctx); err != nil {
@@ -151,6 +154,20 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 			return err
 		}
 	}
+	if f.flow != nil && f.flow.only {
+		return f.flow.mergeNow(ctx, st, *cfg)
+	}
+	if f.flow != nil {
+		if list, err = f.flow.begin(ctx, st, *cfg); err != nil {
+			return err
+		}
+		if list != "" {
+			if reader, err = f.openList(ctx, r, list, choice); err != nil {
+				return err
+			}
+			defer reader.Close() //nolint:errcheck // it was only read
+		}
+	}
 	if err := f.take(ctx, r, cfg.Job, reader); err != nil {
 		return err
 	}
@@ -167,6 +184,19 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 		return cmp.Or[error](worked, exit(ExitFailure))
 	}
 	return worked
+}
+
+// openList opens a list and checks it to the end.
+func (f *runFlags) openList(ctx context.Context, r *runner.Runner, list string, choice *items.Selection) (*items.Reader, error) {
+	reader, err := runner.OpenList(ctx, f.listOptions(list, choice))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFields(r, reader); err != nil {
+		_ = reader.Close() // it was only read
+		return nil, err
+	}
+	return reader, nil
 }
 
 // take enqueues new items of the list. Without a list all items are in the store.
@@ -265,6 +295,9 @@ func (f *runFlags) listOf(args []string, dash int) (list string, cmd []string, e
 	if dash >= 0 {
 		lists, cmd = args[:dash], args[dash:]
 	}
+	if f.flow != nil {
+		return "", nil, nil
+	}
 	switch {
 	case len(lists) == 0:
 		return "", nil, usagef("no list: nixie %s ITEMS -- COMMAND [ARG…]", f.verb)
@@ -295,7 +328,7 @@ func (f *runFlags) config(ctx context.Context, list string, cmd []string) (*runn
 	if err := f.name(list); err != nil {
 		return nil, err
 	}
-	stop, err := parseStop(f.stopAfter)
+	stop, err := parseStops(f.stopAfter)
 	if err != nil {
 		return nil, err
 	}
@@ -307,11 +340,29 @@ func (f *runFlags) config(ctx context.Context, list string, cmd []string) (*runn
 		cfg.Steps = f.steps
 	}
 	cfg.Job = f.job
-	cfg.StopAfter = runner.StopAfter{Dead: int64(stop.After), Share: max(stop.Share, 0)}
+	cfg.StopAfter = stop
 	if f.around != nil {
 		f.around(cfg)
 	}
 	return cfg, nil
+}
+
+// parseStops reads --stop-after of a job, which may be given twice: a number and a share.
+func parseStops(texts []string) (stop runner.StopAfter, err error) {
+	for _, text := range texts {
+		one, err := parseStop(text)
+		switch {
+		case err != nil:
+			return stop, err
+		case text == "none" && len(texts) > 1, one.After > 0 && stop.Dead > 0, one.Share > 0 && stop.Share > 0:
+			return stop, usagef("--stop-after is %s: give at most one number and one share", strings.Join(texts, " and "))
+		case one.After > 0:
+			stop.Dead = int64(one.After)
+		default:
+			stop.Share = max(one.Share, 0)
+		}
+	}
+	return stop, nil
 }
 
 func (f *runFlags) announce(job string, in runner.Intake) {
@@ -335,6 +386,9 @@ func (f *runFlags) work(ctx context.Context, r *runner.Runner, args []string) er
 		summary, err = r.Run(ctx)
 		return err
 	})
+	if err == nil && f.flow != nil {
+		err = f.flow.end(ctx, &summary)
+	}
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,9 @@ import (
 
 // report prints the summary and returns how the process ends.
 func (f *runFlags) report(s runner.Summary, args []string) error {
+	if f.flow != nil {
+		return f.flow.report(s)
+	}
 	if err := f.summary(s, func(w io.Writer) { f.printSummary(w, s, args) }); err != nil {
 		return err
 	}
@@ -41,8 +44,18 @@ const shownGroups = 10
 
 // printSummary prints the state of the job and the commands to type next.
 func (f *runFlags) printSummary(w io.Writer, s runner.Summary, args []string) {
+	f.printCounts(w, s)
+	f.printOutcome(w, s, args)
+}
+
+// printCounts prints how many items ended in which way.
+func (f *runFlags) printCounts(w io.Writer, s runner.Summary) {
 	fmt.Fprintf(w, "\n%s: %d succeeded%s (%s in this run)\n", plural(s.Items, "item"), s.Succeeded,
 		counts(count{s.Dead, "dead"}, count{s.Discarded, "discarded"}, count{s.Unfinished, "unfinished"}), plural(s.Attempts, "attempt"))
+}
+
+// printOutcome prints why items died, and the commands to type next.
+func (f *runFlags) printOutcome(w io.Writer, s runner.Summary, args []string) {
 	if s.Dead > 0 {
 		fmt.Fprintf(w, "\nWhy they died:\n")
 		for i, g := range s.Groups {

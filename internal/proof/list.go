@@ -39,6 +39,7 @@ func List() []Proof {
 		{"previews", "internal/cli", "TestPreviewIsTheRun", "offices in each store", 20, 200, 200},
 		{"map-kills", "internal/cli", "TestR55_MapKilledAtAnyMoment", "kills", 2, 4, 60},
 		{"map-persistent-kills", "internal/cli", "TestPersistentMapKilledAtAnyMoment", "kills", 2, 4, 60},
+		{"workflow-kills", "internal/cli", "TestWorkflowOfAGoModule", "kills", 2, 4, 120},
 		{"map-module", "internal/cli", "TestMapOfAGoModule", "files", 30, 60, 1000},
 		{"redrive-kills", "internal/cli", "TestRedriveKilledAtAnyMoment", "kills", 4, 8, 300},
 		{"kills-postgres-streams", "store/postgres", "TestShow1_WorkersOfStreamsAreKilled", "messages", 2000, 4000, 200_000},
