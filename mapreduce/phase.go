@@ -25,7 +25,8 @@ func Phases() []string { return []string{Setup, Reduce, Merge} }
 // PhaseQueue returns the queue that holds the one message of a phase, from the queue of the items.
 func PhaseQueue(queue, phase string) string { return queue + "/" + phase }
 
-// PhaseOf returns the phase of a queue and the queue of the items of its job, and whether it is one.
+// PhaseOf returns the phase of a queue and the queue of the items of its job, and whether it is
+// one.
 func PhaseOf(queue string) (items, phase string, is bool) {
 	for _, phase := range Phases() {
 		if items, is := strings.CutSuffix(queue, "/"+phase); is {

@@ -16,8 +16,8 @@ type phaseShown struct {
 	OutOfDate bool   `json:"out_of_date"`
 }
 
-// phasesOf returns the phases of a job that have begun. A reduce is out of date once more items have
-// succeeded.
+// phasesOf returns the phases of a job that have begun. A reduce is out of date once more items
+// have succeeded.
 func (g *globals) phasesOf(
 	ctx context.Context, o *office.Office, of jobFlag, queue string, items *office.QueueView,
 ) (all []phaseShown, err error) {

@@ -65,7 +65,8 @@ func (m *mapRun) readWorkflow(ctx context.Context, args []string, dash int) erro
 	return w.setFlags()
 }
 
-// dryRun prints what the file does. It runs nothing of it: a list that setup makes is not there yet.
+// dryRun prints what the file does. It runs nothing of it: a list that setup makes is not there
+// yet.
 func (w *workflowRun) dryRun(ctx context.Context) error {
 	view := planView{File: w.kept.Path, Job: w.m.runFlags.job, Mode: string(w.file.Mode), Plan: w.file.Plan()}
 	list, where := w.items, w.items
@@ -276,8 +277,8 @@ func (w *workflowRun) list(ctx context.Context) (string, error) {
 	}
 	file, err := w.job.OpenShared(name)
 	if err != nil {
-		return "", nixie.Errorf(nixie.CodeInvalid, "map.input of %s: %w: let setup make it, commit it, or name a list after the workflow file",
-			w.kept.Path, err)
+		return "", nixie.Errorf(nixie.CodeInvalid, "map.input of %s: %w: let setup make it, commit it, or name a list after the "+
+			"workflow file", w.kept.Path, err)
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	return w.job.KeepInput(filepath.Ext(name), file)

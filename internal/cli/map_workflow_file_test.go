@@ -69,7 +69,8 @@ func TestWorkflowFileOfAJob(t *testing.T) {
 		{2, []string{"map", "run", "w.yaml", "a", "b", "--repo", "repo"}, "2 lists: give one after the workflow file, or none"},
 		{5, []string{"map", "resume", "--job", "j"}, "w.yaml has changed: job j goes on with it as it was; --changed takes the new one"},
 		{5, flowRun(), "w.yaml has changed: job j goes on with it as it was"},
-		{2, []string{"map", "run", "list.txt", "--repo", "repo", "--changed", "--", "true"}, "--changed and --dry-run are for a workflow file"},
+		{2, []string{"map", "run", "list.txt", "--repo", "repo", "--changed", "--", "true"},
+			"--changed and --dry-run are for a workflow file"},
 	} {
 		if said := d.nixie(tc.code, tc.args...); !strings.Contains(said.err, tc.says) {
 			t.Errorf("%v: %s", tc.args, said.err)
@@ -105,8 +106,9 @@ func TestWorkflowFileOfAJob(t *testing.T) {
 	}
 }
 
-// What setup leaves without a commit is there when the list is read and for reduce. A reduce that is
-// repeated finds the files that git tracks as they were committed, and the others as they were left.
+// What setup leaves without a commit is there when the list is read and for reduce. A reduce that
+// is repeated finds the files that git tracks as they were committed, and the others as they were
+// left.
 func TestWorkflowLeavesFiles(t *testing.T) {
 	t.Parallel()
 	d := newWorkspace(t)

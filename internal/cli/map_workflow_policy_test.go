@@ -158,8 +158,8 @@ func TestWorkflowPolicies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newWorkspace(t)
-			text := strings.NewReplacer("POLICY", tc.policy, "ITEMS", fmt.Sprint(tc.items), "BAD", fmt.Sprint(tc.bad), "REDUCES", tc.reduces,
-				"REDUCE", tc.inReduce, "MAP", tc.inMap).Replace(policied)
+			text := strings.NewReplacer("POLICY", tc.policy, "ITEMS", fmt.Sprint(tc.items), "BAD", fmt.Sprint(tc.bad),
+				"REDUCES", tc.reduces, "REDUCE", tc.inReduce, "MAP", tc.inMap).Replace(policied)
 			d.workflow(1, text)
 			said := d.nixie(tc.code, flowRun(tc.flags...)...)
 			if !strings.Contains(said.err, tc.says) {

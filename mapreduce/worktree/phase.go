@@ -112,8 +112,8 @@ func (j *Job) Shared(ctx context.Context) (folder, changes string, err error) {
 	return s.path, changes, err
 }
 
-// OpenShared opens a file of the shared worktree, by its path there. It leads nowhere else, also not
-// by links.
+// OpenShared opens a file of the shared worktree, by its path there. It leads nowhere else, also
+// not by links.
 func (j *Job) OpenShared(name string) (io.ReadCloser, error) {
 	root, err := os.OpenRoot(j.sharedFolder())
 	if err != nil {

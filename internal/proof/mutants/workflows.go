@@ -16,7 +16,7 @@ var ofWorkflows = []mutant{
 	{number: 237, name: "a reduce runs once only", breaks: "what a reduce reports is out of date, and nobody says so",
 		tests: finder{"internal/cli", "^TestWorkflowFileOfAJob$"},
 		edits: []edit{{"mapreduce/results.go", "fmt.Sprintf(\"%s %d of %d\", Reduce, c.Successful, c.Total)", "Reduce"}}},
-	{number: 238, name: "a repeated reduce finds half a change", breaks: "a reduce that was killed reports something else than one that was not",
+	{number: 238, name: "a repeated reduce finds half a change", breaks: "a reduce that was killed reports something else",
 		tests: finder{"internal/cli", "^TestWorkflowLeavesFiles$"},
 		edits: []edit{{"mapreduce/worktree/phase.go", "\"--quiet\", \"--force\", \"--detach\"", "\"--quiet\", \"--detach\""}}},
 	{number: 239, name: "a file wins over a flag", breaks: "what a user types has no effect",
