@@ -17,6 +17,13 @@ const (
 	allKeys  = "## All keys\n\n"
 )
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The document has the table of the language, and so has nixie map validate --fields.
 func TestDocument(t *testing.T) {
 	t.Parallel()

@@ -102,13 +102,6 @@ func newJob(t *testing.T) *job {
 	return j
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // run runs steps for an item.
 func (j *job) run(steps []command.Step, item string) outcome {
 	j.t.Helper()
