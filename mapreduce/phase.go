@@ -12,7 +12,7 @@ import (
 	"github.com/nixie-go/nixie/internal/itemfile"
 )
 
-// The phases of a job of a workflow beside the work on its items.
+// The phases of a workflow, without the work on its items.
 const (
 	Setup  = "setup"  // before the items are known
 	Reduce = "reduce" // after they have ended

@@ -55,7 +55,7 @@ func resultsValue(path string) json.RawMessage {
 	return json.RawMessage("[" + strings.ReplaceAll(strings.TrimSpace(string(lines)), "\n", ",") + "]")
 }
 
-// ItemResult is what became of an item, as reduce reads it.
+// ItemResult tells reduce how an item ended.
 type ItemResult struct {
 	Item   string          `json:"item"`
 	Status string          `json:"status"` // succeeded, dead or discarded

@@ -33,7 +33,7 @@ type workflowRun struct {
 	phases []phaseView   // that were run or left out, in their order
 }
 
-// phaseView is how a phase ended, as the summary of a run has it.
+// phaseView tells how a phase ended.
 type phaseView struct {
 	Phase    string         `json:"phase"`
 	State    string         `json:"state"` // succeeded, dead, discarded or unfinished; left-out
@@ -84,7 +84,7 @@ func (w *workflowRun) begin(ctx context.Context, st store.Store, c runner.Config
 	return w.list(ctx)
 }
 
-// ended is how the run ended before it had items: an exit code also where all is well.
+// ended ends a run before it has items, with an exit code also where all is well.
 func (w *workflowRun) ended(err error) error { return cmp.Or[error](err, exit(ExitOK)) }
 
 // end runs the phases after the items, and completes the summary of the run.

@@ -9,7 +9,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// phaseShown is how a phase stands, for map show.
+// phaseShown tells the state of a phase.
 type phaseShown struct {
 	Phase     string `json:"phase"`
 	State     string `json:"state"` // succeeded, dead, discarded or unfinished

@@ -153,7 +153,7 @@ func TestWorkflowOrList(t *testing.T) {
 	}
 }
 
-// The files of examples/workflow do what they say, with the agent that is beside them.
+// The files of examples/workflow do what they say, with the agent that is there too.
 func TestWorkflowExamples(t *testing.T) {
 	t.Parallel()
 	folder, err := filepath.Abs("../../examples/workflow")

@@ -89,7 +89,7 @@ func flowRun(flags ...string) []string {
 	return append([]string{"map", "run", "w.yaml", "--repo", "repo", "--no-output", "--max-attempts", "1", "--max-crashes", "9"}, flags...)
 }
 
-// outcome is what a workflow left in the checkout: its tree, and its report.
+// outcome returns what a workflow left in the checkout: its tree, and its report.
 func (d *workspace) outcome() (tree, report string) {
 	d.t.Helper()
 	return d.git("rev-parse", "HEAD^{tree}"), d.read("repo/report")

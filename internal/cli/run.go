@@ -125,8 +125,7 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	// Mistakes in the arguments or the list are found before a store is created. The list of a
-	// workflow is known once its setup has succeeded.
+	// Mistakes are found before a store is created. A workflow has its list after its setup only.
 	var reader *items.Reader
 	if !f.stored && f.flow == nil {
 		if reader, err = f.openList(ctx, r, list, choice); err != nil {
@@ -154,10 +153,10 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 			return err
 		}
 	}
-	if f.flow != nil && f.flow.only {
-		return f.flow.mergeNow(ctx, st, *cfg)
-	}
 	if f.flow != nil {
+		if f.flow.only {
+			return f.flow.mergeNow(ctx, st, *cfg)
+		}
 		if list, err = f.flow.begin(ctx, st, *cfg); err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func (j *Job) Checkout(ctx context.Context, lease int64, repeated bool) (*Checko
 	return c, j.mayDeliver(ctx)
 }
 
-// File returns the path of a file beside the worktrees of the job.
+// File returns the path of a file next to the worktrees of the job.
 func (c *Checkout) File(kind string) string { return c.job.folder("pool", "merge") + kind }
 
 // Log returns the path of the log of the attempt.

@@ -74,7 +74,7 @@ func (t *Tree) carryOn(ctx context.Context) error {
 }
 
 // uncommittedConflict makes the failure of a phase of a checkout that git refused because files
-// that nobody committed differ from what items committed.
+// without a commit differ from what items committed.
 func (t *Tree) uncommittedConflict(ctx context.Context, refused error) error {
 	changes, err := t.Changes(ctx)
 	if err != nil || changes == "" {

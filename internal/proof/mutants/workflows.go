@@ -13,7 +13,7 @@ var ofWorkflows = []mutant{
 		tests: finder{"internal/runner", "^TestStopAfterIsReached$"},
 		edits: []edit{{"internal/runner/end.go", "redrive.Exceeds(dead, ended, s.Share)",
 			"(redrive.Exceeds(dead, ended, s.Share) || float64(dead) == s.Share*float64(ended))"}}},
-	{number: 237, name: "a reduce runs once only", breaks: "what a reduce reports is out of date, and nobody says so",
+	{number: 237, name: "a reduce runs once only", breaks: "what a reduce reports is out of date in silence",
 		tests: finder{"internal/cli", "^TestWorkflowFileOfAJob$"},
 		edits: []edit{{"mapreduce/results.go", "fmt.Sprintf(\"%s %d of %d\", Reduce, c.Successful, c.Total)", "Reduce"}}},
 	{number: 238, name: "a repeated reduce finds half a change", breaks: "a reduce that was killed reports something else",
