@@ -23,7 +23,7 @@ type act struct {
 type field struct{ Name, Label, Hint string }
 
 // told are the sentences by which a page says what a verb did. A number stands for %s.
-var told = map[string]string{
+var told = map[string]string{ //nolint:gosec // "passed" is no password
 	"passed":    "%s of the stream may go before its head.",
 	"unblocked": "The stream goes on: %s blocked it, and no longer does.",
 	"retried":   "Due now: %s.",

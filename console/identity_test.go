@@ -13,7 +13,7 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// byHeader knows three persons: ann and bob may act, ray may look. All others are nobody.
+// byHeader knows three persons: ann and bob may act, ray may look. All others are none.
 func byHeader(r *http.Request) (string, console.Rights) {
 	switch name := r.Header.Get("User"); name {
 	case "ann", "bob", "a\x1bn", strings.Repeat("x", 1000), office.System, " ":
@@ -92,10 +92,10 @@ func TestIdentityRightsByRoute(t *testing.T) {
 			if changing[name] += forms; rights == console.Read && (forms > 0 || strings.Contains(body, "formaction")) {
 				t.Errorf("%s has a form for one who may only look:\n%s", found.Path, body)
 			}
-			for _, nobody := range []string{"", "eve", "odd"} {
-				answer, body := s.ask(http.MethodGet, found.Path, as(nobody), nil)
+			for _, none := range []string{"", "eve", "odd"} {
+				answer, body := s.ask(http.MethodGet, found.Path, as(none), nil)
 				if answer.StatusCode != http.StatusForbidden || strings.Contains(body, "order-1") {
-					t.Errorf("GET %s as %q: status %d\n%s", found.Path, nobody, answer.StatusCode, body)
+					t.Errorf("GET %s as %q: status %d\n%s", found.Path, none, answer.StatusCode, body)
 				}
 			}
 		}
@@ -155,7 +155,7 @@ func TestIdentityIsInTheAudit(t *testing.T) {
 }
 
 // Who watches a page gets what others with the same rights see: not the forms of those who may act,
-// and the name of nobody.
+// and the name of none.
 func TestIdentityOfAPageThatIsShared(t *testing.T) {
 	t.Parallel()
 	s := open(t, console.Options{Identity: byHeader}, healthy()...)

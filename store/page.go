@@ -18,12 +18,12 @@ type Page struct {
 	Scanned *int64
 
 	// Newest bounds the cost of a list of messages, for a person who looks: it has those that match
-	// among the newest [NewestLooked] of each place where the store keeps such messages, in each
+	// among the newest [NewestLooked] of each table where the store keeps such messages, in each
 	// queue that the filter names. It may leave out older ones, and cursors lead to no more.
 	Newest bool
 }
 
-// NewestLooked is the number of messages of one place that a list of the newest looks at.
+// NewestLooked is the number of messages of one table that a list of the newest looks at.
 const NewestLooked = 2_000
 
 // Rows returns the largest number of rows of the page.

@@ -1,6 +1,6 @@
 // Command console measures the console over many letters and messages: the time of the server for
-// each page, the bytes of a page, what those who watch cost, and what the console adds to the binary and to an
-// idle nixie serve.
+// each page, the bytes of a page, what those who watch cost, and what the console adds to the
+// binary and to an idle nixie serve.
 //
 //	make bench-console
 //	cd bench && go run ./console -letters 100000 -stores sqlite

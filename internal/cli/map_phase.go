@@ -334,7 +334,7 @@ func (w *workflowRun) leaveOut(phase, why string) {
 	w.phases = append(w.phases, phaseView{Phase: phase, State: phaseLeftOut, Why: why, Groups: []runner.Group{}})
 }
 
-// giveUpEarlier gives up the letters of earlier reduces: a later one takes their place.
+// giveUpEarlier gives up the letters of earlier reduces: a later one replaces them.
 func (w *workflowRun) giveUpEarlier(ctx context.Context, key string) error {
 	queue := mapreduce.PhaseQueue(w.config.Job, mapreduce.Reduce)
 	o, err := office.New(office.Config{Store: w.store, Actor: config.Actor(w.m.Env), Clock: w.m.Now})
@@ -353,7 +353,7 @@ func (w *workflowRun) giveUpEarlier(ctx context.Context, key string) error {
 	if len(earlier) == 0 {
 		return nil
 	}
-	request := &office.OperationRequest{Event: store.OnDiscard, IDs: earlier, Reason: "a later reduce takes its place"}
+	request := &office.OperationRequest{Event: store.OnDiscard, IDs: earlier, Reason: "a later reduce replaces it"}
 	result, err := o.Begin(ctx, request)
 	if err == nil {
 		_, err = o.Run(ctx, result.Operation, request)

@@ -38,7 +38,6 @@ type message struct {
 	lifecycle.Message
 	pos, queue    int64
 	queuePos      int64 // in its queue
-	numbered      bool  // a new one whose ID says its position
 	mtype, key    string
 	stream        string // its name, ordered or not
 	dedupe        string
@@ -66,9 +65,6 @@ func (m *message) failures() (first, last *lifecycle.Failure) {
 	}
 	return &m.first, &m.last
 }
-
-// goesByRange reports whether a claim by range takes the message.
-func (m *message) goesByRange() bool { return m.in != nowhere && m.in != onOrderedPath }
 
 // keep reads a row of message_columns.
 func (t *tx) keep(r row) error {

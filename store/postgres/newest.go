@@ -10,27 +10,27 @@ import (
 )
 
 // newest adds a condition on the positions of messages for a page of the newest: about
-// [store.NewestLooked] of each place, by an index. What has few matches by an index of its own
+// [store.NewestLooked] of each table, by an index. What has few matches by an index of its own
 // needs no bound.
 func (w *where) newest(f *nixie.Filter) {
 	if len(f.IDs)+len(f.Endings)+len(f.Keys) > 0 {
 		return
 	}
 	ceased := func(s nixie.State) bool { return s == nixie.Discarded || s == nixie.Canceled }
-	places := "newest_messages"
+	tables := "newest_messages"
 	switch {
 	case slices.Equal(f.States, []nixie.State{nixie.Queued}):
-		places = "newest_waiting"
+		tables = "newest_waiting"
 	case len(f.States) > 0 && !slices.ContainsFunc(f.States, func(s nixie.State) bool { return !ceased(s) }):
-		places = "newest_ceased"
+		tables = "newest_ceased"
 	case len(f.Queues) > 0:
-		places = "newest_of_queues"
+		tables = "newest_of_queues"
 	}
 	names, args := "true", []any(nil)
 	if len(f.Queues) > 0 {
 		names = "q.name = any(?)"
 	}
-	text := fill(places, "names", names, "limit", strconv.Itoa(store.NewestLooked))
+	text := fill(tables, "names", names, "limit", strconv.Itoa(store.NewestLooked))
 	if strings.Contains(text, "?") {
 		args = []any{f.Queues}
 	}

@@ -11,11 +11,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// audit appends an entry to the chain of a queue.
-func (t *tx) audit(queue int64, actor string, event store.Event, subject nixie.ID, reason string) error {
-	return t.chain(queue, store.AuditEntry{Actor: actor, Event: event, Subject: subject, Reason: reason})
-}
-
+// chain appends an entry to the chain of a queue.
 func (t *tx) chain(queue int64, e store.AuditEntry) error {
 	head, err := t.link(queue)
 	if err != nil {

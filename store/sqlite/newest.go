@@ -10,7 +10,7 @@ import (
 )
 
 // newest adds a condition on the positions of messages for a page of the newest: at most
-// [store.NewestLooked] of each place, in each queue that the filter names. It reports whether it
+// [store.NewestLooked] of each table, in each queue that the filter names. It reports whether it
 // did; what has few matches by an index needs no bound.
 func (w *where) newest(c conn, f *nixie.Filter) (bool, error) {
 	if len(f.IDs)+len(f.Endings)+len(f.Keys) > 0 {

@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	chosen, err := choose(slices.Concat(table, ofVerbs, ofLoops, ofRabbitMQ, ofPools, ofLines, ofWorkflows, outside), *only)
+	chosen, err := choose(slices.Concat(table, ofVerbs, ofLoops, ofRabbitMQ, ofPools, ofLines, ofWorkflows, ofConsole, outside), *only)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func TestTableIsUpToDate(t *testing.T) {
 		t.Errorf("%d mutants: there were more", len(table))
 	}
 	seen := map[int]bool{}
-	for _, m := range slices.Concat(table, ofVerbs, ofLoops, ofRabbitMQ, ofPools, ofLines, ofWorkflows, outside) {
+	for _, m := range slices.Concat(table, ofVerbs, ofLoops, ofRabbitMQ, ofPools, ofLines, ofWorkflows, ofConsole, outside) {
 		if seen[m.number] || m.number < 1 || m.name == "" || m.breaks == "" || len(m.edits) == 0 {
 			t.Errorf("mutant %d (%s) is there twice or not whole", m.number, m.name)
 		}

@@ -75,7 +75,7 @@ var outside = []mutant{
 		edits: []edit{{"broker/redis/foreign/rq.lua", "redis.call(\"PERSIST\", job)\n", ""}}},
 	{number: 147, name: "a job of Sidekiq goes back with its count", breaks: "a job has one retry less than after the button Retry",
 		tests: finder{"broker/redis/foreign", "^TestForms$/^Sidekiq"},
-		edits: []edit{{"broker/redis/foreign/sidekiq.go", "bounded(n+1) - 2", "bounded(n+1) - 1"}}},
+		edits: []edit{{"broker/redis/foreign/sidekiq.go", "task.Count(n+1) - 2", "task.Count(n+1) - 1"}}},
 	{number: 148, name: "a parent of BullMQ does not wait for its child", breaks: "a flow hangs after its child was redriven",
 		tests: finder{"broker/redis/foreign", "^TestForms$/^BullMQ_6"},
 		edits: []edit{{"broker/redis/foreign/bullmq.lua", `redis.call("SADD", parent .. ":dependencies", job)`,

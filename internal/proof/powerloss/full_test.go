@@ -112,7 +112,7 @@ func (c *crowded) Resolve(ctx context.Context, all []store.Resolution) (errs []e
 }
 
 // refusalOf is the error of the disk, if one item has it. Items that are refused for what they are
-// get their own error, whatever the disk does.
+// get their own error, also on a full disk.
 func refusalOf(errs []error) error {
 	for _, err := range errs {
 		if nixie.CodeOf(err) == nixie.CodeUnavailable {

@@ -1,6 +1,6 @@
--- Part: the positions of messages that wait, the newest of each place, and perhaps of some others.
+-- Part: the positions of messages that wait, the newest of each table, and perhaps of some others.
 -- fill: names — a condition on queue q
--- fill: limit — how many of each place at most
+-- fill: limit — how many of each table at most
 with chosen as (select q.n from @.queue q where {names})
 (select p.pos from @.pending p where p.queue in (select n from chosen) order by p.pos desc limit {limit})
 union all (
