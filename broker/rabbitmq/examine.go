@@ -110,8 +110,8 @@ func (e *examination) unknown(err error) {
 	if err != nil {
 		why = err.Error()
 	}
-	e.warn("settings-not-known", "delivery-limit (taken for %d), message-ttl, overflow, dead-letter-* and consumer-timeout of queue %s are "+
-		"not known: %s: name the management API in the URL, as in management=http://HOST:15672", usualLimit, e.queue, why)
+	e.warn("settings-not-known", "delivery-limit (taken for %d), message-ttl, overflow, dead-letter-* and consumer-timeout of queue %s "+
+		"are not known: %s: name the management API in the URL, as in management=http://HOST:15672", usualLimit, e.queue, why)
 }
 
 // source examines the queue that is consumed.
