@@ -178,7 +178,7 @@ func TestEditOfALetterThatChangedMeanwhile(t *testing.T) {
 	tab.Go("/letter/"+l.String()+"/edit", http.StatusOK)
 	tab.Click(`document.querySelector("textarea")`)
 	for range len(before) {
-		tab.Press("\b")
+		tab.Press(browser.KeyBack)
 	}
 	tab.Press(after)
 	tab.Follow(browser.Text("button", "Show what differs"))

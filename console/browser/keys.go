@@ -4,6 +4,7 @@ package browser
 const (
 	KeyEnter = "\r"
 	KeyTab   = "\t"
+	KeyBack  = "\b"     // takes a character away
 	KeyDown  = "\u2193" // the arrow
 )
 
@@ -14,6 +15,7 @@ var keys = map[rune]struct {
 }{
 	'\r': {"Enter", "\r", 13},
 	'\t': {"Tab", "", 9},
+	'\b': {"Backspace", "", 8},
 	'↓':  {"ArrowDown", "", 40},
 }
 
