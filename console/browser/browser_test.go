@@ -65,6 +65,7 @@ func TestFindings(t *testing.T) {
 	if at := browser.Ask[string](tab, "document.querySelector('main').innerText"); at != "/next" {
 		t.Errorf("the link leads to %s", at)
 	}
+	tab.Wait("document.querySelector('input:focus')") // a page sets its focus after it has loaded
 	tab.Press("aZ/é" + browser.KeyTab)
 	if typed := browser.Ask[string](tab, "document.querySelector('input').value"); typed != "aZ/é" {
 		t.Errorf("typed %q", typed)
