@@ -1,10 +1,13 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -66,4 +69,20 @@ func findsByEndings(t *testing.T, counted string) {
 	must(t, s.Close())
 	deadlocks(t)
 	before.bounded(t, schema, ofTables, "50 endings of letters", asked*20)
+	if t.Failed() {
+		t.Log("what the server believes: ", beliefs(t, schema))
+	}
+}
+
+// beliefs tells for what the server takes the table of letters and its indexes, and when it counted
+// them.
+func beliefs(t *testing.T, schema string) (text string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	must(t, err)
+	defer func() { must(t, conn.Close(context.Background())) }()
+	must(t, conn.QueryRow(t.Context(), `select string_agg(format('%s: %s rows on %s pages, counted %s', relname, reltuples, relpages,
+		(select greatest(last_analyze, last_autoanalyze) from pg_stat_all_tables s where s.relid = c.oid)), '; ')
+		from pg_class c where relnamespace = $1::regnamespace and relname like 'letter%'`, schema).Scan(&text))
+	return text
 }
