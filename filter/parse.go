@@ -39,6 +39,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/spelling"
 )
 
 // FamilyPrefix begins a fingerprint that stands for those of a family, until an office replaces it.
@@ -408,7 +409,7 @@ func addClosed[T ~string](p *parser, to *[]T, t term, allowed []T) error {
 func didYouMean(written string, names []string) string {
 	best, nearest := 3, ""
 	for _, name := range names {
-		if d := distance(strings.ToLower(clip(written, 40)), name); d < best && d < len(name) {
+		if d := spelling.Slips(strings.ToLower(clip(written, 40)), name); d < best && d < len(name) {
 			best, nearest = d, name
 		}
 	}
@@ -416,25 +417,4 @@ func didYouMean(written string, names []string) string {
 		return ""
 	}
 	return fmt.Sprintf(" (did you mean %s?)", nearest)
-}
-
-// distance counts the inserted, dropped and changed bytes between two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := corner
-			if a[i] != b[j] {
-				cost++
-			}
-			corner = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

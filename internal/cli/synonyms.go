@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie/internal/spelling"
 )
 
 // synonyms are words of other tools for commands that read, and for redrive, which asks first. A
@@ -242,30 +244,10 @@ func nearest(word string, all []string, name func(string) string) (like []string
 	return like, slips
 }
 
-// slipsBetween counts the letters that are missing, too many, wrong, or in the wrong order. Half of
-// a name or more, from its beginning, is no slip.
+// slipsBetween counts the slips. Half of a name or more, from its beginning, is no slip.
 func slipsBetween(word, name string) int {
 	if strings.HasPrefix(name, word) && 2*len(word) >= len(name) {
 		return 0
 	}
-	before, last := make([]int, len(name)+1), make([]int, len(name)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range len(word) {
-		row := make([]int, len(name)+1)
-		row[0] = i + 1
-		for j := range len(name) {
-			wrong := 1
-			if word[i] == name[j] {
-				wrong = 0
-			}
-			row[j+1] = min(last[j]+wrong, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && word[i] == name[j-1] && word[i-1] == name[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(name)]
+	return spelling.Slips(word, name)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/nixie-go/nixie/internal/command"
+	"github.com/nixie-go/nixie/internal/spelling"
 )
 
 // No command inherits the variables that configure Nixie: they may hold a password.
@@ -199,7 +200,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for key := range found {
-			if nearest(key, keys()) != key {
+			if spelling.Nearest(key, keys()) != key {
 				t.Errorf("found the unknown key %q", key)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/spelling"
 )
 
 // parse reads a configuration: the texts by their keys. An error names the file, line and column.
@@ -118,7 +119,7 @@ func (r *reader) pair(key string, pair *ast.MappingValueNode) error {
 			return err
 		}
 	}
-	return r.wrong(pair.Key, "key %q is unknown: did you mean %s? nixie config print lists all", key, nearest(key, keys()))
+	return r.wrong(pair.Key, "key %q is unknown: did you mean %s? nixie config print lists all", key, spelling.Nearest(key, keys()))
 }
 
 // text reads a text. What YAML takes for a number or a date is one only in quotes.
@@ -193,30 +194,4 @@ func keys() []string {
 		}
 	}
 	return list
-}
-
-// nearest returns the name that differs by the fewest letters.
-func nearest(typed string, names []string) string {
-	return slices.MinFunc(names, func(a, b string) int { return distance(typed, a) - distance(typed, b) })
-}
-
-// distance counts the letters to insert, remove or replace until a is b.
-func distance(a, b string) int {
-	a = a[:min(len(a), 100)] // a key that is longer is like no other
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

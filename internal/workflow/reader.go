@@ -12,6 +12,7 @@ import (
 	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/internal/items"
+	"github.com/nixie-go/nixie/internal/spelling"
 )
 
 // reader makes a file of nodes. It goes on after an error, to tell all at once.
@@ -66,7 +67,7 @@ func (r *reader) block(n *node, name string) *block {
 		switch {
 		case i < 0:
 			r.wrong(p.at, "key %q is unknown in %s: did you mean %s? nixie map validate --fields lists all", clip(p.name), name,
-				nearest(p.name, known))
+				spelling.Nearest(p.name, namesOf(known)))
 		case !known[i].Works():
 			r.wrong(p.at, "%s of %s is refused: %s", p.name, name, known[i].Refused)
 		default:
@@ -74,6 +75,14 @@ func (r *reader) block(n *node, name string) *block {
 		}
 	}
 	return b
+}
+
+func namesOf(fields []Field) []string {
+	names := make([]string, len(fields))
+	for i := range fields {
+		names[i] = fields[i].Name
+	}
+	return names
 }
 
 // clip bounds a text for an error.
@@ -95,32 +104,6 @@ func (r *reader) end(b *block) {
 	for _, p := range b.pairs {
 		r.wrong(p.at, "%s of %s is known, and nothing reads it here", p.name, b.name)
 	}
-}
-
-// nearest returns the field whose name differs by the fewest letters.
-func nearest(typed string, known []Field) string {
-	return slices.MinFunc(known, func(a, b Field) int { return distance(typed, a.Name) - distance(typed, b.Name) }).Name
-}
-
-// distance counts the letters to insert, remove or replace until a is b.
-func distance(a, b string) int {
-	a = clip(a)
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }
 
 // Values of keys.

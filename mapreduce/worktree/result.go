@@ -43,17 +43,7 @@ func (t *Tree) keepResult(head string, result json.RawMessage) error {
 
 // ResultOf returns the result of a successful item; nil means none.
 func (j *Job) ResultOf(item string) (json.RawMessage, error) {
-	var r Result
-	raw, err := os.ReadFile(j.resultOf(item))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &r)
-	}
-	if err != nil {
-		err = worktreeError(fmt.Errorf("%s: %w", j.resultOf(item), err))
-	}
+	r, _, err := readJSON[Result](j.resultOf(item))
 	return r.Result, err
 }
 

@@ -2,10 +2,7 @@ package worktree
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
 )
 
@@ -28,17 +25,7 @@ func (j *Job) SaveWorkflow(w Workflow) error {
 
 // Workflow returns the workflow file of the job, and whether it has one.
 func (j *Job) Workflow() (w Workflow, is bool, err error) {
-	raw, err := os.ReadFile(j.folder(workflowFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return w, false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &w)
-	}
-	if err != nil {
-		return w, false, worktreeError(fmt.Errorf("%s: %w", j.folder(workflowFile), err))
-	}
-	return w, true, nil
+	return readJSON[Workflow](j.folder(workflowFile))
 }
 
 // Workflow returns the workflow file of the job, and whether it has one.
@@ -74,16 +61,7 @@ func (j *Job) SaveValues(phase string, values map[string]json.RawMessage) error 
 }
 
 // Values returns the values that the steps of a phase made known; none if it has not succeeded.
-func (j *Job) Values(phase string) (values map[string]json.RawMessage, err error) {
-	raw, err := os.ReadFile(j.valuesOf(phase))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &values)
-	}
-	if err != nil {
-		err = worktreeError(fmt.Errorf("%s: %w", j.valuesOf(phase), err))
-	}
+func (j *Job) Values(phase string) (map[string]json.RawMessage, error) {
+	values, _, err := readJSON[map[string]json.RawMessage](j.valuesOf(phase))
 	return values, err
 }

@@ -152,17 +152,11 @@ func (c Config) withDefaults() (Config, error) {
 
 // readRecord reads the record of a job that was opened before.
 func (j *Job) readRecord() (known bool, err error) {
-	raw, err := os.ReadFile(j.folder(recordFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	was, known, err := readJSON[record](j.folder(recordFile))
+	if known {
+		j.record = was
 	}
-	if err == nil {
-		err = json.Unmarshal(raw, &j.record)
-	}
-	if err != nil {
-		return false, worktreeError(fmt.Errorf("%s: %w", j.folder(recordFile), err))
-	}
-	return true, nil
+	return known, err
 }
 
 // checkVersion refuses a git that is too old.
@@ -282,6 +276,21 @@ func (j *Job) writeRecord() error {
 		return err
 	}
 	return writeFile(j.folder(recordFile), raw)
+}
+
+// readJSON reads a file of a job, and reports whether it is there.
+func readJSON[T any](name string) (v T, there bool, err error) {
+	raw, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return v, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &v)
+	}
+	if err != nil {
+		return v, false, worktreeError(fmt.Errorf("%s: %w", name, err))
+	}
+	return v, true, nil
 }
 
 // writeFile writes a file whole; after a power failure it is there.
